@@ -14,8 +14,8 @@ import (
 //     with the same token, or Queued again with its present position. If its grant
 //     is to end, Revoked follows.
 //   - A named owner that holds the name enters it again under the same token, even
-//     while the table is paused. The hold limit is that of the grant: a reentry is
-//     told what remains of it and changes nothing. Another mode, units or capacity
+//     while the table is paused. The hold limit is that of the grant: the answer to a
+//     reentry says what remains of it, and changes nothing. Another mode, units or capacity
 //     is an ErrConflict. A grant that is to end cannot be entered again.
 //   - Slots of another capacity than the one in use are an ErrConflict.
 //   - With Try, or with a wait limit that has passed, a request that cannot be granted

@@ -11,16 +11,16 @@ import (
 )
 
 // Adopt takes a hold that another table has granted, as its holder reports it, until
-// end by this clock. It is for an authority that succeeds another: what the holders
-// have is what is so. Holds may come in any order; the bounds of Config are not applied. The
-// limit is that of the grant, of which each holder knows no more than what it was told: of several
+// end by this clock. It is for an authority that succeeds another and goes by the holders'
+// reports. Holds may come in any order; the bounds of Config are not applied. The
+// limit is that of the grant, and each holder knows only the limit it was given: of several
 // holds of one grant the latest end counts.
 //
-// Revoked, c is to end: it is taken beside the holders of the name, and while they do
-// not all fit, the name fits no other. Otherwise it is taken if it fits beside those
-// holders that are not revoked.
+// Revoked, c is to end: it joins the holders of the name, and while they are
+// not all compatible, the name takes no other. Otherwise it is taken if it is compatible with
+// the holders that are not revoked.
 //
-// A suspension and what another owner holds do not fit beside each other either, unless one
+// A suspension and what another owner holds exclude each other too, unless one
 // of them is revoked: whichever comes second is an ErrConflict. When a suspension is
 // adopted, revoked or not, those that wait at names are parked, before all that wait in the
 // gate already, but for its owner's. No request is let through the gate by an adoption; the
@@ -28,8 +28,8 @@ import (
 //
 // The error is an ErrConflict where c does not fit, where its owner has another grant of
 // the name, or where c is a hold of a grant that is there and revoked differently; then
-// nothing has changed. Any other error says that c cannot be: its token is above all that
-// this reign follows on, its request is there already, it is malformed.
+// nothing has changed. Any other error says why c is impossible: its token is above all that
+// this reign follows on, its request is there already, or it is malformed.
 func (t *Table) Adopt(now Time, c *Entry, end Time) error {
 	r := Request{
 		Session: c.Session, ID: c.Request, Name: c.Name, Attributes: c.Attributes, Client: c.Client, Arrived: now - c.Age,
@@ -201,7 +201,7 @@ func (t *Table) EndWhere(now Time, why holdfast.Loss, match func(name string, s 
 	t.settleTouched(now, out)
 }
 
-// Prolong is Extend for an authority that is told by messages, which may come late,
+// Prolong is Extend for an authority whose messages may come late,
 // twice and out of order: the limit never becomes shorter. A holder whose own shorter
 // limit is over releases the grant. The hold is that of the request.
 func (t *Table) Prolong(now Time, s SessionID, name string, token holdfast.Token, request uint64, hold time.Duration) error {

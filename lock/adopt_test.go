@@ -82,7 +82,7 @@ func TestAdoptRefuses(t *testing.T) {
 		{"the same again", holdOf("X", 1, 1, 7, holdfast.ModeExclusive), false},
 		{"a token above the reign", above, false},
 		{"a wait", waits, false},
-		{"a suspension beside a holder", holdOf(lock.SpaceLock, 1, 2, 3, holdfast.ModeExclusive), true},
+		{"a suspension while another holds", holdOf(lock.SpaceLock, 1, 2, 3, holdfast.ModeExclusive), true},
 		{"a shared suspension", holdOf(lock.SpaceLock, 1, 2, 3, holdfast.ModeShared), false},
 	} {
 		err := table.Adopt(0, refused.entry, lock.Never)
@@ -114,7 +114,7 @@ func TestAdoptReentry(t *testing.T) {
 	}
 }
 
-// TestAdoptReentryEnds: the limit is the grant's, and what each of its holds knows of it is what it was told: the latest end
+// TestAdoptReentryEnds: the limit is the grant's, and each of its holds knows only the limit it was given: the latest end
 // counts, regardless of the order in which they are reported.
 func TestAdoptReentryEnds(t *testing.T) {
 	for _, ends := range [][]lock.Time{{time.Second, 2 * time.Second}, {2 * time.Second, time.Second}, {time.Second, lock.Never}, {lock.Never, time.Second}} {
@@ -133,14 +133,14 @@ func TestAdoptReentryEnds(t *testing.T) {
 		var out []lock.Decision
 		table.Tick(time.Second, &out)
 		if len(out) != 0 {
-			t.Errorf("ends %v: at the earlier one %+v is told", ends, out)
+			t.Errorf("ends %v: at the earlier one the decisions are %+v", ends, out)
 		}
 		if latest == lock.Never {
 			continue
 		}
 		table.Tick(latest, &out)
 		if len(out) != 2 || out[0].Loss != holdfast.HoldLimit || table.Holds() != 0 {
-			t.Errorf("ends %v: at the later one %+v is told, and %d holds are left", ends, out, table.Holds())
+			t.Errorf("ends %v: at the later one the decisions are %+v, and %d holds are left", ends, out, table.Holds())
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestEndWhere(t *testing.T) {
 		kinds = append(kinds, fmt.Sprintf("%d %v", d.Session.Member, d.Kind))
 	}
 	if want := []string{"1 lost", "2 refused", "3 granted"}; !slices.Equal(kinds, want) {
-		t.Errorf("told: %v; want %v", kinds, want)
+		t.Errorf("decided: %v; want %v", kinds, want)
 	}
 }
 

@@ -16,7 +16,7 @@ func (t *Table) AdvancePast(last holdfast.Token) {
 	t.count, t.last = uint32(last), last
 }
 
-// Wanted reports whether anybody waits at a name, or for the table to be suspended or
+// Wanted reports whether a request waits at a name, or for the table to be suspended or
 // resumed.
 func (t *Table) Wanted(name string) bool {
 	e := t.liveOf(name)

@@ -30,7 +30,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestJoin has two places that know different clients of a session come to the same, whichever is told first.
+// TestJoin has two places that know different clients of a session agree, regardless of the order.
 func TestJoin(t *testing.T) {
 	var at Attachments
 	for client := uint64(1); client <= 2*MostFormer; client++ {

@@ -146,7 +146,7 @@ func TestAcquireReleaseAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations a cycle", n)
 	}
 	if len(out) != 5 || out[3].Kind != Granted {
-		t.Errorf("a cycle is told as %v", out)
+		t.Errorf("a cycle has the decisions %v", out)
 	}
 }
 
@@ -211,8 +211,8 @@ func BenchmarkHandOver(b *testing.B) {
 	}
 }
 
-// BenchmarkSuspendResume is the cost of a suspension that no request waits for, beside locks
-// that its owner holds, and beside locks that its session holds without an owner.
+// BenchmarkSuspendResume is the cost of a suspension that no request waits for, while its owner
+// holds locks, and while its session holds locks without an owner.
 func BenchmarkSuspendResume(b *testing.B) {
 	for _, held := range []int{0, 100_000} {
 		b.Run(fmt.Sprintf("held=%d", held), func(b *testing.B) {
@@ -262,7 +262,7 @@ func BenchmarkResume(b *testing.B) {
 				}
 				out = out[:0]
 				if !table.Cancel(0, whole.Session, SpaceLock, whole.ID, &out) || len(out) != parked+1 {
-					b.Fatalf("%d are told of the end, want %d", len(out), parked+1)
+					b.Fatalf("%d decisions at the end, want %d", len(out), parked+1)
 				}
 				table.EndSession(0, r.Session, "", &out)
 				if table.Exhausted() {

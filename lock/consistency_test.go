@@ -196,7 +196,7 @@ func checkFound(tb failer, t *Table, e, i int32, position int) {
 	s := t.entries.at(i)
 	if s.token == 0 {
 		if got := t.position(i); got != position {
-			tb.Fatalf("request %d has position %d, is told %d", s.request, position, got)
+			tb.Fatalf("request %d has position %d, and was given %d", s.request, position, got)
 		}
 		return
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// conversation plays what is asked of a table, as package golden describes it. Beside the requests that are listed there:
+// conversation plays what is asked of a table, as package golden describes it. In addition to the requests that are listed there:
 //
 //	new [drift=…] [names=…] [waiters=…] [locks=…] [history=…] [permitted]
 //	reign R [count=…]                                 BeginReign, then Resume
 //	at 5s                                             time passes; Tick
-//	late 5s                                           time passes, and the table is not told
+//	late 5s                                           time passes, without a Tick
 //	let-in s1 #1 of=2 owner=… [wait=5s] [hold=5s]     s2's owner is let in, past the suspension s1 #1
 //	adopt s1 #1 NAME token=1:1 [until=5s] [revoked] [as lock] · adopt-revoked …
 //	displace s1 #1 NAME token=1:1 below=1:3,1:2 [as lock] · revoke s1 NAME token=1:1

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Copy is a snapshot of a table that is taken bit by bit while the table goes on. It tells how things were when it
-// began: what changes before its turn has come is written first.
+// Copy is a snapshot of a table that is taken bit by bit while the table goes on. It shows the table as it was when
+// the copy began: what changes before its turn has come is written first.
 //
 // A step costs what it writes. A change costs what is there of its name and was not written yet, once; that is what is
 // kept for later.
@@ -33,7 +33,7 @@ type kept struct {
 	ends []int // of the entries, in b
 }
 
-// Copy begins a copy at a time, which write writes down, an entry behind the other; those of a name follow one another as in
+// Copy begins a copy as of a time. write writes it down, one entry after the other; those of a name follow one another as in
 // [Table.Snapshot]. write is called before the entry changes, and may not change the table.
 func (t *Table) Copy(now Time, write func(b []byte, s *Entry) []byte) *Copy {
 	c := &Copy{
@@ -44,7 +44,7 @@ func (t *Table) Copy(now Time, write func(b []byte, s *Entry) []byte) *Copy {
 	return c
 }
 
-// Next appends what is written of the entries that come next, until that is room bytes or somewhat more. It reports
+// Next appends the entries that come next, as write has written them, until that is room bytes or somewhat more. It reports
 // whether more follow.
 func (c *Copy) Next(b []byte, room int) (_ []byte, more bool) {
 	from := len(b)
@@ -94,7 +94,7 @@ func (c *Copy) Stop() {
 	c.kept = nil
 }
 
-// visit visits the entries of the next live name that were not given, until it is told to stop, and reports whether it was not.
+// visit visits the entries of the next live name that were not given, until visit stops it, and reports whether it did not.
 func (c *Copy) visit(visit func(s *Entry) bool) bool {
 	return c.table.visitEntries(c.at, c.within, func(i int32) bool {
 		s := c.table.copyEntry(c.now, i)
@@ -122,8 +122,8 @@ func (c *Copy) keep(e int32) {
 	})
 }
 
-// visitEntries visits the entries of a live name in their order, but for so many of the first, until it is told to stop, and reports
-// whether it was not.
+// visitEntries visits the entries of a live name in their order, except so many of the first, until visit stops it, and reports
+// whether it did not.
 func (t *Table) visitEntries(e int32, skip int, visit func(i int32) bool) bool {
 	if !t.live(e) {
 		return true
@@ -148,7 +148,7 @@ func (t *Table) alter(e int32) {
 	}
 }
 
-// Alter is for what the write of [Table.Copy] tells of a name beside what the table knows: it is called before that
+// Alter is for what the write of [Table.Copy] adds about a name to what the table knows: it is called before that
 // changes.
 func (t *Table) Alter(name string) {
 	if len(t.copies) == 0 {

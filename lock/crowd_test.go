@@ -52,7 +52,7 @@ func TestCrowd(t *testing.T) {
 	}
 	for id := uint64(n + 1); id < 2*n; id += 2 {
 		if d := out[len(out)-1]; d.Kind != Granted || d.Request != id {
-			t.Fatalf("request %d is next, told %v", id, d)
+			t.Fatalf("request %d is next, decided %v", id, d)
 		}
 		out = out[:0]
 		if !table.Cancel(0, SessionID{1, id % 100}, "page", id, &out) {
@@ -108,17 +108,17 @@ func TestCrowdInTheGate(t *testing.T) {
 		checkTable(t, table)
 		out = out[:0]
 		if !table.Cancel(0, admin, SpaceLock, 1, &out) || len(out) != n+1 || table.gate != nil {
-			t.Fatalf("%d are told of the end of the suspension, want %d; the gate is %v", len(out), n+1, table.gate)
+			t.Fatalf("%d decisions at the end of the suspension, want %d; the gate is %v", len(out), n+1, table.gate)
 		}
 		for i, d := range out[1:] {
 			if want := uint64(i + 1); d.Kind != Granted || d.Session.Number != want || d.Name != fmt.Sprint("page/", want) {
-				t.Fatalf("told %d is %v", i, d)
+				t.Fatalf("decision %d is %v", i, d)
 			}
 		}
 		table.Cancel(0, admin, "page", 2, &out)
 		for id := uint64(1); id < n; id += 2 {
 			if d := out[len(out)-1]; d.Kind != Granted || d.Session.Number != id || d.Name != "page" {
-				t.Fatalf("request %d is next, told %v", id, d)
+				t.Fatalf("request %d is next, decided %v", id, d)
 			}
 			table.EndSession(0, SessionID{1, id + 1}, "", &out)
 			table.EndSession(0, SessionID{1, id}, "", &out)

@@ -23,7 +23,7 @@ func drawnEntry(rt *rapid.T, session uint64) *Entry {
 	return s
 }
 
-// compatibleWith reports whether c fits beside those holders that are not revoked.
+// compatibleWith reports whether c is compatible with those holders that are not revoked.
 func compatibleWith(c *Entry, l Lock, spared func(Grant) bool) bool {
 	requests := []Request{{Attributes: holdfast.Attributes{Shape: c.Shape}}}
 	for _, g := range l.Holders {
@@ -74,13 +74,13 @@ func checkDisplaced(rt *rapid.T, table *Table, c *Entry, below []Grant, fits boo
 			g.Revoked = g.Revoked || slices.ContainsFunc(below, func(b Grant) bool { return b.Session == g.Session })
 		}
 		if (after.Capacity == 0 || after.Capacity == c.Capacity) && compatibleWith(c, after, func(Grant) bool { return false }) {
-			rt.Fatalf("%+v would fit beside %+v without %+v", c, after.Holders, below)
+			rt.Fatalf("%+v would fit with %+v, without %+v", c, after.Holders, below)
 		}
 		return
 	}
 	for _, d := range out {
 		if d.Kind != Revoked || d.Loss != holdfast.Duplicate || !slices.ContainsFunc(below, func(g Grant) bool { return g.Session == d.Session }) {
-			rt.Fatalf("told %+v, where %+v may be revoked", d, below)
+			rt.Fatalf("decided %+v, where %+v may be revoked", d, below)
 		}
 		if compatibleWith(c, after, func(g Grant) bool { return g.Session == d.Session }) {
 			rt.Fatalf("%+v fits without the end of %+v", c, d)
@@ -95,13 +95,13 @@ func checkDrained(rt *rapid.T, table *Table, n uint64) {
 	table.Acquire(0, &Request{Session: waiter, ID: 1, Name: "a", WaitEnd: Never}, &out)
 	for session := uint64(1); session <= n; session++ {
 		if table.Held(waiter, "a", Token(9, 1)) {
-			rt.Fatalf("the waiter is granted beside %+v", table.Show("a").Holders)
+			rt.Fatalf("the waiter is granted while %+v hold", table.Show("a").Holders)
 		}
 		table.EndSession(0, SessionID{session%3 + 1, session}, holdfast.SessionExpired, &out)
 		checkTable(rt, table)
 	}
 	if !table.Held(waiter, "a", Token(9, 1)) {
-		rt.Fatalf("nobody is left, and the waiter waits: %+v", table.Show("a"))
+		rt.Fatalf("no holder is left, and the waiter waits: %+v", table.Show("a"))
 	}
 	table.EndSession(0, waiter, "", &out)
 	if table.Names() != 0 {

@@ -7,7 +7,7 @@
 // permit.go). It is pure: it
 // does no I/O, reads no clock and starts no goroutine. Time is an argument, and
 // what it decides is appended to a slice of [Decision] that the caller passes in,
-// in the order in which it must be told.
+// in the order in which the caller must pass it on.
 //
 // # Rules
 //
@@ -34,16 +34,16 @@
 //     counted on this clock; the table waits (1+drift) times the hold limit, so that
 //     the holder's clock has ended it before.
 //     A wait whose limit has passed is never granted, and a hold limit that has passed
-//     is never extended, whether or not the table was told of the time (Tick). A hold
-//     limit belongs to the grant: reentry is told what remains of it.
+//     is never extended, whether or not a Tick came before. A hold
+//     limit belongs to the grant: the answer to a reentry says what remains of it.
 //   - Revocation: a broken grant stays until its holder says that it has stopped, its
 //     session ends or its hold limit passes. It cannot be entered again or extended.
 //   - Succession: an authority that follows others adopts what their holders have. Sides of
 //     a partition may have granted more than fits; who stays is the caller's to say
 //     (Displace), and the others are adopted or made revoked. While more is held than fits
-//     the name has an excess: nothing fits beside it, not even what would fit beside those
+//     the name has an excess: it takes no other holder, not even one that is compatible with those
 //     that stay, until enough of the revoked have ended. Slots of another capacity are
-//     revoked too, and do not change that of the name while anybody else counts on it.
+//     revoked too, and do not change that of the name while any other holder counts on it.
 //   - Try: a request that does not wait for holders is granted at once or refused as
 //     held. It does wait for an authority, until its wait limit; as soon as there is
 //     one it is granted in its turn or refused, at any place in the queue.
@@ -55,8 +55,8 @@
 //     are refused as unavailable; release, reentry and limits in time go on.
 //   - Bounds: names, waiters per name, holds and waits per session, each with a named
 //     error (P8).
-//   - Order of telling: first what the operation ended, then who is granted because of
-//     it. What ends together is told in an order that a restored copy of the table
+//   - Order of decisions: first what the operation ended, then who is granted because of
+//     it. What ends together is decided in an order that a restored copy of the table
 //     repeats, so that replicas of one table agree.
 //
 // A table does not know which requests have ended: a request that comes again after it

@@ -24,7 +24,7 @@ type crowd struct {
 	units    int32 // units held
 	capacity int32 // fixed while an entry is in mode slots
 	slots    int32 // how many entries are in mode slots
-	excess   bool  // its holders do not all fit beside each other; see excess.go
+	excess   bool  // its holders are not all compatible; see excess.go
 	index    *index
 }
 
@@ -176,7 +176,7 @@ func (t *Table) describe(i int32, r *Request, end Time) {
 	t.setDeadline(s.detail, end)
 }
 
-// attributes returns what the request of entry s said of the lock. A hold limit is told while it waits: of a hold, its end
+// attributes returns what the request of entry s asks of the lock. It has a hold limit while the entry waits: of a hold, its end
 // is what counts.
 func (t *Table) attributes(s *entry) (a holdfast.Attributes) {
 	if s.detail != 0 {

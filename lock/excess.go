@@ -7,14 +7,14 @@ import (
 )
 
 // Sides of a partition may each have granted a name. An authority that succeeds them
-// takes over all that their holders have, and revokes what does not fit beside those that
+// takes over all that their holders have, and revokes what is not compatible with those that
 // stay. Until enough of the revoked have stopped, the name has more holders than fit:
 // its crowd is marked as having an excess, and fits nothing more.
 
 // Displace makes room for c, which another table has granted and Adopt has not taken
 // because of an ErrConflict: it revokes grants of its name because of why, of those below,
 // from the first on, and no more than it takes. Each of their holds is Revoked. It reports
-// whether c, not revoked, fits beside those that stay; if not, nothing has changed. No room
+// whether c, not revoked, is compatible with those that stay; if not, nothing has changed. No room
 // can be made for what a suspension of another owner excludes, or for a suspension that
 // excludes what another owner holds.
 func (t *Table) Displace(c *Entry, below []Grant, why holdfast.Loss, out *[]Decision) bool {
@@ -67,7 +67,7 @@ func (t *Table) Revoke(s SessionID, name string, token holdfast.Token, why holdf
 	return i != 0
 }
 
-// Recall has the holder of one hold, as [Table.Release] names it, told to end it because of why, if
+// Recall asks the holder of one hold, as [Table.Release] names it, to end it because of why, if
 // it was asked for over a stream. A grant is revoked as a whole: so the hold is made revoked where it is
 // the only one of its grant, and otherwise its grant stays for the others. It reports whether session s
 // has such a hold.
@@ -144,7 +144,7 @@ func (t *Table) staying(e int32) (taken taken) {
 func (k *taken) add(units int32)      { k.grants, k.units = k.grants+1, k.units+int64(units) }
 func (k *taken) subtract(units int32) { k.grants, k.units = k.grants-1, k.units-int64(units) }
 
-// leaves reports whether a grant fits beside it; for slots, one of the same capacity.
+// leaves reports whether there is room for one more grant; for slots, one of the same capacity.
 func (k *taken) leaves(mode holdfast.Mode, units, capacity int) bool {
 	switch {
 	case k.grants == 0:
@@ -155,8 +155,8 @@ func (k *taken) leaves(mode holdfast.Mode, units, capacity int) bool {
 	return mode == holdfast.ModeShared || k.units+int64(units) <= int64(capacity)
 }
 
-// fixed reports whether the capacity of live name e is that of anybody but revoked holders,
-// who will not count on it.
+// fixed reports whether live name e has a holder that is not revoked, and so counts on its
+// capacity.
 func (t *Table) fixed(e int32) bool {
 	x := t.names.at(e)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
@@ -219,7 +219,7 @@ func (t *Table) capacityOf(e int32, x *record) int32 {
 	return revoked
 }
 
-// exceeds reports whether the holders of x do not all fit beside each other.
+// exceeds reports whether the holders of x are not all compatible.
 func (t *Table) exceeds(x *record, c *crowd) bool {
 	if x.holders == 0 {
 		return false

@@ -1,6 +1,6 @@
 package lock
 
-// What conversations ask of a table besides what it exports.
+// What conversations ask of a table in addition to its exported methods.
 var (
 	CheckTable = checkTable
 	Shape      = shape

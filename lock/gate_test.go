@@ -43,7 +43,7 @@ func checkWakeUp(tb failer, t *Table) {
 			return
 		}
 	}
-	tb.Fatalf("request %d waits to suspend the table, and nobody is in its way", first.request)
+	tb.Fatalf("request %d waits to suspend the table, and nothing is in its way", first.request)
 }
 
 // checkTurns checks the order of the gate.

@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// HeldBy is the ErrHeld of a request that was not granted: who held the name when that
-// was decided. It says what machines can say to each other: of members their ids, and of
-// time how much of it has passed. To people [HeldBy.ErrorFor] says the rest.
+// HeldBy is the ErrHeld of a request that was not granted: it says who held the name at the
+// decision. It has what machines can say to each other: members as ids, and times as
+// ages. [HeldBy.ErrorFor] says the rest, to people.
 type HeldBy struct {
 	Owner  string        // of the first holder; its client where it named none
 	Others int           // how many more hold the name
@@ -19,14 +19,14 @@ type HeldBy struct {
 	Suspended bool
 	Reason    string
 	// Gone says that the holder's member was lost, and Grace that its hold limit has passed and that the
-	// name stays taken so that it can stop. Left is for how long, at most, of either; 0 where that is
+	// name stays taken so that it can stop. Left is how long either lasts, at most; 0 where that is
 	// not known.
 	Gone  bool
 	Grace bool
 	Left  time.Duration
 }
 
-// UnknownAge is the Age of a hold of which it is not known since when it is.
+// UnknownAge is the Age of a hold whose beginning is unknown.
 const UnknownAge time.Duration = -1
 
 func (h *HeldBy) Error() string { return h.Unwrap().Error() }

@@ -30,7 +30,7 @@ func (n *modelName) capacity() int {
 	return 0
 }
 
-// compatible reports whether these fit beside each other.
+// compatible reports whether these can be held together.
 func compatible(requests []Request) bool {
 	units := 0
 	for _, r := range requests {

@@ -181,7 +181,7 @@ func (m *model) settleGate(now Time) (out []Decision) {
 	return out
 }
 
-// contradicts reports whether a grant that is to stay cannot be beside what others have who
+// contradicts reports whether a grant that is to stay excludes others that
 // stay, because one of them suspends the table.
 func (m *model) contradicts(r Request) bool {
 	for _, n := range m.names {
@@ -260,7 +260,7 @@ func (w *world) letIn(rt *rapid.T) {
 	w.compare(rt, want)
 }
 
-// checkAtGate compares what is said of an owner, and who is said to be parked.
+// checkAtGate compares what table and model have of an owner, and of the parked.
 func (w *world) checkAtGate(rt *rapid.T, of Request) {
 	theirs := func(r Request) bool { return sameOwner(r, of) }
 	want := OwnerAtGate{Passed: slices.ContainsFunc(w.model.atNames(), theirs)}
@@ -313,7 +313,7 @@ func (m *model) letIn(now Time, r Request, s SessionID, owner string) (out []Dec
 	return append(append(out, let...), m.settleGate(now)...), true
 }
 
-// checkSuspension compares what is said of suspensions, and who is parked.
+// checkSuspension compares what table and model have of suspensions, and of the parked.
 func (w *world) checkSuspension(rt *rapid.T) {
 	suspending := 0
 	for _, waits := range w.model.gate {

@@ -86,7 +86,7 @@ func decisionFor(kind Kind, r Request) Decision {
 		Reason: r.Reason, Shape: r.Shape}
 }
 
-// decisionForGrant is told for one hold of a grant.
+// decisionForGrant is the decision about one hold of a grant.
 func decisionForGrant(kind Kind, g *modelGrant, id uint64) Decision {
 	d := decisionFor(kind, g.request)
 	d.Request, d.Token, d.Since = id, g.token, g.since

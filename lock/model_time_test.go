@@ -18,7 +18,7 @@ type ending struct {
 }
 
 // finish ends all of them in the given order, then settles their names in that
-// order. A waiter whose time is over is told who holds the name at that moment.
+// order. The refusal of a waiter whose time is over names the holder at that moment.
 func (m *model) finish(now Time, endings []ending) (out []Decision) {
 	for _, e := range endings {
 		d := e.decision

@@ -111,7 +111,7 @@ func (t *Table) unlist(e int32) {
 	o.join(b)
 }
 
-// join keeps block b from being empty, or small beside another small one.
+// join keeps block b from being empty, or small next to another small one.
 func (o *order) join(b int) {
 	if len(o.blocks[b]) > blockSize/4 {
 		return

@@ -124,7 +124,7 @@ func TestScanEnds(t *testing.T) {
 	}
 }
 
-// TestPageCostsItsLength: a page of ten names costs the same beside a hundred names and beside
+// TestPageCostsItsLength: a page of ten names costs the same among a hundred names and among
 // a hundred thousand.
 func TestPageCostsItsLength(t *testing.T) {
 	costs := map[int]float64{}
@@ -147,8 +147,8 @@ func TestPageCostsItsLength(t *testing.T) {
 	}
 }
 
-// TestShortLocksHaveNoPlace: names that are taken and given back at once are never sorted in,
-// beside others that are.
+// TestShortLocksHaveNoPlace: names that are taken and given back at once are never sorted in
+// among those that are.
 func TestShortLocksHaveNoPlace(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)

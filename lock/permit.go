@@ -13,7 +13,7 @@ import (
 
 // Permit grants a request that waits for name, at any place in the queue, under a token that
 // is higher than that of every other grant of the name here. It reports whether the request
-// waits. A permitted request must fit beside the grants that are held here.
+// waits. A permitted request must be compatible with the grants that are held here.
 func (t *Table) Permit(now Time, s SessionID, name string, request uint64, token holdfast.Token, out *[]Decision) bool {
 	i := t.findWaiter(s, name, request)
 	if i == 0 {
@@ -37,7 +37,7 @@ func (t *Table) Permit(now Time, s SessionID, name string, request uint64, token
 	return true
 }
 
-// gatherOwner lets all that its owner has asked for besides into the grant of entry held,
+// gatherOwner lets all other requests of its owner into the grant of entry held,
 // regardless of where it waits, or refuses it where it wants another shape. Were it left there,
 // it could be permitted too, and one owner would have two grants.
 func (t *Table) gatherOwner(now Time, held int32, out *[]Decision) {
@@ -75,7 +75,7 @@ func (t *Table) Deny(now Time, s SessionID, name string, request uint64, err err
 	return true
 }
 
-// Queued returns what a request that waits for name is told: that it is Queued, behind how many
+// Queued returns the answer to a request that waits for name: that it is Queued, behind how many
 // of this table. It reports whether the request waits.
 func (t *Table) Queued(s SessionID, name string, request uint64) (d Decision, waits bool) {
 	i := t.findWaiter(s, name, request)
@@ -98,7 +98,7 @@ func (t *Table) findWaiter(s SessionID, name string, request uint64) int32 {
 	return i
 }
 
-// Grants reports whether anybody holds name under token.
+// Grants reports whether name is held under token.
 func (t *Table) Grants(name string, token holdfast.Token) bool {
 	e := t.liveOf(name)
 	if e == 0 {

@@ -15,7 +15,7 @@ type permitted struct {
 	now    Time
 	ids    uint64
 	token  holdfast.Token
-	queued []Request // all that was queued, until it is told otherwise
+	queued []Request // all that was queued, until another decision
 	out    []Decision
 }
 
@@ -119,7 +119,7 @@ func (p *permitted) permit(rt *rapid.T) {
 		rt.Fatalf("request %d waits and is not granted", r.ID)
 	}
 	if first := p.out[0]; first.Kind != Granted || first.Request != r.ID || first.Token != p.token || first.Mode != r.Mode || first.Units != r.Units {
-		rt.Fatalf("request %d is told %+v, under token %d", r.ID, first, p.token)
+		rt.Fatalf("request %d is answered %+v, under token %d", r.ID, first, p.token)
 	}
 	if !p.table.Grants(r.Name, p.token) {
 		rt.Fatalf("token %d was granted and is not there", p.token)
@@ -133,7 +133,7 @@ func (p *permitted) deny(rt *rapid.T) {
 		return
 	}
 	if !p.table.Deny(p.now, r.Session, r.Name, r.ID, &HeldBy{Owner: "z"}, &p.out) || p.out[0].Kind != Refused || p.out[0].Request != r.ID {
-		rt.Fatalf("request %d waits and is told %+v", r.ID, p.out)
+		rt.Fatalf("request %d waits and is answered %+v", r.ID, p.out)
 	}
 	if p.table.Deny(p.now, r.Session, r.Name, r.ID, holdfast.ErrConflict, &p.out) {
 		rt.Fatalf("request %d is refused twice", r.ID)
@@ -141,11 +141,11 @@ func (p *permitted) deny(rt *rapid.T) {
 	p.follow(rt, 0)
 }
 
-// follow reads what was told, and checks it where token was permitted, or none.
+// follow reads the decisions, and checks them where token was permitted, or none.
 func (p *permitted) follow(rt *rapid.T, token holdfast.Token) {
 	for _, d := range p.out {
 		if d.Kind == Granted && d.Token != token && d.Owner == "" {
-			rt.Fatalf("told %+v, and nobody permitted it", d)
+			rt.Fatalf("decided %+v, which was not permitted", d)
 		}
 		if d.Kind != Queued {
 			p.queued = slices.DeleteFunc(p.queued, func(r Request) bool {
@@ -161,12 +161,12 @@ func (p *permitted) follow(rt *rapid.T, token holdfast.Token) {
 		for before, w := range shown.Waiters {
 			d, waits := p.table.Queued(w.Session, name, w.Request)
 			if !waits || d.Kind != Queued || d.Position != before || d.Request != w.Request || d.Name != name {
-				rt.Fatalf("request %d of %q waits behind %d and is told %v, %+v", w.Request, name, before, waits, d)
+				rt.Fatalf("request %d of %q waits behind %d and is answered %v, %+v", w.Request, name, before, waits, d)
 			}
 		}
 		for _, g := range shown.Holders {
 			if d, waits := p.table.Queued(g.Session, name, 1<<40); waits {
-				rt.Fatalf("a request that nobody has made is told %+v", d)
+				rt.Fatalf("a request that was never made is answered %+v", d)
 			}
 		}
 		owners := map[string]bool{}
@@ -179,7 +179,7 @@ func (p *permitted) follow(rt *rapid.T, token holdfast.Token) {
 		}
 	}
 	if waiting != len(p.queued) {
-		rt.Fatalf("%d wait, and %d have been told nothing else", waiting, len(p.queued))
+		rt.Fatalf("%d wait, and %d have got no other decision", waiting, len(p.queued))
 	}
 }
 
@@ -194,7 +194,7 @@ func TestPermitRefusesToLie(t *testing.T) {
 		panics bool
 	}{
 		{"it fits", Config{Permitted: true}, 8, holdfast.ModeShared, false},
-		{"beside a holder", Config{Permitted: true}, 8, holdfast.ModeExclusive, true},
+		{"another holds", Config{Permitted: true}, 8, holdfast.ModeExclusive, true},
 		{"the token of another", Config{Permitted: true}, 7, holdfast.ModeShared, true},
 		{"a lower token", Config{Permitted: true}, 6, holdfast.ModeShared, true},
 		{"a table of all", Config{}, 8, holdfast.ModeShared, true},

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world drives a table and its model with the same operations, and remembers what
-// was told.
+// world drives a table and its model with the same operations, and remembers the
+// decisions.
 type world struct {
 	table *Table
 	model *model
@@ -20,7 +20,7 @@ type world struct {
 	ids   uint64
 	// suspends says that the table is suspended at times.
 	suspends bool
-	latest   map[requestName]Kind // what each request was told last
+	latest   map[requestName]Kind // the latest decision about each request
 	newest   map[string]holdfast.Token
 	out      []Decision
 }
@@ -193,7 +193,7 @@ func (w *world) tick(rt *rapid.T) {
 	w.compare(rt, w.model.tick(w.now))
 }
 
-// pass lets time pass that the table is not told of.
+// pass lets time pass without a Tick.
 func (w *world) pass(rt *rapid.T) { w.now += 7 * Time(rapid.IntRange(1, 9).Draw(rt, "pass")) }
 
 // outage is a pause in which requests come, many of them with Try.
@@ -263,14 +263,14 @@ func (w *world) restore(rt *rapid.T) {
 // compare checks that the table said what the model says.
 func (w *world) compare(rt *rapid.T, want []Decision) {
 	if len(w.out) != len(want) {
-		rt.Fatalf("told\n%v\nwant\n%v", w.out, want)
+		rt.Fatalf("decided\n%v\nwant\n%v", w.out, want)
 	}
 	for i, d := range w.out {
 		if d.Kind == Refused && errors.Is(d.Err, holdfast.ErrConflict) && errors.Is(want[i].Err, holdfast.ErrConflict) {
 			want[i].Err = d.Err
 		}
 		if !reflect.DeepEqual(d, want[i]) {
-			rt.Fatalf("told %d:\n%+v\nwant\n%+v", i, d, want[i])
+			rt.Fatalf("decision %d:\n%+v\nwant\n%+v", i, d, want[i])
 		}
 		w.listen(rt, d)
 	}

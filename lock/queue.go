@@ -57,19 +57,19 @@ func (t *Table) dequeue(i int32) {
 	}
 }
 
-// fits reports whether a grant would fit beside the holders of live name x, those that are
+// fits reports whether a grant would be compatible with the holders of live name x, those that are
 // revoked among them.
 func (t *Table) fits(x *record, mode holdfast.Mode, units int32) bool {
-	return x.holders == 0 || t.fitsBeside(x, mode, units)
+	return x.holders == 0 || t.fitsHolders(x, mode, units)
 }
 
-// fitsBeside is fits for a live name that has holders.
-func (t *Table) fitsBeside(x *record, mode holdfast.Mode, units int32) bool {
+// fitsHolders is fits for a live name that has holders.
+func (t *Table) fitsHolders(x *record, mode holdfast.Mode, units int32) bool {
 	if mode == holdfast.ModeExclusive || mode != t.entries.at(x.holders).mode {
 		return false
 	}
 	if x.crowd == 0 {
-		return true // beside one holder, which shares
+		return true // the one holder shares
 	}
 	c := t.crowds.at(x.crowd)
 	return !c.excess && (mode == holdfast.ModeShared || units <= c.capacity-c.units)

@@ -11,7 +11,7 @@ func cycleName(tb testing.TB, t *Table, id uint64, name string) int32 {
 	var out []Decision
 	t.Acquire(0, &Request{Session: SessionID{1, 1}, ID: id, Name: name, WaitEnd: Never}, &out)
 	if len(out) != 1 || out[0].Kind != Granted {
-		tb.Fatalf("%q is told %v", name, out)
+		tb.Fatalf("%q is answered %v", name, out)
 	}
 	e := t.liveOf(name)
 	if err := t.Release(0, SessionID{1, 1}, name, out[0].Token, id, &out); err != nil {

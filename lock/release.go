@@ -94,8 +94,8 @@ func (t *Table) findHold(s SessionID, name string, token holdfast.Token, request
 
 // Break revokes the grant with token, or with token 0 every grant of name: Revoked
 // is appended for each of its holds, with the Loss Broken. The name stays taken
-// until the holders release, their session ends or their hold limit passes. Breaking
-// again tells again. It returns the grants that it revoked; the error is ErrNotHeld
+// until the holders release, their session ends or their hold limit passes. A second
+// Break appends the same again. It returns the grants that it revoked; the error is ErrNotHeld
 // if there is none.
 func (t *Table) Break(now Time, name string, token holdfast.Token, out *[]Decision) ([]Grant, error) {
 	e := t.liveOf(name)

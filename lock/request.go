@@ -58,8 +58,8 @@ type Request struct {
 	// after it was last heard. The member that the session is at sets it; 0 for its own process,
 	// whose users compare with the member's clock.
 	Belief time.Duration
-	// Once is what the client calls what it wants, whichever members it asks for it: requests of one session for one name that
-	// share it are one. Content is a sum of what is wanted, by which another request of that name is found out. Where a session is
+	// Once is the client's idempotency key, the same at all members that it asks: requests of one session for one name that
+	// share it are one. Content is a checksum of the request, by which another request under that key is found out. Where a session is
 	// served by one member alone, that member compares, and protocols do not look at it. "" is none.
 	Once    string
 	Content uint64
@@ -84,7 +84,7 @@ const (
 	Queued
 	// Refused: the request is gone; Err says why (held, conflict, limit, …).
 	Refused
-	// Lost: the grant has ended without a release; Loss says why. It is told after
+	// Lost: the grant has ended without a release; Loss says why. It is reported after
 	// the holder's own clock has ended it, so it needs no acknowledgement.
 	Lost
 	// Revoked: the grant shall end because of Loss; the holder must say that it has

@@ -6,8 +6,8 @@ import (
 )
 
 // Restore takes the chunks of a snapshot, in order, into a new table, which then
-// goes on as the other one did. The error says why a chunk cannot be: the table is
-// then to be thrown away. Bounds of Config are not applied to what is restored.
+// goes on as the other one did. The error says what is wrong with a chunk: the table must
+// then be thrown away. Bounds of Config are not applied to what is restored.
 // Until the last chunk is in, the table is incomplete and may not be used.
 func (t *Table) Restore(now Time, c Chunk) error {
 	if c.From == 0 && (t.reign != 0 || t.entries.used != 0 || t.paused) {

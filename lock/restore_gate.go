@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// contradicts says why c, a hold that another table has granted and that is to stay, cannot
-// be beside what is held by others in another way than by its name: it is a suspension, or
-// the table is suspended. It is nil where c is revoked, and beside what is revoked.
+// contradicts says why c, a hold that another table has granted and that is to stay, excludes
+// what others hold in another way than by its name: it is a suspension, or
+// the table is suspended. It is nil where c or all that it excludes is revoked.
 func (t *Table) contradicts(c *Entry) error {
 	if c.Revoked {
 		return nil

@@ -88,12 +88,12 @@ func TestRestoreRefusesAGateThatCannotBe(t *testing.T) {
 			a, b := at(c, 2, 1), at(c, 2, 2)
 			a.Turn, b.Turn = b.Turn, a.Turn
 		}, "follows turn"},
-		{"one who waits beside a suspension", func(c *Chunk) { at(c, 2, 4).Turn = 0 }, "waits at \"printers\", and another owner suspends"},
-		{"one who holds beside a suspension", func(c *Chunk) {
+		{"one who waits while another suspends", func(c *Chunk) { at(c, 2, 4).Turn = 0 }, "waits at \"printers\", and another owner suspends"},
+		{"one who holds while another suspends", func(c *Chunk) {
 			s := at(c, 2, 4)
 			s.Turn, s.Token = 0, Token(2, 1)
 		}, "holds \"printers\", and another owner suspends"},
-		{"one who is parked because of nobody", func(c *Chunk) {
+		{"one who is parked for no suspension", func(c *Chunk) {
 			c.Entries = slices.DeleteFunc(c.Entries, func(s Entry) bool { return s.Name == SpaceLock && s.Token != 0 })
 		}, "no suspension is before it"},
 		{"a hold behind one who is parked", func(c *Chunk) {

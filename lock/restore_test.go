@@ -58,7 +58,7 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 		{"too high a count", func(c *Chunk) { c.Count = MaxCount + 1 }, "count 2147483649"},
 		{"a token that was not given", func(c *Chunk) { c.Count = 11 }, "whose last token is"},
 		{"a shared suspension", func(c *Chunk) { c.Entries[0].Name, c.Entries[0].Mode = SpaceLock, holdfast.ModeShared }, "suspended in mode exclusive only"},
-		{"a suspension beside others", func(c *Chunk) { c.Entries[0].Name = SpaceLock }, "another owner suspends the table"},
+		{"a suspension while others hold", func(c *Chunk) { c.Entries[0].Name = SpaceLock }, "another owner suspends the table"},
 		{"no session", func(c *Chunk) { c.Entries[0].Session = SessionID{} }, "neither may be zero"},
 		{"no request", func(c *Chunk) { c.Entries[0].Request = 0 }, "neither may be zero"},
 		{"the same twice", func(c *Chunk) { c.Entries = append(c.Entries, c.Entries[0]) }, "it is there already"},

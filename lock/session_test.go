@@ -44,7 +44,7 @@ func TestRevokeSession(t *testing.T) {
 	wants := func(want ...string) {
 		t.Helper()
 		if got := drain(); fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("told %q, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	table.RevokeSession(1, leaving, holdfast.MemberLost, holdfast.ErrUnavailable, &out)

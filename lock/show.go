@@ -41,8 +41,8 @@ func (t *Table) refusal(now Time, i int32, err error) Decision {
 	return d
 }
 
-// granted tells the holder at entry i what it holds. The hold limit that it is told
-// counts from when it sent the request, which was before this arrived: it is what
+// granted reports to the holder at entry i what it holds. The hold limit in it
+// counts from when the holder sent the request, which was before this arrived: it is what
 // remained then, on the fastest clock.
 func (t *Table) granted(now Time, i int32, arrived Time, out *[]Decision) {
 	s := t.entries.at(i)
@@ -79,7 +79,7 @@ func (t *Table) Knows(s SessionID, name string, request uint64) bool {
 	return e != 0 && n != 0 && t.findRequest(e, n, request) != 0
 }
 
-// Standing returns what a request that holds name or waits for it is told, were it told now: Granted, or Revoked where
+// Standing returns the present answer to a request that holds name or waits for it: Granted, or Revoked where
 // the grant is to end, or Queued. It reports whether the request does either.
 func (t *Table) Standing(s SessionID, name string, request uint64) (d Decision, known bool) {
 	e, n := t.liveOf(name), t.sessionOf(s)

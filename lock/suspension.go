@@ -53,8 +53,8 @@ func (t *Table) obstacle(now Time, i int32, s *entry) error {
 }
 
 // barred says why entry i has to wait in the gate: because of who suspends the table, or
-// else of who waits first to suspend it, but for i itself. A suspension that waits for
-// those at the names alone is told of none of them.
+// else of who waits first to suspend it, except i itself. The error of a suspension that waits for
+// those at the names alone names none of them.
 func (t *Table) barred(now Time, i int32) error {
 	if !t.serving() {
 		return holdfast.ErrUnavailable

@@ -39,8 +39,8 @@ type Config struct {
 	// History is how many ended grants the table remembers for Show, of all names
 	// together. Zero means 1,024.
 	History int
-	// Permitted says that the table knows of one member's requests only, and others of
-	// theirs: it grants nothing by itself, but what [Table.Permit] says. See permit.go.
+	// Permitted says that the table has the requests of one member only, and other members have
+	// theirs: it grants nothing by itself, only what [Table.Permit] permits. See permit.go.
 	Permitted bool
 }
 

@@ -53,7 +53,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTokensNeverGoBack: a table that is told to go back panics rather than lie (P2).
+// TestTokensNeverGoBack: a table that would have to go back panics rather than lie (P2).
 func TestTokensNeverGoBack(t *testing.T) {
 	type begin struct {
 		reign uint64
@@ -120,7 +120,7 @@ func TestUnknownMode(t *testing.T) {
 	var out []Decision
 	table.Acquire(0, &Request{Session: SessionID{1, 1}, ID: 1, Name: "a", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: 3}}, WaitEnd: Never}, &out)
 	if len(out) != 1 || out[0].Kind != Refused || table.Names() != 0 {
-		t.Errorf("told %v, %d names", out, table.Names())
+		t.Errorf("decided %v, %d names", out, table.Names())
 	}
 }
 
@@ -150,7 +150,7 @@ func TestTimeWithoutEnd(t *testing.T) {
 	for id, hold := range []time.Duration{Never, Never / 2, Never - 1} {
 		table.Acquire(Never/2+1000, &Request{Session: s, ID: uint64(id) + 1, Name: fmt.Sprint(id), WaitEnd: Never, Attributes: holdfast.Attributes{Hold: hold}, Arrived: Never/2 + 1000}, &out)
 		if d := out[id]; d.Kind != Granted || d.Hold != 0 {
-			t.Errorf("a hold limit of %v is told as %v", hold, d)
+			t.Errorf("a hold limit of %v is answered with %v", hold, d)
 		}
 	}
 	if err := table.Extend(Never/2+1000, s, "0", out[0].Token, Never-1); err != nil || table.Wake() != Never {
@@ -162,7 +162,7 @@ func TestTimeWithoutEnd(t *testing.T) {
 }
 
 // TestHoldLimitThatPassedIsReported: a request that is repeated after the limit of its
-// grant, but before a Tick, is told the shortest limit and not none.
+// grant, but before a Tick, gets the shortest limit and not none.
 func TestHoldLimitThatPassedIsReported(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)
@@ -172,7 +172,7 @@ func TestHoldLimitThatPassedIsReported(t *testing.T) {
 	r.Arrived = time.Hour
 	table.Acquire(time.Hour, &r, &out)
 	if out[1].Kind != Granted || out[1].Hold != 1 {
-		t.Errorf("told %+v", out[1])
+		t.Errorf("decided %+v", out[1])
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Unavailable is the ErrUnavailable of a request that was not granted because no authority
 // could decide: why, and for how long that was going to last when it was decided. Machines
-// say it to each other; [Unavailable.Unwrap] is what users are told.
+// pass it to each other; users get the error of [Unavailable.Unwrap].
 type Unavailable struct {
 	Why  string
 	Left time.Duration // 0 where it is not known
@@ -21,7 +21,7 @@ func (u *Unavailable) Error() string { return u.Unwrap().Error() }
 // Unwrap returns the error for users.
 func (u *Unavailable) Unwrap() error { return &holdfast.UnavailableError{Why: u.Why, Until: u.Left} }
 
-// WhyUnavailable returns what an ErrUnavailable says beside that, and how long that lasts; "" and 0 where it does not say.
+// WhyUnavailable returns the reason of an ErrUnavailable, and how long it lasts; "" and 0 where the error has none.
 func WhyUnavailable(err error) (why string, left time.Duration) {
 	var known *holdfast.UnavailableError
 	switch {

@@ -48,8 +48,8 @@ func (g Grant) After(by Time) Grant {
 	return g
 }
 
-// After moves the times of a copy by a clock's reading: a time that is told to another member
-// is told relative to when it was sent, because the clocks of two members are not compared.
+// After moves the times of a copy by a clock's reading: a time for another member
+// is relative to when it was sent, because the clocks of two members are not compared.
 func (l Lock) After(by Time) Lock {
 	holders, waiters, ended := make([]Grant, len(l.Holders)), make([]Wait, len(l.Waiters)), make([]Grant, len(l.History))
 	for i, g := range l.Holders {

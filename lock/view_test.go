@@ -18,7 +18,7 @@ func TestLockOnAnotherClock(t *testing.T) {
 	sent, received := 10*time.Second, time.Hour
 	relative := original.After(-sent)
 	if got := relative.Waiters[0]; got.Since != -8*time.Second || got.Until != -2*time.Second {
-		t.Errorf("it is told as %v", got)
+		t.Errorf("it is moved to %v", got)
 	}
 	want := Lock{
 		Name: "a", Token: 9,

@@ -119,17 +119,17 @@ func (s *stage) rwmutex() {
 	one, two := holdfast.NewRWMutex(sessions[0], s.name()), holdfast.NewRWMutex(sessions[1], s.name())
 	s.do(one.RLock)
 	if !two.TryRLock() || !one.TryRLock() {
-		s.Fatal("TryRLock beside a reader failed")
+		s.Fatal("TryRLock while another reads failed")
 	}
 	if one.TryLock() || two.TryLock() {
-		s.Errorf("TryLock beside readers succeeded")
+		s.Errorf("TryLock while others read succeeded")
 	}
 	one.RUnlock()
 	one.RUnlock()
 	two.RUnlock()
 	s.do(two.Lock)
 	if one.TryRLock() || two.TryRLock() || one.TryLock() {
-		s.Errorf("a try beside a writer succeeded")
+		s.Errorf("a try while another writes succeeded")
 	}
 	if held := two.Held(); held == nil || held.Mode() != holdfast.ModeExclusive {
 		s.Errorf("Held of a writer: %v", held)

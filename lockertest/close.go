@@ -169,7 +169,7 @@ const leakTrials = 4
 
 // leftByClose returns what is left of a Locker that was used and closed, when it had some
 // time to end. Another Locker holds the name. Goroutines inherit the labels of the one that
-// begins them, so those of other tests, which run beside this one, are told apart.
+// begins them, which marks those of other tests, which run at the same time.
 func (s *stage) leftByClose(name string, trial int) []string {
 	mark := s.name(trial)
 	pprof.Do(s.ctx, pprof.Labels(leakLabel, mark), func(context.Context) { s.useAndClose(name) })

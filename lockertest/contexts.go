@@ -80,7 +80,7 @@ func (s *stage) contextEndsWaitOnly() {
 }
 
 // contextErrorSaysWhy wants a wait that the deadline of its context ends to say why nothing was
-// granted, as a wait limit does: beside the context's error it is ErrHeld. An authority that is
+// granted, as a wait limit does: it is ErrHeld as well as the context's error. An authority that is
 // busy may be too late for that, so it is tried until it was not.
 func (s *stage) contextErrorSaysWhy() {
 	one, two := s.locker(), s.locker()

@@ -33,7 +33,7 @@
 // # How the suite waits
 //
 // No subtest sleeps and none compares durations, so none depends on how fast the
-// machine is. One request is known to stand before another because OnQueued told
+// machine is. One request is known to stand before another because OnQueued reported
 // that it is queued; so every Locker calls OnQueued for a request that has to wait,
 // also one that keeps no queue (Caps.NoFIFO), whose position is then not looked at.
 // That a lock is still held is seen from what cannot have happened yet. Every wait is
@@ -43,5 +43,5 @@
 //
 // Names begin with the name of the subtest, so one authority serves many runs and
 // subtests do not meet. Run keeps no state and its subtests run one after another; other
-// runs, and other tests, may go on beside it.
+// runs, and other tests, may go on at the same time.
 package lockertest

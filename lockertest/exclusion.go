@@ -63,7 +63,7 @@ func (s *stage) exclusion() {
 				s.Errorf("%d are inside an exclusive lock", n)
 			}
 			count := room.counter
-			runtime.Gosched() // a goroutine that is let in beside this one comes now
+			runtime.Gosched() // if another goroutine is let in with this one, it comes now
 			room.counter = count + 1
 			if lock.Token() <= room.last {
 				s.Errorf("token %v was granted after token %v", lock.Token(), room.last)

@@ -20,7 +20,7 @@ func holdChecks() []check {
 const shortHold = 50 * time.Millisecond
 
 // briefly has something taken with a hold limit that is soon over. The limit counts from the grant: on a busy machine it may
-// be over before who waits for the grant is told of it, who is told that then. It is tried again with a longer one.
+// be over before the grant arrives, and the call fails with that. It is tried again with a longer one.
 func (s *stage) briefly(take func(hold time.Duration) error) {
 	s.Helper()
 	for hold := shortHold; ; hold *= 2 {
@@ -101,7 +101,7 @@ func (s *stage) passed(before *holdfast.Lock, w *waiter) *holdfast.Lock {
 	}
 	var fenced register
 	if !fenced.write(lock.Token()) || fenced.write(before.Token()) || fenced.stale != 1 {
-		s.Errorf("a late write under token %v is not told from one under token %v", before.Token(), lock.Token())
+		s.Errorf("a late write under token %v passes as one under token %v", before.Token(), lock.Token())
 	}
 	return lock
 }
@@ -119,7 +119,7 @@ func (s *stage) holdLimitPassesOn() {
 	}
 }
 
-// chain reports whether each holder was told of its grant before its hold limit was over, which counts from the grant: on a busy
+// chain reports whether each holder had its grant before its hold limit was over, which counts from the grant: on a busy
 // machine that may take long.
 func (s *stage) chain(name string, hold time.Duration) bool {
 	s.Helper()
@@ -144,7 +144,7 @@ func (s *stage) chain(name string, hold time.Duration) bool {
 	return true
 }
 
-// tooShort wants an error that says that a hold limit was over before its holder was told of the grant, and returns false.
+// tooShort wants an error that says that a hold limit was over before its holder had the grant, and returns false.
 func (s *stage) tooShort(name string, err error) bool {
 	s.Helper()
 	if holdfast.Why(err) != holdfast.HoldLimit {

@@ -68,7 +68,7 @@ func (s *stage) oddNames() {
 	}
 }
 
-// badOptions wants ErrConflict before anything is asked of anybody.
+// badOptions wants ErrConflict before anything is asked of the authority.
 func (s *stage) badOptions() {
 	locks := s.locker()
 	for _, options := range [][]holdfast.Option{

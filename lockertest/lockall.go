@@ -118,7 +118,7 @@ func (s *stage) lockAllWithoutDeadlock() {
 	})
 }
 
-// tooShort is a wait limit for several names of which the last is held: long enough to be told
+// tooShort is a wait limit for several names of which the last is held: long enough to hear
 // of the others through members that are busy.
 const tooShort = time.Second
 

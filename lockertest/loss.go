@@ -9,9 +9,9 @@ import (
 
 func lossChecks() []check {
 	return []check{
-		{name: "killed_session_is_told", need: needKill, run: (*stage).killedSessionIsReported},
+		{name: "killed_session_is_reported", need: needKill, run: (*stage).killedSessionIsReported},
 		{name: "killed_session_leaves_the_queue", need: needKill, run: (*stage).killedSessionLeavesQueue},
-		{name: "broken_lock_is_told", need: needBreak, run: (*stage).brokenLockIsReported},
+		{name: "broken_lock_is_reported", need: needBreak, run: (*stage).brokenLockIsReported},
 		{name: "broken_holders_in_all_modes", need: needs(needBreak, needShared, needReentry), run: (*stage).brokenHoldersInAllModes},
 	}
 }
@@ -82,7 +82,7 @@ func (s *stage) brokenLockIsReported() {
 }
 
 // brokenHoldersInAllModes breaks shared holders, and an owner that holds twice: each
-// Lock is told.
+// Lock ends.
 func (s *stage) brokenHoldersInAllModes() {
 	one, two, three := s.locker(), s.locker(), s.locker()
 	me := holdfast.Owner("me")
@@ -93,15 +93,15 @@ func (s *stage) brokenHoldersInAllModes() {
 		if i == 0 {
 			second = two
 		}
-		beside := s.lock(second, name, options...)
+		other := s.lock(second, name, options...)
 		w := s.queue(three, name)
 		s.caps.Break(s.TB, holdfast.DefaultSpace, name)
 		lock := s.passed(first, w)
-		if beside.Context().Err() == nil {
-			s.Errorf("%q was granted to another while one of its holders was not told", name)
+		if other.Context().Err() == nil {
+			s.Errorf("%q was granted to another while one of its holders was not notified", name)
 		}
 		s.lost(first, holdfast.Broken)
-		s.lost(beside, holdfast.Broken)
+		s.lost(other, holdfast.Broken)
 		s.unlock(lock)
 	}
 }

@@ -232,7 +232,7 @@ func (a *authority) kill(_ testing.TB, locks holdfast.Locker) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := locks.(*memory).session
-	if a.fault != "loss is not told" {
+	if a.fault != "loss is not reported" {
 		s.deadline.Store(0)
 	}
 	for _, w := range slices.Clone(s.wants) {
@@ -255,7 +255,7 @@ func (a *authority) breakName(_ testing.TB, space, name string) {
 		return
 	}
 	for _, w := range slices.Clone(e.holders) {
-		if a.fault != "break is not told" {
+		if a.fault != "break is not reported" {
 			w.lock.End(a.brokenBecause())
 		}
 	}
@@ -273,7 +273,7 @@ func (a *authority) brokenBecause() holdfast.Loss {
 	return holdfast.Broken
 }
 
-// release is what arrives when anybody sends a release under a lock's token.
+// release is what arrives when any session sends a release under a lock's token.
 func (a *authority) release(_ testing.TB, locks holdfast.Locker, lock *holdfast.Lock) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -240,7 +240,7 @@ func (a *authority) drop(w *want) bool {
 		e.holders = slices.DeleteFunc(e.holders, func(h *want) bool { return h.token == w.token })
 	}
 	w.session.wants = slices.DeleteFunc(w.session.wants, gone)
-	mute := a.fault == "cancel wakes nobody" && waited || a.fault == "release wakes nobody" && !waited
+	mute := a.fault == "cancel wakes no waiter" && waited || a.fault == "release wakes no waiter" && !waited
 	if !mute {
 		a.promote(e, w.place)
 	}
@@ -255,7 +255,7 @@ func (a *authority) finish(w *want, err error) {
 }
 
 func (a *authority) finishLocked(w *want, err error) {
-	silent := a.fault == "loss is not told" && err == holdfast.SessionExpired ||
+	silent := a.fault == "loss is not reported" && err == holdfast.SessionExpired ||
 		a.fault == "hold limit passes on early"
 	if w.lock != nil {
 		if !silent {

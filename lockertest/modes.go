@@ -69,9 +69,9 @@ func (s *stage) modesFit() {
 				second, err := other.TryLock(s.ctx, name, wanted.options...)
 				switch fits := held.fits(wanted); {
 				case fits && err != nil:
-					s.Errorf("%s beside %s is refused: %v", wanted.name, held.name, err)
+					s.Errorf("%s together with %s is refused: %v", wanted.name, held.name, err)
 				case !fits && err == nil:
-					s.Errorf("%s is granted beside %s", wanted.name, held.name)
+					s.Errorf("%s is granted together with %s", wanted.name, held.name)
 				case !fits:
 					s.want(err, holdfast.ErrHeld)
 				}
@@ -85,8 +85,8 @@ func (s *stage) modesFit() {
 	}
 }
 
-// modesWait has a request that does not fit wait, and be granted when the last of
-// those it does not fit beside is gone.
+// modesWait has a request that does not fit wait, and be granted when the last
+// incompatible holder is gone.
 func (s *stage) modesWait() {
 	one, two := s.locker(), s.locker()
 	for _, held := range s.wanted() {

@@ -19,7 +19,7 @@ func orderChecks() []check {
 }
 
 // fifo queues requests of several sessions in a known order and wants them granted in
-// that order (P5), each told how many wait before it.
+// that order (P5), each knowing how many wait before it.
 func (s *stage) fifo() {
 	const requests = 24
 	sessions := s.lockers(3)
@@ -42,7 +42,7 @@ func (s *stage) fifo() {
 			return outcome{[]*holdfast.Lock{lock}, lock.Unlock(s.ctx)}
 		})
 		if w.position != i {
-			s.Errorf("request %d was told that %d wait before it", i, w.position)
+			s.Errorf("request %d was queued behind %d", i, w.position)
 		}
 		waiters = append(waiters, w)
 	}
@@ -56,7 +56,7 @@ func (s *stage) fifo() {
 }
 
 // exclusiveBlocksLaterShared wants a waiting exclusive request not to be overtaken by
-// shared requests that came later and would fit beside the holder.
+// shared requests that came later and would be compatible with the holder.
 func (s *stage) exclusiveBlocksLaterShared() {
 	one, two := s.locker(), s.locker()
 	name := s.name()

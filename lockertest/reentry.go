@@ -122,10 +122,10 @@ func (s *stage) ownerIsOfItsSession() {
 	s.unlock(lock)
 	s.free(name)
 
-	nobody := s.lock(one, name)
+	anonymous := s.lock(one, name)
 	s.held(one, name)
 	s.held(one, name, holdfast.Owner("me"))
-	s.unlock(nobody)
+	s.unlock(anonymous)
 	s.free(name)
 }
 

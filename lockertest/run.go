@@ -33,7 +33,7 @@ type Caps struct {
 	// then wants a caller that requires more to be refused.
 	Class holdfast.Class
 
-	// Spaces are lockspaces that exist beside the default one. Zero means none: what
+	// Spaces are lockspaces that exist in addition to the default one. Zero means none: what
 	// two spaces may not share is then not tested.
 	Spaces []string
 
@@ -47,7 +47,7 @@ type Caps struct {
 	Elsewhere func(testing.TB) holdfast.Locker
 
 	// Kill makes the session of that Locker vanish without a goodbye and for good. It
-	// need not wait until anybody has noticed. Zero means not tested.
+	// need not wait until that is noticed. Zero means not tested.
 	Kill func(tb testing.TB, locks holdfast.Locker)
 
 	// Break takes the name from its holders, as an operator does, and returns when the

@@ -139,7 +139,7 @@ func (s *stage) held(locks holdfast.Locker, name string, options ...holdfast.Opt
 }
 
 // settle makes a round through the authority in the Locker's session, so that what
-// it was told before has most likely been done. A check that relies on it misses a
+// it received before has most likely been done. A check that relies on it misses a
 // fault at worst, and never reports one that is not there.
 func (s *stage) settle(locks holdfast.Locker) {
 	s.Helper()

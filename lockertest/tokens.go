@@ -83,9 +83,9 @@ func (s *stage) tokensRiseInAllModes() {
 			lock := s.lock(one, name, wanted.options...)
 			tokens.next(lock)
 			if wanted.fits(wanted) {
-				beside := s.lock(two, name, wanted.options...)
-				tokens.next(beside)
-				s.unlock(beside)
+				together := s.lock(two, name, wanted.options...)
+				tokens.next(together)
+				s.unlock(together)
 			}
 			s.unlock(lock)
 		}

@@ -105,7 +105,7 @@ func (s *stage) cancelWhileWaiting() {
 }
 
 // cancelWakesThoseBehind cancels a waiting exclusive request. The shared one behind it
-// fits beside the holder and is granted without anybody's release.
+// is compatible with the holder and is granted without any release.
 func (s *stage) cancelWakesThoseBehind() {
 	one, two := s.locker(), s.locker()
 	name := s.name()

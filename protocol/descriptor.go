@@ -35,7 +35,7 @@ type Descriptor struct {
 	Peers bool
 	// Moves says that the authority can be handed over: the machine answers Transfer and StepDown.
 	Moves bool
-	// Probes is what the simulator and the explorers may know of it beside that: a probe.Probes (package protocol/probe, which
+	// Probes is what else the simulator and the explorers may know of it: a probe.Probes (package protocol/probe, which
 	// stands on this one). Nil is nothing.
 	Probes any
 	// Messages lists the types that its machines send to one another.
@@ -63,7 +63,7 @@ type Options interface {
 	Settings() string
 }
 
-// Setup is what a machine is made from beside the options.
+// Setup is what a machine is made from, in addition to the options.
 type Setup struct {
 	// Space is the name of the space.
 	Space string

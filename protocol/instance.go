@@ -12,18 +12,18 @@ import (
 // touched by that. The zero Instance is open.
 type Instance struct {
 	closed  bool
-	closers []CallID // wait to be told that nothing of this member's is left
+	closers []CallID // wait to hear that nothing of this member's is left
 }
 
 // Closed reports whether the instance is closed, or about to be.
 func (i *Instance) Closed() bool { return i.closed }
 
-// Awaited reports whether a CloseSpace waits to be told that nothing is left.
+// Awaited reports whether a CloseSpace waits for nothing to be left.
 func (i *Instance) Awaited() bool { return len(i.closers) > 0 }
 
 // Close closes the instance, and reports whether it was open: then all of this member's clients
-// are to be told to stop. Of those who ask for it at most so many are told when it is done;
-// one more is told so, and it is closed nevertheless.
+// must be notified to stop. Of those who ask for it at most so many hear when it is done;
+// one more is refused that, and it is closed nevertheless.
 func (i *Instance) Close(call CallID, most int, out *Effects) (wasOpen bool) {
 	if len(i.closers) >= most {
 		out.Reply(call, &SpaceOpen{Err: &holdfast.LimitError{Limit: "operators", Value: int64(most)}})

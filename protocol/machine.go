@@ -83,7 +83,7 @@ type Port uint16
 const Below Port = 0
 
 // CallID says where to send an answer: to a sink of the driver, and the operation
-// there. Op 0 is no operation: an unasked word to that sink.
+// there. Op 0 is no operation: the message to that sink answers nothing.
 type CallID struct {
 	Sink uint64
 	Op   uint64
@@ -118,7 +118,7 @@ type Envelope struct {
 	Message Message
 }
 
-// Reply answers a Call, or (Op 0) tells a sink something unasked. Decision is set
+// Reply answers a Call, or (Op 0) reports to a sink without one. Decision is set
 // for what becomes of a lock; every other answer is in Result.
 type Reply struct {
 	To       CallID
@@ -185,7 +185,7 @@ func (e *Effects) Reply(to CallID, result any) {
 	e.Replies = append(e.Replies, Reply{To: to, Result: result})
 }
 
-// Raise tells the machines above, or the driver where there are none.
+// Raise reports to the machines above, or to the driver where there are none.
 func (e *Effects) Raise(fact any) { e.Raises = append(e.Raises, fact) }
 
 // Note records n for the readers of the trace.

@@ -1,6 +1,6 @@
 package protocol
 
-// Longer returns how long to wait before something is said again that was said after pause:
+// Longer returns how long to wait before something is sent again that was sent after pause:
 // patience at first, where pause is 0, then twice as long each time, and never more than
 // eight times patience. A message that is repeated so is never given up, and costs little
 // while there is no member to answer.

@@ -62,7 +62,7 @@ type (
 	}
 
 	// Enroll tells a lasting space, one whose locks and sessions outlast the member that they came through (protocol
-	// consensus), who a session is, before its first request there: the space keeps that beside the locks, so
+	// consensus), who a session is, before its first request there: the space keeps that next to the locks, so
 	// that another member can take the session over. What ends a session by time is the space's own then, and
 	// a tenure that ends takes nothing from it. There is no answer. Repeated, it does nothing.
 	Enroll struct {
@@ -91,7 +91,7 @@ type (
 		// nothing.
 		Attached lock.Attachments
 	}
-	// Beaten answers Beat. Err is SessionExpired where the session has ended: what it held was told to be
+	// Beaten answers Beat. Err is SessionExpired where the session has ended: what it held was reported
 	// lost, or is about to be. It is EndedByAnother where a later client has taken the session over, which is then the one
 	// in Attached.
 	Beaten struct {
@@ -99,17 +99,17 @@ type (
 		Attached lock.Attachments
 	}
 
-	// Attached is told unasked, and to no sink, when a client has taken over a session that is served here, through this
-	// member or another one: from then on the clients before it are not renewed.
+	// Attached answers no call, and goes to no sink: it comes when a client has taken over a session that is served here, through this
+	// member or another one. From then on the clients before it are not renewed.
 	Attached struct {
 		Session lock.SessionID
 		Now     lock.Attachments
 	}
 
 	// Adopt asks whether a session that another member has served, or this one before a restart, is alive,
-	// and has this member serve it: from then on it is told here what becomes of its requests. The answer is an
-	// *Adopted, as new as when this was asked. Behind it, before anything else, the session is told
-	// what it may not have heard: which of Requests have been lost, and which are revoked.
+	// and has this member serve it: from then on it hears here what becomes of its requests. The answer is an
+	// *Adopted, as new as when this was asked. Behind it, before anything else, the session hears
+	// what it may have missed: which of Requests have been lost, and which are revoked.
 	Adopt struct {
 		Session  lock.SessionID
 		Requests []uint64 // that its client has not settled
@@ -124,7 +124,7 @@ type (
 		Err      error
 	}
 
-	// Dismiss says that this member does not serve a session any more: it is told nothing more here. What it
+	// Dismiss says that this member does not serve a session any more: it hears nothing more here. What it
 	// holds and waits for stays, until its TTL is over or another member adopts it. There is no answer.
 	Dismiss struct{ Session lock.SessionID }
 
@@ -221,7 +221,7 @@ type (
 
 	// Transfer makes a member the space's authority, where the protocol hands that over
 	// (Geode's becomeLockGrantor, for a member of one's choice). The answer is a
-	// *Transferred, once that member serves or nothing more can be said about it.
+	// *Transferred, once that member serves or nothing more is known about it.
 	Transfer struct{ To ID }
 	// Transferred answers Transfer.
 	Transferred struct {
@@ -263,11 +263,11 @@ type (
 	// clients wait for is Refused with ErrUnavailable, what they hold Revoked because of
 	// SpaceClosed, nothing new is taken, and an authority that is here is handed over. What
 	// the space is, and what others have in it, does not change. The answer is a *SpaceOpen,
-	// once nothing of this member's is left anywhere: while no authority can be told of the
-	// end, there is no answer.
+	// once nothing of this member's is left anywhere: while the end cannot reach an authority,
+	// there is no answer.
 	CloseSpace struct{}
 	// SpaceOpen answers both. Err is ErrConflict for a CloseSpace after which the space was
-	// opened again before it was closed, and a *LimitError for one that cannot be told of
+	// opened again before it was closed, and a *LimitError for one that cannot hear of
 	// the end, because too many wait for that: the space is being closed nevertheless.
 	SpaceOpen struct {
 		Open bool
@@ -346,7 +346,7 @@ type Shard struct {
 	Voters, Learners []ID
 }
 
-// Refusal is why what a session waits for is refused that is told to stop.
+// Refusal is the error for what a revoked session waits for.
 func (r *Revoke) Refusal() error {
 	return &lock.Unavailable{Why: "this member is leaving; another may serve"}
 }
@@ -414,7 +414,7 @@ func (n Serving) String() string { return fmt.Sprintf("serving reign %d", n.Reig
 // Broke notes what an operator took from its holders, and why.
 type Broke struct {
 	Name   string
-	Token  holdfast.Token // 0 where all holders were told to stop
+	Token  holdfast.Token // 0 where all holders must stop
 	Reason string
 }
 

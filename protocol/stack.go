@@ -32,7 +32,7 @@ func (s *stack) Wake() Time {
 	return at
 }
 
-// Step routes: Start and Tick to everybody (below first), the rest by Port. Before
+// Step routes: Start and Tick to all machines (below first), the rest by Port. Before
 // any other event the lower machine does what its time has come for: what its lease
 // no longer covers has ended before a message is believed that came in time only by
 // a late timer.
@@ -65,7 +65,7 @@ func (s *stack) Step(now Time, ev Event, out *Effects) {
 }
 
 // stepBelow steps the lower machine and passes up what it raised. What it raises to
-// answer the request of a machine that is being told of an earlier fact is passed up
+// answer the request of a machine that is taking an earlier fact is passed up
 // after that fact has reached all: no machine sees a later one first.
 func (s *stack) stepBelow(now Time, ev *Event, out *Effects) {
 	before := len(out.Raises)

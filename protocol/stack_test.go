@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// scripted is a machine that writes down what it is given and does what it is told.
+// scripted is a machine that writes down what it is given and does what its test says.
 type scripted struct {
 	name string
 	log  *[]string
@@ -97,7 +97,7 @@ func TestStackNotesTheMisrouted(t *testing.T) {
 	}
 }
 
-func TestStackStartsEverybodyFromBelow(t *testing.T) {
+func TestStackStartsAllFromBelow(t *testing.T) {
 	b := newHarness()
 	same(t, "start", b.step(protocol.Event{Kind: protocol.Start}), []string{
 		"below start <nil> at 1s", "one start <nil> at 1s", "two start <nil> at 1s",
@@ -141,7 +141,7 @@ func TestStackPassesUpWhatIsRaised(t *testing.T) {
 		"one raised second at 1s", "two raised second at 1s",
 	})
 	same(t, "raised", b.out.Raises, []any{text("first"), text("second")})
-	// What was raised in an earlier step that is not drained yet is not told again.
+	// What was raised in an earlier step that is not drained yet is not repeated.
 	b.below.do = nil
 	same(t, "seen later", b.step(protocol.Event{Kind: protocol.Receive}), []string{"below receive <nil> at 1s"})
 }
@@ -198,7 +198,7 @@ func TestStackAnswersARequest(t *testing.T) {
 
 // TestStackKeepsTheOrderOfFacts: a fact that is raised while an earlier one is on its
 // way up does not overtake it. A second machine must not see view 2 before view 1,
-// because the first one, told of view 1, wished for another.
+// because the first one, hearing of view 1, wished for another.
 func TestStackKeepsTheOrderOfFacts(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {

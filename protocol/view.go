@@ -27,7 +27,7 @@ type View struct {
 	// GrantFrom is when the coordinator may begin to grant: until then, what an
 	// earlier one has promised may still be believed. It counts
 	// on the clock of the member that reads it, and means something only to the
-	// coordinator; Never while it cannot be told.
+	// coordinator; Never while it is not known.
 	GrantFrom Time
 	// Dropped lists the tenures that this epoch's views have left behind, as far as
 	// they may still hold something or have just ceased to. It means something only to
@@ -100,7 +100,7 @@ type Member struct {
 	Founder bool
 	// Since is the number of the view since which every view has had this member under this
 	// tenure. One that was left out meanwhile is back under a later number, regardless of
-	// what it has heard of the views between: others may have been told then that it is
+	// what it has heard of the views between: others may have seen then that it is
 	// gone. 0 where no member has recorded it.
 	Since uint64
 }
@@ -126,7 +126,7 @@ type Lease struct {
 	Role Time
 	// Carried is until when it may hold what was granted under earlier epochs and what
 	// no authority of the newest one has confirmed yet; and until when, the horizon
-	// apart, its clients may be told to believe, because one of them may hold such a
+	// apart, its clients may believe, because one of them may hold such a
 	// grant. It equals Member once every space has raised Confirmed for the epoch.
 	Carried Time
 	// Tenure is the member's own. What was sent under an earlier one is void.

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// TestCallsActOnce: that what a visitor has been granted is granted anew for the same call is told as a broken promise; and not
-// that it is told again, nor a grant of another call.
+// TestCallsActOnce: a second grant for a visitor's call that has one breaks a promise. The same grant reported again does not,
+// nor does a grant for another call.
 func TestCallsActOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		promise string
@@ -17,7 +17,7 @@ func TestCallsActOnce(t *testing.T) {
 		token   holdfast.Token
 	}{
 		"under another token":    {"P6", 3, lock.Granted, 8},
-		"told again":             {"", 3, lock.Granted, 7},
+		"the same grant again":   {"", 3, lock.Granted, 7},
 		"released":               {"", 3, lock.Released, 8},
 		"of a call before":       {"", 2, lock.Granted, 8},
 		"of one that comes next": {"", 4, lock.Granted, 8},

@@ -181,8 +181,8 @@ func (w *world) lent(m *process, d *lock.Decision) bool {
 	return !decides
 }
 
-// reaches reports whether what is told to a sink about a request may be heard. A client that has gone to another member does not
-// hear it, and one whose hello is not answered yet takes nothing for what it has settled: the member may be behind what others know.
+// reaches reports whether a client can take a member's answer about a request. A client that has gone to another member does not
+// hear it, and one whose hello is not answered yet ignores it for what it has settled: the member may lag behind the others.
 func (m *process) reaches(sink, request uint64) bool {
 	e, stream := m.sinks[sink].(*server)
 	if !stream {

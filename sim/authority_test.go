@@ -17,7 +17,7 @@ import (
 
 // TestTheJudgeSeesTwoAuthorities, and an authority that does not know who holds.
 func TestTheJudgeSeesTwoAuthorities(t *testing.T) {
-	// forged is a member's view that others can be told nothing of.
+	// forged changes a member's view without the others knowing.
 	forged := func(m *process, change func(*protocol.View, *protocol.Lease)) {
 		v, lease := *m.view, *m.view.Lease
 		v.Lease = &lease
@@ -28,7 +28,7 @@ func TestTheJudgeSeesTwoAuthorities(t *testing.T) {
 		change  func(leader, other *process)
 		promise string
 	}{
-		"one authority that knows everybody": {func(_, _ *process) {}, ""},
+		"one authority that knows all holders": {func(_, _ *process) {}, ""},
 		"two may grant": {func(_, other *process) {
 			forged(other, func(v *protocol.View, lease *protocol.Lease) {
 				v.Coordinator, v.GrantFrom, lease.Role = other.id, 0, time.Hour
@@ -115,7 +115,7 @@ func TestTheJudgeSeesWhatIsTornApart(t *testing.T) {
 	w := still(t, 3, 0)
 	saved := w.members[0].disk.synced
 	if len(saved) == 0 {
-		t.Fatal("nobody has written a cell")
+		t.Fatal("no cell was written")
 	}
 	for n := range saved {
 		w.judge.torn(saved[:n], len(saved))
@@ -186,9 +186,9 @@ func TestMembersOfTheViewSayHowTheSpaceIs(t *testing.T) {
 	}
 }
 
-// TestWhatReachesAClient: all that is told on its stream; on one that is not welcomed yet, what is about a request that is not settled;
-// and nothing where the connection is broken. Seed 3225805955 of protocol consensus had a member that was behind tell the grant of
-// a request that was released through another one.
+// TestWhatReachesAClient: every answer on its stream; on a stream that is not welcomed yet, answers about requests that are not
+// settled; and none on a broken connection. In seed 3225805955 of protocol consensus a member that lagged behind reported the grant
+// of a request that was released through another one.
 func TestWhatReachesAClient(t *testing.T) {
 	w := still(t, 2, 0)
 	m := follower(w)

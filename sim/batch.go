@@ -21,7 +21,7 @@ type Summary struct {
 	counts   *counts
 }
 
-// Grants returns how often a user was told that a lock is his.
+// Grants returns how many grants reached their users.
 func (s *Summary) Grants() int { return s.counts.grants }
 
 // RunMany simulates seeds from first on, several at a time, and stops at the first seed

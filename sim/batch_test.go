@@ -39,12 +39,12 @@ func TestRunsShareNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		beside, err := RunMany(c, 1, 4, 4, nil)
+		together, err := RunMany(c, 1, 4, 4, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if alone.Steps == 0 || alone.Steps != beside.Steps || alone.Grants() != beside.Grants() {
-			t.Errorf("%s: %d steps and %d grants one after another, %d and %d at a time", p.Name, alone.Steps, alone.Grants(), beside.Steps, beside.Grants())
+		if alone.Steps == 0 || alone.Steps != together.Steps || alone.Grants() != together.Grants() {
+			t.Errorf("%s: %d steps and %d grants one after another, %d and %d at a time", p.Name, alone.Steps, alone.Grants(), together.Steps, together.Grants())
 		}
 	}
 }

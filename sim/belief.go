@@ -139,7 +139,7 @@ func (w *wantedLock) request() holdfast.Request {
 	}
 }
 
-// asker is told what became of a request.
+// asker learns what became of a request.
 type asker interface {
 	granted(r *request)
 	failed(r *request, err error)

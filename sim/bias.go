@@ -10,7 +10,7 @@ import (
 // looks for what goes wrong without one rule knows which faults it needs. It draws
 // nothing, so a run without a bias is what it was. Zero bends nothing.
 type Bias struct {
-	// SpaceLock says that every run has all of Config.Faults, where it would draw its own half.
+	// AllFaults says that every run has all of Config.Faults, where it would draw its own half.
 	AllFaults bool
 	// Often says how many times as often faults come. Zero means 1.
 	Often int

@@ -55,7 +55,7 @@ func TestWhoSurvivesKeepsItsLock(t *testing.T) {
 	h := &holder{t: t}
 	user(t, w, follower(w)).stream.acquire(wantedLock{name: "n"}, h)
 	w.run(w.now + time.Second)
-	w.judge.survivors.holders = w.judge.holdersBeside(uint64(w.coordinator().id))
+	w.judge.survivors.holders = w.judge.holdersElsewhere(uint64(w.coordinator().id))
 	if len(w.judge.survivors.holders) != 1 {
 		t.Fatalf("%d hold through other members than the coordinator", len(w.judge.survivors.holders))
 	}

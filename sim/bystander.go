@@ -5,9 +5,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// electionProtocol is the membership with nothing above it but sessions: what is
-// checked is that there is one authority, that it knows of everybody who holds a
-// lease or may hold by a session, and that it comes back after every fault.
+// electionProtocol is the membership with nothing above it but sessions: the checks are
+// that there is one authority, that it knows every member that holds a lease or may hold
+// by a session, and that it comes back after every fault.
 func electionProtocol() Protocol {
 	p := Of(protocol.Descriptor{Name: "election", Options: func() protocol.Options { return &bystanders{} }})
 	p.Locks, p.Faults = false, p.Faults.Without(Operator)

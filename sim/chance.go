@@ -11,10 +11,10 @@ import (
 // within one user, one fault or one direction of one link, so a choice that is not made
 // any more does not rename the others.
 //
-// Where a run is neither recorded nor told by a script (tape is nil), a choice is a number drawn from
+// Where a run is neither recorded nor played from a script (tape is nil), a choice is a number drawn from
 // the one source, and its name costs nothing: it is a constant that no code looks at.
-// While a run is recorded the same numbers are drawn in the same order. In a run that a
-// script tells nothing is drawn: what the script does not say is as usual, which means
+// While a run is recorded the same numbers are drawn in the same order. A run that plays a
+// script draws nothing: what the script does not mention is as usual, which means
 // that nothing goes wrong and nothing waits.
 
 // dice is the source of chance. What is drawn from it directly has no name: that is for
@@ -45,7 +45,7 @@ func (w *world) within(who, what string, act int) {
 	}
 }
 
-// scope returns what within was told last, for what the act does later.
+// scope returns the latest scope that within set, for what the act does later.
 func (w *world) scope() scope {
 	if w.tape == nil {
 		return scope{}

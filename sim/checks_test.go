@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
 
-// declared parses Go files, and calls told with every function that they declare.
+// declared parses Go files, and calls report with every function that they declare.
 func declared(t *testing.T, pattern string, tests bool, report func(*ast.FuncDecl)) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

@@ -147,7 +147,7 @@ func (c *client) unsettle(pause func() time.Duration) {
 	c.arm()
 }
 
-// hear takes what the member at the other end of l has told.
+// hear takes the answer of the member at the other end of l.
 func (c *client) hear(l *link, a *answer) {
 	if a.frame == nil {
 		c.broken(l, a.status)

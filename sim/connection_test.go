@@ -20,12 +20,12 @@ func TestTheFirstStreamIsServedUntilAnotherIsWelcomed(t *testing.T) {
 		w.run(w.now + time.Millisecond/10)
 	}
 	if len(s.asked) == 0 || s.link != first || !s.machine.Doubted() {
-		t.Fatal("no second stream is opened beside the first")
+		t.Fatal("no second stream is opened next to the first")
 	}
 	s.acquire(wantedLock{name: "other"}, other)
 	c.arm()
 	if first.operations.empty() {
-		t.Error("nothing is said on the first stream before the second is welcomed")
+		t.Error("the client sends nothing on the first stream before the second is welcomed")
 	}
 	w.run(w.now + time.Second)
 	if s.link == first || s.machine.Doubted() || len(s.asked) != 0 || !first.broken {

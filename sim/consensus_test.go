@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestConsensusOutlasts each fault of disks and clocks, beside crashes: no promise is broken, and the fault has happened. What each
-// is about in a journal is counted, too.
+// TestConsensusOutlasts each fault of disks and clocks, together with crashes: no promise is broken, and the fault has happened.
+// What each is about in a journal is counted, too.
 func TestConsensusOutlasts(t *testing.T) {
 	manySeeds(t)
 	t.Parallel()
@@ -76,7 +76,7 @@ func TestClocksAreSetByHours(t *testing.T) {
 //	219   an unlock was refused because its owner had limited the grant since
 //	1362  a member took from a client what it had given up for it, and what another one had granted to that client meanwhile
 //	1517  a session ended with the last lock that one member knew of
-//	5059  a grant was told when the answer that it stands had come so late that its hold limit was over
+//	5059  a grant was reported when the answer that it stands came so late that its hold limit was over
 //	6925  a cancel was answered by a member whose word did not get through, and another one granted the request
 //	12954 a leader that was being removed wrote one entry more than the remaining members had got, and then refused them its vote
 func TestConsensusSeeds(t *testing.T) {

@@ -110,7 +110,7 @@ func (w *world) coreFirst() bool {
 	})
 }
 
-// healCore heals a core, if that is chosen and it is not everybody, and reports whether it is.
+// healCore heals a core, if a core is chosen and leaves some member out, and reports whether it does.
 func (w *world) healCore() bool {
 	usual := w.rand
 	w.rand = newDice(w.settings.seed, coreStream)

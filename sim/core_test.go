@@ -41,7 +41,7 @@ func TestACoreIsEnough(t *testing.T) {
 	}
 	for r := range restCount {
 		if rests[r.mark()] == 0 {
-			t.Errorf("nobody ever stayed %s", restNames[r])
+			t.Errorf("no member ever stayed %s", restNames[r])
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestACoreIsPlayedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Outcome != want.Outcome || recorded.String() != replayed.String() {
-			t.Errorf("seed %d, told: %v, %s", seed, got.Outcome, differ(recorded.String(), replayed.String()))
+			t.Errorf("seed %d, played: %v, %s", seed, got.Outcome, differ(recorded.String(), replayed.String()))
 		}
 		for _, wrong := range got.Wrong {
 			t.Errorf("seed %d: %v: %s", seed, &wrong.Choice, wrong.Allowed)

@@ -124,7 +124,7 @@ func (j *judge) cost(cost *probe.Cost, deeds int, seen []string) {
 // frugality is what a run has not kept in which something costs other than its formula.
 const frugality = "cost"
 
-// doing is a deed that is done again and again. It is told what becomes of its requests.
+// doing is a deed that is repeated. As an asker it gets the outcome of its requests.
 type doing struct {
 	cost  *probe.Cost
 	users []*client
@@ -212,7 +212,7 @@ func (d *doing) granted(r *request) {
 // he stands in the queue.
 const handsOver = 20 * time.Millisecond
 
-// done begins the next deed; that of other users when what was said of this one has come.
+// done begins the next deed; one of other users begins when the messages of this one have arrived.
 func (d *doing) done() {
 	d.left--
 	w := d.users[0].world
@@ -227,7 +227,7 @@ func (d *doing) done() {
 	}
 }
 
-// failed is told of a refusal, which is what a try is for.
+// failed takes a refusal, which is what a try is for.
 func (d *doing) failed(_ *request, err error) {
 	if d.cost.Deed == probe.TryRefused {
 		d.done()

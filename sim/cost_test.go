@@ -112,7 +112,7 @@ func TestWhoSaysTooMuchIsFound(t *testing.T) {
 	}
 	c.Protocol.Costs = nil
 	if result, err = Run(c, 1, nil); err != nil || result.Outcome != OK {
-		t.Errorf("where nobody counts: %v %v, %v", result.Outcome, result.Violation, err)
+		t.Errorf("where messages are not counted: %v %v, %v", result.Outcome, result.Violation, err)
 	}
 }
 

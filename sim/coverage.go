@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// reached is what a machine can be stepped with, beside messages.
+// reached is what a machine can be stepped with, except messages.
 var reached = []struct {
 	machine string
 	kind    protocol.Kind
@@ -129,7 +129,7 @@ var (
 func loss(why holdfast.Loss) mark { return mark{"loss", string(why)} }
 func costOf(deed probe.Deed) mark { return mark{"cost", deed.String()} }
 
-// marks are what runs can hit beside faults, messages and handlers, in the order of the table.
+// marks are what runs can hit besides faults, messages and handlers, in the order of the table.
 func (c *Config) marks() (all []mark) {
 	p := &c.Protocol
 	add := func(can bool, these ...mark) {
@@ -317,7 +317,7 @@ func (s *Summary) WriteCoverage(out io.Writer, c *Config) (complete bool, err er
 	fmt.Fprintln(t, "what\tname\thits")
 	for _, e := range s.exercised(&resolved) {
 		_, err := fmt.Fprintf(t, "%s\t%s\t%d\n", e.sort, e.name, e.hits)
-		_ = err // told by Flush
+		_ = err // Flush reports it
 		if e.hits == 0 {
 			never = append(never, e.sort+" "+e.name)
 		}

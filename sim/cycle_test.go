@@ -31,7 +31,7 @@ func quiet(t *testing.T, members int, remote bool) (*world, *client) {
 	w.run(10 * time.Second)
 	coordinator := w.coordinator()
 	if coordinator == nil || !coordinator.powerful() {
-		t.Fatal("nobody may grant after 10 s without faults")
+		t.Fatal("no member may grant after 10 s without faults")
 	}
 	user := w.clients[0]
 	user.places = nil
@@ -62,8 +62,10 @@ func (c *cycler) granted(r *request) {
 	}
 }
 
-func (c *cycler) failed(_ *request, err error)   { c.t.Errorf("a lock is refused: %v", err) }
-func (c *cycler) extended(_ *request, err error) { c.t.Errorf("nobody asked to extend: %v", err) }
+func (c *cycler) failed(_ *request, err error) { c.t.Errorf("a lock is refused: %v", err) }
+func (c *cycler) extended(_ *request, err error) {
+	c.t.Errorf("an extend that was not asked for: %v", err)
+}
 
 // spoken counts the messages between spaces since before.
 func spoken(w *world, before map[message]int) (total int, by map[reflect.Type]int) {
@@ -122,7 +124,7 @@ func TestMessagesOfAChange(t *testing.T) {
 		crashed.crash(crashed.life)
 		w.run(w.now + 40*time.Second) // a lease, and what clients were promised beyond it
 		if next := w.coordinator(); next == nil || next == crashed || !next.powerful() {
-			t.Fatalf("%d members: nobody has taken over", members)
+			t.Fatalf("%d members: no member has taken over", members)
 		}
 		_, by := spoken(w, before)
 		others := members - 2 // without the one that crashed, and the new coordinator

@@ -11,7 +11,7 @@ import (
 )
 
 // disk is the storage of one machine: the peer protocol.Storage of its member. It
-// does what package internal/disk/cell does with a file that is written beside the old one,
+// does what package internal/disk/cell does with a file that is written next to the old one,
 // synced, and put in its place: the bytes after a crash are the old ones or the new
 // ones, and which of them is unknown until the write was answered.
 type disk struct {
@@ -115,8 +115,8 @@ func (d *disk) crash() {
 	}
 }
 
-// tear leaves half of a write behind. It was written beside the cell and never took
-// its place; that the cell's format would tell it from a whole one is checked here.
+// tear leaves half of a write behind. That half lies next to the cell and never took
+// its place; tear checks that the cell's format would recognise it as incomplete.
 func (d *disk) tear(data []byte) {
 	w := d.member.world
 	w.judge.torn(data[:w.number("half", len(data))], len(data))

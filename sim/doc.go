@@ -40,17 +40,17 @@
 //
 // # What is checked
 //
-// The judge sees what users are told, and for how long they believe it by their own
-// clocks. It knows no table (judge.go, judge_order.go):
+// The judge sees what members answer their users, and for how long users believe it by their
+// own clocks. It knows no table (judge.go, judge_order.go):
 //
-//   - P1 exclusion: in the instant in which a user is told of a grant, all users that take
+//   - P1 exclusion: in the instant in which a grant reaches its user, all users that take
 //     themselves for holders are compatible. And of the members (authority.go): one at
 //     a time may grant, and knows of every member whose lease runs.
-//   - P2 tokens: a grant's token is above all that were told for the name before it,
-//     but for those that it fits beside; the write of a client that holds the name is
+//   - P2 tokens: a grant's token is above all that users got for the name before it,
+//     except those of compatible grants; the write of a client that holds the name is
 //     never refused by a resource that compares tokens.
 //   - P3 loss before regrant: in the instant in which a member says that a name is
-//     granted, every holder that does not fit beside has stopped believing; no unlock of a lock
+//     granted, every incompatible holder has stopped believing; no unlock of a lock
 //     that its holder believed in is refused. A name with a grace is kept for its last holder
 //     until that is over, or the holder has said that it has stopped (grace.go). Where nothing is granted: while a member may
 //     grant, no client believes in a session that this member does not know of or wait for.
@@ -68,7 +68,7 @@
 //   - P10 nothing is trusted: half of a stable cell is not taken for a whole one.
 //
 // A run of partition mode any keeps these promises within a side, as sides.go tells; and
-// of two holders whose sides have met, one must be told. A member that is configured otherwise
+// of two holders whose sides have met, one must lose its lock. A member that is configured otherwise
 // than the others (misfit.go) must be refused with both values, and no other member because
 // of it: a refusal of another, or a lease for it, breaks P10. A view is forced only where a
 // quorum is lost for good, cells and all; its members come back as new ones that know
@@ -82,7 +82,7 @@
 // In runs without faults what users do costs as many messages as the protocol's formulas
 // say (cost.go): any other number breaks "cost", regardless of what users notice.
 //
-// Beside these, an invariant that a machine asserts is a crash, and so is a machine
+// Also, an invariant that a machine asserts is a crash, and so is a machine
 // that asks to be woken again and again in one instant. Runs whose only fault is the
 // crash of one coordinator count the clients that keep their locks (survival.go).
 //
@@ -94,7 +94,7 @@
 // (far.go). Where members vote, it has how that changes (reforming.go). Where no member is in charge, it has
 // what a crash takes with it, which members join while others ask, late replies, and permissions that are
 // kept (peering.go). Where leaders number tickets, it has at which step of a ticket its master, the leader that has answered
-// first or its owner crashes, which leaders take tickets over, which members are told who leads, and what comes too late
+// first or its owner crashes, which leaders take tickets over, which members learn who leads, and what comes too late
 // (leaders.go). In some runs of those a burst of requests leaves a link behind, which catches up (burst.go). In some runs whose
 // members keep logs a leader hears no other member, and crashes (deafen.go). Where spaces are
 // durable, clients take several names together in some runs (gather.go). Of a thousand runs or more with all faults,
@@ -109,15 +109,15 @@
 //
 // # Rooms
 //
-// A protocol is a [Protocol]: what [Of] makes of its descriptor, or a function that builds its machines. What is to be
-// known beside that stands in the protocol's own folder (package protocol/probe): where P5 is to be checked two
+// A protocol is a [Protocol]: what [Of] makes of its descriptor, or a function that builds its machines. All else
+// that a run must know of it stands in the protocol's own folder (package protocol/probe): where P5 is to be checked two
 // functions that read its messages (or PeerProbe, or LeaderProbe), where not the coordinator decides one
 // that says who does, what a run draws, and rows of coverage. Nothing here knows of any protocol otherwise: toy_test.go is one
 // of 60 lines, on a Front of package simtest that knows what users ask; that of storetoy_test.go locks
 // through a store. The following have their places, each
 // in a folder below this one: explore (every state of a small cluster), shrink (fewer members,
 // faults and calls), draw (a run as a picture, from the values of timeline that Config.Observe
-// is told), published (the published algorithms' holes, each the code that ships without one
+// gets), published (the published algorithms' holes, each the code that ships without one
 // rule), replay (a recorded run, fed to fresh machines). testdata/seeds.txt keeps the seeds
 // that once failed, with the reason.
 package sim

@@ -15,7 +15,7 @@ import (
 // take them. And of the runs whose members hold on to what they were granted, in a third some crash
 // that keep something.
 
-// eagerStream is what is drawn from, beside the seed, whether a run is eager.
+// eagerStream is mixed with the seed to draw whether a run is eager.
 const eagerStream = 0x6561676572000072
 
 // drawEager draws whether a run is eager, and how.

@@ -23,7 +23,7 @@ type server struct {
 	tenure  protocol.Tenure // of the member, when it opened the session
 	arrived protocol.Time   // the hello
 	greeted bool
-	over    bool // nothing is told any more
+	over    bool // no more events are sent
 }
 
 // serving is what the servers of all members have in common, and their memory.
@@ -193,7 +193,7 @@ func (s *server) send() {
 	}
 }
 
-// finish ends the stream when what was told has arrived.
+// finish ends the stream once all that was sent on it has arrived.
 func (s *server) finish() {
 	s.box.Finish(nil)
 	s.send()
@@ -205,7 +205,7 @@ func (s *server) ends(result error) {
 	s.over = true
 	switch {
 	case errors.Is(result, edge.ErrSuperseded):
-		// What was told before on it may arrive, and count until the later one is welcomed.
+		// What was sent on it before may arrive, and counts until the later stream is welcomed.
 		l.downward("superseded")
 		if w.butOneIn("lost", 2) {
 			l.sever(neither)

@@ -16,7 +16,7 @@ const (
 	taskTick                      // a member's machine wants to be woken
 	taskWake                      // a client wants to be woken
 	taskOperation                 // what a client has sent arrives at its member
-	taskEvents                    // what a member has told arrives at its client
+	taskEvents                    // a member's events arrive at its client
 	taskBreak                     // one end of a link learns that it is broken
 	taskLeave                     // a member lets go of a stream
 	taskStored                    // the store's answer arrives at a member

@@ -11,7 +11,7 @@ import (
 // takes up to a fifth of the lease then, which is as far as members keep their leases (docs/limits.md). Clients are as near to their
 // members as ever.
 
-// farStream is what is drawn from, beside the seed, whether members are far from each other.
+// farStream is mixed with the seed to draw whether members are far from each other.
 const farStream = 0x666172206177
 
 // leastFar is the shortest way that is far.

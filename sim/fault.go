@@ -33,7 +33,7 @@ const (
 	DiskFull
 	DiskTorn
 	DiskLost
-	StoreSlow // requests to the store take long, some longer than anybody waits for
+	StoreSlow // requests to the store take long, some longer than any member waits for
 	StoreFail // it answers with an error, whether it has done what was asked for or not
 	Any       // the space is in partition mode any: every side of a partition goes on
 	Preempt   // the member of the highest id leads, as published

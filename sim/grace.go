@@ -61,7 +61,7 @@ func (w *world) stops(r *protocol.Release) {
 	}
 }
 
-// keeps is called when a name is to be kept for its last holder. Each hold of an owner is told of the end of their grant.
+// keeps is called when a name is to be kept for its last holder. Each of an owner's holds gets the end of their grant.
 func (j *judge) keeps(g grant) {
 	r := j.record(g.name)
 	r.prune(j.clock())

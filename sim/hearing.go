@@ -10,8 +10,8 @@ import (
 )
 
 // Where no member is in charge, no queue says which request came first. The promise is that a member that
-// asks after another one's request was heard by everybody comes after it (P5). So from then on
-// that request stands, as one does that an authority has queued. Everybody is every member that can
+// asks after all members have heard of another one's request comes after it (P5). So from then on
+// that request stands, as one does that an authority has queued. All members means those that can
 // grant: those of the view, and those that it has left out while their leases last. Such a member goes on granting
 // by permissions that it was given before, and nothing reaches it.
 
@@ -53,7 +53,7 @@ func (m *process) heardBy(other *process, plea *probe.PeerRequest) {
 	m.stand(plea.Number)
 }
 
-// stand lets a request stand, if everybody has heard of it.
+// stand lets a request stand, if all members have heard of it.
 func (m *process) stand(number uint64) {
 	key, waits := m.request(number)
 	if !waits || !m.heardByAll(number) {

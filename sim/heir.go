@@ -27,7 +27,7 @@ func (s *settings) drawHeirs(c *Config, r dice) {
 // What is counted of sessions that are taken over.
 var (
 	inheritedTaken    = mark{"heir", "a session is taken over"}
-	inheritedNotified = mark{"heir", "the client before is told"} // on its stream
+	inheritedNotified = mark{"heir", "the client before hears of it"} // on its stream
 	inheritedLate     = mark{"heir", "the client before is refused"}
 	inheritedGiven    = mark{"heir", "an inherited lock is given up and believed in"}
 )
@@ -39,7 +39,7 @@ func (w *world) addHeir() {
 	w.judge.users = map[lock.SessionID]*usage{}
 }
 
-// healOthers heals the clients that the run has beside those of its settings: the heir and the crowd.
+// healOthers heals the clients that are not among those of the settings: the heir and the crowd.
 func (w *world) healOthers() {
 	for _, c := range w.clients[w.settings.clients:] {
 		c.heal()

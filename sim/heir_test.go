@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// TestASessionHasOneClient: sessions are taken over, and the clients before are told or refused, or end at their deadlines. Without
+// TestASessionHasOneClient: sessions are taken over, and the clients before are notified or refused, or end at their deadlines. Without
 // the first rule they take their sessions back; without the second what a later client gives up is granted while they believe in it.
 func TestASessionHasOneClient(t *testing.T) {
 	manySeeds(t)
@@ -48,7 +48,7 @@ func TestASessionHasOneClient(t *testing.T) {
 			t.Errorf("%s: no run is broken without the rule", protocol)
 		}
 		mutation.Switch("an inherited name is kept for the client before")
-		if _, broken := run("P3", "who was told of no loss"); broken == 0 {
+		if _, broken := run("P3", "and knows of no loss"); broken == 0 {
 			t.Errorf("%s: no inherited name is granted without the rule", protocol)
 		}
 	}

@@ -87,8 +87,8 @@ func (h *histories) giveUp(in *chronicle) {
 	*in = chronicle{full: true}
 }
 
-// grant is called when a holder takes itself for one: so does everybody else of the name
-// who has not stopped.
+// grant is called when a holder takes itself for one: so do all other holders of the name that
+// have not stopped.
 func (h *histories) grant(g *grant) {
 	if h == nil {
 		return
@@ -133,7 +133,7 @@ func (h *histories) ended(g *grant, why holdfast.Loss) {
 	}
 }
 
-// refused is called when a user is told that he does not get what he asked for.
+// refused is called when a user's request is refused.
 func (h *histories) refused(key requestKey, err error) {
 	if h == nil || !errors.Is(err, holdfast.ErrHeld) {
 		return

@@ -20,7 +20,7 @@ func recorded(happens func(*witness)) history.Result {
 	return log.Check(history.ReentrantFencedMutex(), 0)
 }
 
-// TestTheJudgeRecordsHistories from what it is told anyway, and nothing that is not so.
+// TestTheJudgeRecordsHistories from what it hears anyway, and nothing that did not happen.
 func TestTheJudgeRecordsHistories(t *testing.T) {
 	send := func(h *witness, s uint64) { h.requested(key(s), caller("user"), wantedLock{name: "n"}) }
 	for name, tt := range map[string]struct {
@@ -47,7 +47,7 @@ func TestTheJudgeRecordsHistories(t *testing.T) {
 			h.noteHolder(hold(1, 1, till(time.Second)))
 			h.at(time.Second - 1).noteHolder(hold(2, 2))
 		}},
-		"the first is told of its loss too late": {history.Violated, func(h *witness) {
+		"the first hears of its loss too late": {history.Violated, func(h *witness) {
 			send(h, 1)
 			send(h, 2)
 			g := hold(1, 1)
@@ -65,7 +65,7 @@ func TestTheJudgeRecordsHistories(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// What is told while others believe is seen by P1, too, which would be the first to
+			// A grant while others believe is seen by P1, too, which would be the first to
 			// object: here it is the histories' turn.
 			if got := recorded(func(h *witness) { tt.happens(h); h.violation = nil }); got != tt.want {
 				t.Errorf("it is %v, want %v", got, tt.want)
@@ -90,7 +90,7 @@ func TestRunsAreLinearizable(t *testing.T) {
 		t.Errorf("%v, %d histories, %d undecided", s.Worst, s.counts.histories, s.counts.undecided)
 	}
 	if plain.counts.histories != 0 {
-		t.Errorf("%d histories are compared though nobody asks for that", plain.counts.histories)
+		t.Errorf("%d histories are compared though the run does not ask for that", plain.counts.histories)
 	}
 	if s.Steps != plain.Steps || s.Grants() != plain.Grants() {
 		t.Errorf("%d steps and %d grants, compared %d and %d", plain.Steps, plain.Grants(), s.Steps, s.Grants())

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// journal keeps the logs of one member beside its cell, on the same disk, where its protocol has
+// journal keeps the logs of one member next to its cell, on the same disk, where its protocol has
 // logs (Protocol.Logs). It does what package internal/disk/journal does with a folder: what is asked
 // while the disk syncs waits, and goes into the next group, with one sync for all; groups come one
 // after the other. What is not answered is there after a crash or not, but nothing of it without

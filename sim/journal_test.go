@@ -301,8 +301,8 @@ func TestASlowDiskIsSlowForJournals(t *testing.T) {
 	}
 }
 
-// TestWhoHasNoFolder keeps no logs, and is told so.
-func TestWhoHasNoFolder(t *testing.T) {
+// TestMembersWithoutAFolder keep no logs, and their requests fail with that error.
+func TestMembersWithoutAFolder(t *testing.T) {
 	d := newSessions(t)
 	d.members[0].kept = false
 	d.again()

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// judge compares what users are told with what they were promised. It sees the run
-// from the holders' side: a grant lives from when its holder was told until the
-// holder's own clock, its own unlock or what it was told has ended it. It knows no
+// judge compares what users hear with what they were promised. It sees the run
+// from the holders' side: a grant lives from when it reached its holder until the
+// holder's own clock, its own unlock or the report of a loss has ended it. It knows no
 // table and no machine.
 type judge struct {
 	clock          func() instant
@@ -82,27 +82,27 @@ type record struct {
 	passed  []passing
 	recent  [16]issued // the latest that were granted
 	grants  int
-	given   [16]gift // the latest that an authority has told a member of
+	given   [16]gift // the latest that an authority has announced to a member
 	gifts   int
 
 	reigns  map[protocol.Epoch]*[3]issued // highest, in partition mode any
 	through []passage                     // by member, in partition mode any
 }
 
-// gift is a grant that an authority has told a member of, and when it did first.
+// gift is a grant that an authority has announced to a member, and when it did first.
 type gift struct {
 	token   holdfast.Token
 	request requestKey
 	at      instant
 }
 
-// passage is the latest token of an exclusive grant that a member has told of.
+// passage is the latest token of an exclusive grant that a member has reported.
 type passage struct {
 	member uint64
 	token  holdfast.Token
 }
 
-// issued is a token and the session that it was told to.
+// issued is a token and the session that got it.
 type issued struct {
 	token   holdfast.Token
 	session lock.SessionID
@@ -119,7 +119,7 @@ type fate struct {
 	since  instant // when it was first heard of
 	sentAt instant // when its client sent it first
 	token  holdfast.Token
-	gone   bool // its client was told that it is released
+	gone   bool // its client knows that it is released
 	lent   bool // its member grants it by itself
 	origin
 }
@@ -146,7 +146,7 @@ func (j *judge) record(name string) *record {
 }
 
 // noteHolder is called when a holder takes itself for one: every other one that does so in this
-// instant must be compatible (P1), and the grants that it does not fit beside must have had lower
+// instant must be compatible (P1), and incompatible grants must have had lower
 // tokens (P2).
 func (j *judge) noteHolder(g grant) {
 	j.histories.grant(&g)
@@ -168,8 +168,8 @@ func (j *judge) noteHolder(g grant) {
 	j.acts(requestKey{g.session, g.request}, &g)
 }
 
-// rises checks P2 for a grant that was told: it is above all that it cannot have been
-// granted beside. Reentry repeats the token of what it enters.
+// rises checks P2 for a grant that has reached its user: its token is above those of all incompatible
+// grants. Reentry repeats the token of what it enters.
 func (j *judge) rises(r *record, g *grant) {
 	for i := range r.holders {
 		if r.holders[i].same(g) {
@@ -191,13 +191,13 @@ func (j *judge) rises(r *record, g *grant) {
 	}
 }
 
-// above checks that a grant is above all that it cannot have been granted beside.
+// above checks that a grant's token is above those of all incompatible grants.
 func (j *judge) above(all *[3]issued, g *grant) {
 	for mode, highest := range all {
 		again := highest == issued{g.token, g.session}
-		beside := holdfast.Mode(mode) == g.mode && g.mode != holdfast.ModeExclusive
-		if g.token <= highest.token && !beside && !again {
-			j.violate("P2", "%v, after token %d was told for a %v grant of it", g, highest.token, holdfast.Mode(mode))
+		compatible := holdfast.Mode(mode) == g.mode && g.mode != holdfast.ModeExclusive
+		if g.token <= highest.token && !compatible && !again {
+			j.violate("P2", "%v, after token %d of a %v grant", g, highest.token, holdfast.Mode(mode))
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (r *record) only(some func(*grant) bool) *record {
 	return subset
 }
 
-// clash reports whether g may not be held beside h: they exclude each other, and were
+// clash reports whether g and h may not be held at the same time: they exclude each other, and were
 // not given on sides of a partition that go on alone.
 func (j *judge) clash(r *record, h, g *grant) bool {
 	if j.sides != nil {
@@ -233,7 +233,7 @@ func (r *record) prune(now instant) {
 // same reports whether two holds are of one grant: reentry, or the same request.
 func (g *grant) same(h *grant) bool { return g.token == h.token && g.session == h.session }
 
-// fits reports whether g may be held beside h, and beside all others of the name.
+// fits reports whether g is compatible with h, and with all others of the name.
 func (r *record) fits(g, h *grant) bool {
 	switch {
 	case g.mode == holdfast.ModeShared:
@@ -269,7 +269,7 @@ func (r *record) late(g *grant) bool {
 }
 
 // granting is called when a member says that a request is granted, before its client
-// can know it: every holder that does not fit beside it has been told by then (P3).
+// can know it: every incompatible holder knows by then that it has lost the lock (P3).
 func (j *judge) granting(g grant) {
 	r := j.record(g.name)
 	r.prune(j.clock())
@@ -280,7 +280,7 @@ func (j *judge) granting(g grant) {
 			if j.keptFor(h, &g) {
 				return
 			}
-			j.violate("P3", "%v, who was told of no loss, when the name is granted to session %v under token %d", h, g.session, g.token)
+			j.violate("P3", "%v, and knows of no loss when the name is granted to session %v under token %d", h, g.session, g.token)
 			return
 		}
 	}
@@ -320,7 +320,7 @@ func (j *judge) acts(key requestKey, g *grant) {
 	f := j.fate(key)
 	switch {
 	case f.gone:
-		j.violate("P6", "request %d of session %v was told to be released, and is granted again under token %d", key.id, key.session, g.token)
+		j.violate("P6", "request %d of session %v was reported released, and is granted again under token %d", key.id, key.session, g.token)
 	case f.token != 0 && f.token != g.token:
 		j.violate("P6", "request %d of session %v acts twice, under tokens %d and %d", key.id, key.session, f.token, g.token)
 	}
@@ -340,7 +340,7 @@ func (j *judge) fate(key requestKey) *fate {
 }
 
 // remembered is for how long a request is remembered in runs that are longer, from when it
-// was first heard of: none is under way for nearly as long, nor anything said of it.
+// was first heard of: no request is under way for nearly as long, nor any message about it.
 const (
 	remembered = time.Hour
 	forgetAt   = 1 << 14 // requests; no run of a minute has as many

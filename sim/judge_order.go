@@ -161,7 +161,7 @@ func (j *judge) overtakes(r *record, g *grant) {
 	key := requestKey{g.session, g.request}
 	f := j.fate(key)
 	if f.token != 0 {
-		return // told again
+		return // granted before
 	}
 	if j.sides != nil && g.mode == holdfast.ModeExclusive && !slices.ContainsFunc(r.holders, g.shares) {
 		j.sides.succeeds(j, r, g)

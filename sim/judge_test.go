@@ -111,7 +111,7 @@ func TestTheJudgeSeesOverlaps(t *testing.T) {
 			h.noteHolder(hold(1, 1, till(time.Second)))
 			h.at(time.Second - 1).noteHolder(hold(2, 2))
 		}},
-		"an exclusive beside shared holders": {"P1", func(h *witness) {
+		"an exclusive holder among shared ones": {"P1", func(h *witness) {
 			h.noteHolder(hold(1, 1, shared))
 			h.noteHolder(hold(2, 2, shared))
 			h.noteHolder(hold(3, 3))
@@ -231,7 +231,7 @@ func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 		"a try after a release that was not answered": {"", func(h *witness) {
 			refusal(h, func() {})
 		}},
-		"a try after a release that was told to have been lost": {"", func(h *witness) {
+		"a try after a release that was reported as lost": {"", func(h *witness) {
 			refusal(h, func() {
 				h.decision(caller("member"), edge.CallRequest, key(1), &lock.Decision{Kind: lock.Lost, Session: key(1).session, Request: 1, Name: "n"})
 				release(h)
@@ -266,7 +266,7 @@ func TestTheJudgeSeesWhatActsWrongly(t *testing.T) {
 		"a foreign unlock": {"P7", func(h *witness) {
 			h.foreignReleased("n", 1, lock.SessionID{Member: 1, Number: 2})
 		}},
-		"a bound that nobody has set": {"P8", func(h *witness) {
+		"a bound that is not configured": {"P8", func(h *witness) {
 			h.limited(&holdfast.LimitError{Limit: "waiters_per_name", Value: 4})
 		}},
 		"a bound": {"", func(h *witness) {
@@ -366,7 +366,7 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 			h.granting(hold(2, reign+1))
 			h.granting(hold(1, reign+2))
 		}},
-		"who enters what it holds passes nobody": {"", func(h *witness) {
+		"an owner who enters what it holds overtakes no request": {"", func(h *witness) {
 			first := hold(2, reign+1)
 			h.granting(first)
 			h.noteHolder(first)
@@ -437,10 +437,10 @@ func TestSurvivors(t *testing.T) {
 		h := newWitness()
 		g := hold(1, 1)
 		h.noteHolder(g)
-		if h.survivors.holders = h.holdersBeside(1); len(h.survivors.holders) != 0 {
+		if h.survivors.holders = h.holdersElsewhere(1); len(h.survivors.holders) != 0 {
 			t.Error("who holds through the member that crashes is no survivor")
 		}
-		h.survivors.holders = h.holdersBeside(2)
+		h.survivors.holders = h.holdersElsewhere(2)
 		h.ended(g, why)
 		if got := h.survival(); got != (Survival{Crashes: 1, Kept: kept}) {
 			t.Errorf("a lock that ended by %q: %+v", why, got)

@@ -37,7 +37,7 @@ func still(t *testing.T, members int, faults Faults) *world {
 	}
 	w.run(10 * time.Second)
 	if c := w.coordinator(); c == nil || !c.powerful() {
-		t.Fatal("nobody may grant after 10 s without faults")
+		t.Fatal("no member may grant after 10 s without faults")
 	}
 	if w.judge.sides != nil {
 		w.judge.sides.watch()
@@ -291,8 +291,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestShutdown: who holds through a member that ends is told, says that it has stopped,
-// and its waiter elsewhere is granted the name at once.
+// TestShutdown: a member that ends tells a client that holds through it to stop; the client says that it has,
+// and the name is granted to its waiter elsewhere at once.
 func TestShutdown(t *testing.T) {
 	w := still(t, 3, 1<<Shutdown)
 	m := follower(w)

@@ -10,7 +10,7 @@ import (
 
 // What coverage counts of a protocol whose leaders number tickets, and from when on a ticket has its
 // place: at which step of one its master crashes, or who has answered first, or its owner; what becomes
-// of it then; who is told who leads, and what comes too late. It draws nothing and changes nothing.
+// of it then; which members learn who leads, and what comes too late. It draws nothing and changes nothing.
 
 // What is counted of leaders.
 var (
@@ -20,9 +20,9 @@ var (
 	leadReceiver  = mark{"leaders", "crash of the receiver of tickets"}
 	leadHold      = mark{"leaders", "a lock is claimed of leaders that follow no other"}
 	leadRequest   = mark{"leaders", "a wish is claimed of leaders that follow no other"}
-	leadAgain     = mark{"leaders", "who leads, lost and told again"}
+	leadAgain     = mark{"leaders", "who leads, lost and sent again"}
 	leadOlder     = mark{"leaders", "an older election comes late"}
-	leadNewcomer  = mark{"leaders", "a newcomer is told who leads"}
+	leadNewcomer  = mark{"leaders", "a newcomer learns who leads"}
 	leadGrace     = mark{"leaders", "a grace ends"}
 	leadEnded     = mark{"leaders", "an answer comes when its ticket has ended"} // the slower one
 	leadSilent    = mark{"leaders", "crash of who has not answered for a ticket that goes on"}
@@ -52,8 +52,8 @@ func ticketCrash(part int, step probe.TicketStep) mark {
 // led is what a world follows of a member in such a protocol.
 type led struct {
 	served  bool // it did when it crashed last
-	missed  bool // it was told who leads, and that was lost
-	refused bool // it was told that no leaders can be elected yet
+	missed  bool // the message that said who leads was lost
+	refused bool // it has heard that no leaders can be elected yet
 	graces  int
 	behind  int // how many members are behind with what this one sends them
 }
@@ -121,7 +121,7 @@ func (w *world) sendsAsLeader(from, to *process, m protocol.Message) {
 	}
 }
 
-// misses is called when what a member was told is lost.
+// misses is called when a message to a member is lost.
 func (w *world) misses(m *process, message protocol.Message) {
 	if w.protocol.LeaderProbe != nil && w.protocol.LeaderProbe.TopicOf(nil, message) == probe.TopicLeaders {
 		m.led.missed = true

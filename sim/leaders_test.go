@@ -106,9 +106,9 @@ func TestWhoComesBackEmptyIsCounted(t *testing.T) {
 		others []probe.Drawn
 		want   int
 	}{
-		"a leader":                    {true, []probe.Drawn{{}}, 1},
-		"a leader, and nobody asks":   {true, nil, 0},
-		"one that has not served yet": {false, []probe.Drawn{{}}, 0},
+		"a leader":                     {true, []probe.Drawn{{}}, 1},
+		"a leader, and no member asks": {true, nil, 0},
+		"one that has not served yet":  {false, []probe.Drawn{{}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, spaces := leaderStandIns()

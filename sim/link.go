@@ -31,7 +31,7 @@ type link struct {
 	server           server          // the member's end
 	foreign          map[uint64]bool // releases of what other sessions hold
 	contact          *clientsession.Contact
-	helloed          instant          // when hello was said
+	helloed          instant          // when hello was sent
 	phase            time.Duration    // of the heartbeats
 	answered         bool             // the hello
 	refusal          error            // why the client does not take the answer; the session that was opened is being ended
@@ -368,7 +368,7 @@ func (w *world) arrive(t *task) {
 	}
 }
 
-// close ends the link in good order: what was said before arrives. Only members do
+// close ends the link in good order: what was sent before arrives. Only members do
 // that; a client says that its session has ended, or is gone.
 func (l *link) close() {
 	w := l.world

@@ -24,7 +24,7 @@ type process struct {
 	address string
 	founder bool
 	kept    bool // it has a stable cell
-	forgot  bool // it has lost one: what it once wrote, and told the others, it may not know
+	forgot  bool // it has lost one: it may not know what it once wrote, and told the others
 	disk    disk
 	journal journal
 	clock   dial          // of the machine: it outlives the process
@@ -76,7 +76,7 @@ type process struct {
 	led led // what coverage knows of it where leaders number tickets (leaders.go)
 }
 
-// sink hears what is told to one CallID.Sink.
+// sink takes the replies to one CallID.Sink.
 type sink interface{ hear(*protocol.Reply) }
 
 func (m *process) String() string { return m.name }
@@ -268,7 +268,7 @@ func (m *process) tick(t *task) {
 	m.world.woken(m, unused)
 }
 
-// attach gives a number to a sink, which hears what is told to that.
+// attach gives a number to a sink, which takes the replies to that.
 func (m *process) attach(s sink) uint64 {
 	m.last++
 	m.sinks[m.last] = s

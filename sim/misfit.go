@@ -79,7 +79,7 @@ func (n *nemesis) misconfigure() {
 }
 
 // refused takes note of a member that cannot take part: a member that is configured otherwise
-// must be told both values, and no other member may be refused because of it. Of two
+// must get an error with both values, and no other member may be refused because of it. Of two
 // founders that disagree no member knows which is wrong.
 func (w *world) refused(m *process, err error) {
 	text := err.Error()

@@ -8,7 +8,7 @@ import (
 // What coverage counts of a protocol whose authority can be handed over: what a crash of a
 // member interrupts, how many are to become the authority at once, through how many a table
 // passes, and what becomes of grants that members keep. It draws nothing and changes nothing:
-// a run is the same whether or not anybody looks.
+// a run is the same with and without it.
 
 var stepNames = [probe.Steps]string{
 	probe.StepInvite: "invite", probe.StepBecome: "become", probe.StepDepose: "depose", probe.StepDeposed: "deposed", probe.StepNamed: "named",

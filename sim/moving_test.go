@@ -86,7 +86,7 @@ func TestSuccessorsThatATableGoesThroughAreCounted(t *testing.T) {
 		t.Errorf("a hand-over by a member that has decided is a new chain: %v; want %v", got, want)
 	}
 	if w.takes(w.members[1], w.members[0].id, table) != nil {
-		t.Error("a table counts that nobody waits for")
+		t.Error("a table counts that no member waits for")
 	}
 }
 
@@ -181,7 +181,7 @@ func TestEagerRunsArePlayedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(drawn.Bytes(), replayed.Bytes()) {
-			t.Errorf("seed %d, told: %v, %s", seed, got.Outcome, differ(drawn.String(), replayed.String()))
+			t.Errorf("seed %d, played: %v, %s", seed, got.Outcome, differ(drawn.String(), replayed.String()))
 		}
 		for _, wrong := range got.Wrong {
 			t.Errorf("seed %d: %v: %s", seed, &wrong.Choice, wrong.Allowed)

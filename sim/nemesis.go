@@ -298,7 +298,7 @@ func (n *nemesis) forgets(m *process) bool {
 }
 
 // remembersWithout reports whether the cells of the others are quorums of every view
-// that anybody has: what a quorum of cells outlives is promised to be remembered, and
+// that any member has: what a quorum of cells outlives is promised to be remembered, and
 // in a view that has shrunk a single cell can be all of it (docs/design/promises.md §5.5).
 func (w *world) remembersWithout(m *process) bool {
 	if m.view == nil || len(m.disk.queue) > 0 {

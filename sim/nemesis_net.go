@@ -84,11 +84,11 @@ func (n *nemesis) halve(side []int) {
 }
 
 // about is the name of a choice about one participant, where names matter.
-func about(w *world, site, whom string) string {
+func about(w *world, site, participant string) string {
 	if w.tape == nil {
 		return site
 	}
-	return site + "." + whom
+	return site + "." + participant
 }
 
 // divide cuts every member off those of the other side.

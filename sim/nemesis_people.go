@@ -44,7 +44,7 @@ func (n *nemesis) shutdown() {
 	m.quit(m.life, func() { w.hit(Shutdown) })
 }
 
-// leaver picks a member that can be told something, now and then the coordinator.
+// leaver picks a member that can take a command, now and then the coordinator.
 func (n *nemesis) leaver() *process {
 	if m := n.memberOrCoordinator(); m.up && !m.paused && !m.leaving {
 		return m
@@ -70,7 +70,7 @@ const (
 	lookAgain  = time.Second
 )
 
-// quit ends a process in good order: who holds something is told to stop and waited for,
+// quit ends a process in good order: its holders are asked to stop, and waited for
 // for a while; clients are sent elsewhere; and the others hear of it (cmd/holdfast:
 // member.stop; node: Leave, Close).
 func (m *process) quit(life uint32, ends func()) {
@@ -89,7 +89,7 @@ func (m *process) quit(life uint32, ends func()) {
 	})
 }
 
-// sendAway ends the streams of all clients when they have heard what was told, and the
+// sendAway ends the streams of all clients once what was sent on them has arrived, and the
 // session of the users within the process (server.Shutdown, node.closeSessions).
 func (m *process) sendAway() {
 	for _, l := range m.world.links {
@@ -154,7 +154,7 @@ func (n *nemesis) lose() {
 	})
 }
 
-// promised is the highest epoch that anybody has promised or follows.
+// promised is the highest epoch that any member has promised or follows.
 func (n *nemesis) promised() (counter uint64) {
 	for _, m := range n.world.members {
 		if m.up && m.view != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// TestCrashesOfPeersAreCounted by what they take with them, and whether anybody asks meanwhile.
+// TestCrashesOfPeersAreCounted by what they take with them, and whether others ask meanwhile.
 func TestCrashesOfPeersAreCounted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		crashes, other probe.Dealings
@@ -41,7 +41,7 @@ func TestWhoJoinsIsCounted(t *testing.T) {
 		waits int
 		want  int
 	}{
-		"while others ask": {2, 1, 1}, "while nobody asks": {2, 0, 0}, "who was there": {1, 1, 0},
+		"while others ask": {2, 1, 1}, "while no other asks": {2, 0, 0}, "who was there": {1, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, spaces := peerStandIns(3)

@@ -27,7 +27,7 @@ func placed(t *testing.T, window time.Duration) (*world, []*client) {
 	w.run(10 * time.Second)
 	elder := w.coordinator()
 	if elder == nil {
-		t.Fatal("nobody coordinates after 10 s without faults")
+		t.Fatal("no member coordinates after 10 s without faults")
 	}
 	return w, w.payers(elder)
 }
@@ -51,7 +51,7 @@ func (w *world) watch(happens func()) (seen []string) {
 	return seen
 }
 
-// TestTheLoadIsFollowed at the price that placement counts with: 8 messages, beside those of
+// TestTheLoadIsFollowed at the price that placement counts with: 8 messages, in addition to those of
 // the locks until then. From then on locks take none.
 func TestTheLoadIsFollowed(t *testing.T) {
 	const window = 4 * time.Second
@@ -94,8 +94,8 @@ func TestTheLoadIsFollowed(t *testing.T) {
 	}
 }
 
-// TestNobodyFollowsEqualLoads: two members that lock equally often, one of which is the grantor.
-func TestNobodyFollowsEqualLoads(t *testing.T) {
+// TestEqualLoadsAreNotFollowed: two members that lock equally often, one of which is the grantor.
+func TestEqualLoadsAreNotFollowed(t *testing.T) {
 	w, users := placed(t, time.Second)
 	for range 30 {
 		for _, who := range users[1:] {

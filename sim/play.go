@@ -38,7 +38,7 @@ type Stage struct {
 	Until time.Duration
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
-	// Observe, if not nil, is told the timeline of the run, as that of Config is.
+	// Observe, if not nil, gets the timeline of the run, as that of Config does.
 	Observe func(timeline.Event)
 }
 
@@ -171,7 +171,7 @@ func Transcript(s *Script, p Protocol) (string, Played, error) {
 	return played.Verdict() + "\n\n" + trace.String(), played, nil
 }
 
-// Text is a whole file: the script, and below it what was told of it.
+// Text is a whole file: the script, and below it the transcript of its run.
 func (s *Script) Text(transcript string) string { return s.String() + below + "\n" + transcript }
 
 // SwitchOff switches off the rule that the script is without, for this process, until on

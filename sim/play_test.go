@@ -34,7 +34,7 @@ func TestWhatIsRecordedIsPlayedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.Outcome != want.Outcome || !bytes.Equal(drawn.Bytes(), replayed.Bytes()) {
-				t.Errorf("%s seed %d (%v), told: %v, %s", p.Name, seed, script.Faults, got.Outcome, differ(drawn.String(), replayed.String()))
+				t.Errorf("%s seed %d (%v), played: %v, %s", p.Name, seed, script.Faults, got.Outcome, differ(drawn.String(), replayed.String()))
 			}
 			for _, wrong := range got.Wrong {
 				t.Errorf("%s seed %d: %v: %s", p.Name, seed, &wrong.Choice, wrong.Allowed)
@@ -57,8 +57,8 @@ func differ(a, b string) string {
 	return "nothing"
 }
 
-// TestFoundSeedsArePlayedAgain: the scripts of these seeds were other runs once. A choice was told in another act than it was made in, or a
-// run looked at a setting that scripts do not have.
+// TestFoundSeedsArePlayedAgain: the scripts of these seeds were other runs once. A script had a choice in another act than the one
+// that made it, or a run looked at a setting that scripts do not have.
 func TestFoundSeedsArePlayedAgain(t *testing.T) {
 	t.Parallel()
 	for _, found := range []struct {
@@ -81,7 +81,7 @@ func TestFoundSeedsArePlayedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Outcome != want.Outcome || !bytes.Equal(recorded.Bytes(), replayed.Bytes()) {
-			t.Errorf("%s seed %d: %v, told: %v, %s", p.Name, found.seed, want.Outcome, got.Outcome, differ(recorded.String(), replayed.String()))
+			t.Errorf("%s seed %d: %v, played: %v, %s", p.Name, found.seed, want.Outcome, got.Outcome, differ(recorded.String(), replayed.String()))
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // Protocol is what the simulator must know of a protocol to run it. Everything else
-// it learns from what users are told. A [Config] takes any Protocol, listed in Protocols or not: [Of] makes it of a
+// it learns from the answers that users get. A [Config] takes any Protocol, listed in Protocols or not: [Of] makes it of a
 // descriptor.
 type Protocol struct {
 	protocol.Descriptor

@@ -16,11 +16,11 @@ type reporter struct {
 
 	last   uint32              // number of a message
 	ways   map[uint32]way      // messages that are under way
-	grants uint64              // how many were told of
+	grants uint64              // how many were reported
 	open   []holding           // grants that go on, in the order in which they began
 	known  map[believer]uint64 // every grant's number, also of those that have ended
-	looked instant             // when the standing of everybody was told last
-	leased []bool              // by place: whether a member was told to have a lease
+	looked instant             // when look reported last
+	leased []bool              // by place: whether a member was reported to have a lease
 	reigns []bool              // and to be one who may grant
 	ended  bool
 }
@@ -57,7 +57,7 @@ func (t *reporter) emit(h timeline.Event) {
 	t.hear(h)
 }
 
-// cast introduces everybody, members first.
+// cast introduces all members, and then the others.
 func (t *reporter) cast() {
 	if t == nil {
 		return
@@ -186,7 +186,7 @@ func (t *reporter) granted(g *grant) {
 	})
 }
 
-// dropped tells that a holder does so no more, because it gave back or was told.
+// dropped reports that a holder does so no more, because it gave back or learned of a loss.
 func (t *reporter) dropped(g *grant, why holdfast.Loss) {
 	if t == nil {
 		return

@@ -11,17 +11,17 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// What ends by a clock ends without a step of anybody. So the reporter looks, before each
+// What ends by a clock ends without a step of any process. So the reporter looks, before each
 // step and after it, who has a lease, who may grant and who believes in a lock: between
 // two steps nothing but time changes that, so that the instant can be found by halving.
 
-// change is one that is to be told, in the order of time.
+// change is one that look reports, in the order of time.
 type change struct {
 	at   instant
 	emit func(instant)
 }
 
-// look tells what has changed in the standing of everybody since the last look.
+// look reports what has changed since the last look: leases, reigns and holders' beliefs.
 func (t *reporter) look() {
 	now := t.world.now
 	var found []change

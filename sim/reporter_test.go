@@ -23,7 +23,7 @@ func observed(t *testing.T, c Config, seed uint64) (Result, []timeline.Event, [3
 	return result, events, [32]byte(trace.Sum(nil))
 }
 
-// TestEveryRunHasATimeline: what is told is a timeline, the same for the same seed, and an
+// TestEveryRunHasATimeline: the reported events are a timeline, the same for the same seed, and an
 // observer changes nothing of the run.
 func TestEveryRunHasATimeline(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestEveryRunHasATimeline(t *testing.T) {
 				t.Fatal(err)
 			}
 			if unheard.Steps != result.Steps || [32]byte(alone.Sum(nil)) != trace {
-				t.Errorf("%s seed %d is another run when nobody listens", p.Name, seed)
+				t.Errorf("%s seed %d is another run without an observer", p.Name, seed)
 			}
 			for i := range events {
 				kinds[events[i].Kind]++
@@ -90,7 +90,7 @@ func same(a, b timeline.Event) bool {
 		a.Of == b.Of && a.Name == b.Name && a.Token == b.Token && a.Until == b.Until && a.Short == b.Short && a.Text == b.Text && a.Why == b.Why
 }
 
-// TestAGrantIsReportedAsItsHolderBelievesIt: each grant that is counted is told of, and none
+// TestAGrantIsReportedAsItsHolderBelievesIt: each grant that is counted is reported, and none
 // outlives the instant at which its holder's own clock ends it.
 func TestAGrantIsReportedAsItsHolderBelievesIt(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
@@ -118,8 +118,8 @@ func TestAGrantIsReportedAsItsHolderBelievesIt(t *testing.T) {
 	}
 }
 
-// TestAViolationNamesWhomItConcerns: the two holders of one name, by their bars.
-func TestAViolationNamesWhomItConcerns(t *testing.T) {
+// TestAViolationNamesTheHolders that it concerns, by their bars.
+func TestAViolationNamesTheHolders(t *testing.T) {
 	w := newWorld(&Config{Protocol: config("central").Protocol, Members: 3, Duration: time.Minute, Observe: func(timeline.Event) {}}, 1, nil, newCounts(false))
 	var events []timeline.Event
 	w.reporter.hear = func(h timeline.Event) { events = append(events, h) }
@@ -137,11 +137,11 @@ func TestAViolationNamesWhomItConcerns(t *testing.T) {
 	last := events[len(events)-1]
 	if last.Kind != timeline.Violated || last.Promise != "P1" || last.Name != "n0" ||
 		!slices.Equal(last.Grants, []uint64{1, 2}) || !slices.Equal(last.Lanes, []string{"client0", "client1"}) {
-		t.Errorf("told %+v", last)
+		t.Errorf("reported %+v", last)
 	}
 	until := events[len(events)-3]
 	if until.Kind != timeline.Held || until.ID != 1 || until.Until < 4*time.Second || until.Until > 5*time.Second+time.Millisecond {
-		t.Errorf("told %+v of the first holder, whose session lasts 5 s", until)
+		t.Errorf("reported %+v of the first holder, whose session lasts 5 s", until)
 	}
 	if !strings.Contains(last.Text, "client1") {
 		t.Errorf("the sentence is %q", last.Text)

@@ -39,8 +39,8 @@ type Config struct {
 	// it for a real one; nil for a member that is not recorded. It is asked at each start.
 	// Zero means that no member is.
 	MemberTrace func(member string) io.Writer
-	// Observe, if not nil, is told the timeline of a run as it happens (Run); of many runs
-	// (RunMany) it is told nothing. It changes nothing of the run.
+	// Observe, if not nil, gets the timeline of a run as it happens (Run); of many runs
+	// (RunMany) it gets nothing. It changes nothing of the run.
 	Observe func(timeline.Event)
 	// Linearizable compares what users saw of each name with a model of it when a run is
 	// over: whether it is what a lock without time could have done (package history). False

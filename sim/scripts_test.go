@@ -12,7 +12,7 @@ import (
 )
 
 // TestScripts plays the scripts that are kept: each must end as it is written, and go as
-// it is told there. One that has a line "without" breaks nothing while that rule is on.
+// its transcript says. One that has a line "without" breaks nothing while that rule is on.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/scripts/*.txt")
 	if err != nil || len(files) == 0 {
@@ -52,7 +52,7 @@ func testScript(t *testing.T, file string) {
 		t.Errorf("%v: %s", &wrong.Choice, wrong.Allowed)
 	}
 	if len(script.Choices) > 10 || script.Members > 3 || script.Clients > 2 {
-		t.Errorf("%d members, %d clients, %d choices: nobody reads that", script.Members, script.Clients, len(script.Choices))
+		t.Errorf("%d members, %d clients, %d choices: too many to read", script.Members, script.Clients, len(script.Choices))
 	}
 	if script.Without != "" && played.Outcome == OK {
 		t.Errorf("without the rule %q it breaks nothing", script.Without)

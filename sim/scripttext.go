@@ -303,7 +303,7 @@ func (r *scriptReader) setting(number int, line string) error {
 	return fmt.Errorf("%q is no setting; %s are", name, strings.Join(names, ", "))
 }
 
-// once refuses what was said before.
+// once refuses a second line for the same key.
 func (r *scriptReader) once(number int, key string) error {
 	if before := r.seen[key]; before > 0 {
 		return fmt.Errorf("%s is in line %d already; give it once", key, before)

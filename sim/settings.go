@@ -288,7 +288,7 @@ func (s *settings) drawUsers(c *Config, r *rand.Rand) {
 	}
 }
 
-// optionsStream is what the options of a space are drawn from, beside the seed.
+// optionsStream is mixed with the seed to draw the options of a space.
 const optionsStream = 0x6f7074696f6e7690
 
 // drawOptions draws the options of a space, in a third of the runs for most of them, and what goes with them. Where users'

@@ -19,7 +19,7 @@ import (
 //   - of two reigns, of which the later one's first view has the earlier one's holder and
 //     joins no sides: its authority knew of it, and they hold as well;
 //   - of sides that were apart: both may be held, until the sides have met. Then one of
-//     the holders is told, or its tenure ends; until it has stopped, the name is taken.
+//     the holders learns of its loss, or its tenure ends; until it has stopped, the name is taken.
 //
 // Tokens rise within a reign, and over all the reigns that a member follows one after the other.
 type sides struct {
@@ -30,7 +30,7 @@ type sides struct {
 
 // origin is where a grant comes from.
 type origin struct {
-	reign  protocol.Epoch  // of the authority; zero if it has ended before the grant was told
+	reign  protocol.Epoch  // of the authority; zero if it ended before the grant was reported
 	tenure protocol.Tenure // of the member whose session holds
 }
 
@@ -146,7 +146,7 @@ func (s *sides) watch() {
 	w.do(w.now+250*time.Millisecond, s.watch)
 }
 
-// Sides that have met must have told one of two holders by then: while messages are lost
+// Sides that have met must have ended one of two grants by then: while messages are lost
 // and delayed, and without that where both of them hear.
 const (
 	notifyLate = 8 * 3 * time.Second
@@ -188,7 +188,7 @@ func (s *sides) meet(found map[pairing]instant, h, g *grant) {
 	found[key] = since
 	soon := w.healed && !h.isAway() && !g.isAway()
 	if w.now-since > notifyLate || soon && w.now-max(since, w.healedAt) > notifySoon {
-		w.judge.violate("P3", "%v; and %v: both are on one side since %v, and neither is told", h, g, since)
+		w.judge.violate("P3", "%v; and %v: both have been on one side since %v, and neither was notified", h, g, since)
 	}
 }
 
@@ -199,8 +199,8 @@ func (g *grant) isAway() bool {
 	return of && r.client.stuck
 }
 
-// rises checks P2 for a grant that is told now: within its reign, and among those that
-// its member has told of.
+// rises checks P2 for a grant that is reported now: within its reign, and among those that
+// its member has reported.
 func (s *sides) rises(j *judge, r *record, g *grant) {
 	if !s.follows(g, g.origin.reign) {
 		return
@@ -233,7 +233,7 @@ func (s *sides) succeeds(j *judge, r *record, g *grant) {
 		i = len(r.through) - 1
 	}
 	if g.token < r.through[i].token {
-		j.violate("P2", "%v, when its member has told of token %d before", g, r.through[i].token)
+		j.violate("P2", "%v, after its member has reported token %d", g, r.through[i].token)
 	}
 	r.through[i].token = g.token
 }

@@ -99,7 +99,7 @@ var meetings = map[string]struct {
 		s.lead(1, 8, false, 1, 2, 4)
 		s.grants(1, 2, eighth+1)
 	}},
-	"the authority of both sides has not told them yet": {"", func(s *split) {
+	"the authority of both sides has not notified the holder yet": {"", func(s *split) {
 		s.grants(4, 1, seventh+1)
 		s.lead(1, 8, true, 1, 2, 3, 4)
 		s.grants(1, 2, eighth+1)
@@ -149,7 +149,7 @@ func TestTheJudgeKnowsSides(t *testing.T) {
 	}
 }
 
-// TestTheJudgeWaitsForTheNotice: of two holders whose sides have met one is told within a
+// TestTheJudgeWaitsForTheNotice: one of two holders whose sides have met gets a notice within a
 // time, in which messages may be lost.
 func TestTheJudgeWaitsForTheNotice(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -162,7 +162,7 @@ func TestTheJudgeWaitsForTheNotice(t *testing.T) {
 		"soon":                                  {notifyLate, false, false, false, ""},
 		"late":                                  {notifyLate + 1, false, false, false, "P3"},
 		"late, without faults":                  {notifySoon + 1, true, false, false, "P3"},
-		"late, and one is told":                 {notifyLate + 1, false, true, false, ""},
+		"late, and one is notified":             {notifyLate + 1, false, true, false, ""},
 		"late, without faults, and one is away": {notifyLate, true, false, true, ""},
 		"very late, and one is away":            {notifyLate + 1, true, false, true, "P3"},
 	} {
@@ -214,7 +214,7 @@ func (h *holder) failed(_ *request, err error) { h.lost = err }
 func (h *holder) extended(*request, error)     {}
 
 // TestSidesMeet: each side of a partition has an authority, which grants; when they
-// meet, one of the two holders is told that it is a duplicate, and the other stays.
+// meet, one of the two holders loses its lock as a duplicate, and the other stays.
 func TestSidesMeet(t *testing.T) {
 	w := still(t, 4, 1<<Any|1<<Partition)
 	until := w.now + 20*time.Second

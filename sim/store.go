@@ -25,7 +25,7 @@ type store struct {
 	watches []watch
 }
 
-// watch is a member's wish to be told of a row.
+// watch is a member's request for notices about a row.
 type watch struct {
 	key  string
 	by   *process
@@ -46,8 +46,8 @@ type inquiry struct {
 	scope   scope
 }
 
-// How a request fails. In the first way nothing is done, and the member that asked is told so. In the
-// others it is told that the outcome is not known: the request is not done, done, or done later.
+// How a request fails. In the first way nothing is done, and the answer says so. In the
+// others the answer is that the outcome is unknown: the request is not done, done, or done later.
 const (
 	failRefused = "refused"
 	failNever   = "never"
@@ -204,8 +204,8 @@ func (s *store) reached(a *inquiry) {
 	w.at(w.now+a.answers, t)
 }
 
-// write does what a Mutate asks for, as far as it does not fail, and returns what its sender
-// is told.
+// write does what a Mutate asks for, as far as it does not fail, and returns the error of its
+// answer.
 func (s *store) write(a *inquiry, m *storage.Mutate) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -260,7 +260,7 @@ func (s *store) read(a *inquiry, r *storage.Slice) ([]storage.Entry, error) {
 	return s.table.slice(r, s.world.now), nil
 }
 
-// failed is what the sender of a request is told to have gone wrong.
+// failed is the error with which a request is answered.
 func (s *store) failed(a *inquiry) error {
 	w := s.world
 	if a.fails == "" {

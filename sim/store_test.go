@@ -80,7 +80,7 @@ func inquire(w *world, fact any) {
 func shown(w *world) string { return w.store.table.columns(storage.Slice{Key: "k"}, w.now) }
 
 // TestWhatAnErrorLeaves: nothing of what was refused; of what is not known, nothing, all, or
-// all of it later. Each can be told by a script.
+// all of it later. A script can ask for each.
 func TestWhatAnErrorLeaves(t *testing.T) {
 	for _, c := range []struct {
 		lines       []string
@@ -137,8 +137,8 @@ func once(is bool) int {
 	return 0
 }
 
-// TestReadsFailToo, but nothing comes of that; and a script that has what a read cannot do
-// is told so.
+// TestReadsFailToo, but nothing comes of that; and a script that asks for what a read cannot do
+// gets an error.
 func TestReadsFailToo(t *testing.T) {
 	w, probes := staged(t, "a→store Slice#2 fails yes", "a→store Slice#3 fails yes", "a→store Slice#3 how never", "a→store Slice#4 fails yes", "a→store Slice#4 how done")
 	inquire(w, put(1, "a=1"))

@@ -212,7 +212,7 @@ func (s *stream) abandonOrUnlock(r *request) {
 		s.end(r, nil)
 	}
 	r.session.unlocks = r
-	_ = r.lock.UnlockAsync() // why it had ended before was told
+	_ = r.lock.UnlockAsync() // its error says why it ended, which is known
 }
 
 // extendTo asks for another hold limit.
@@ -358,7 +358,7 @@ func (s *stream) forget(e *clientsession.Effect) {
 	}
 }
 
-// heard takes what a member has told on a link.
+// heard takes the events that a member has sent on a link.
 func (s *stream) heard(l *link, events []*schema.Event) {
 	switch {
 	case l == s.link:

@@ -15,7 +15,7 @@ func (w *world) suffices(c *core) bool {
 	}
 	there, guests := map[protocol.ID]bool{}, map[protocol.ID][]*election.View{}
 	var views, founderViews []*election.View // of all, and of founders
-	everybody, founders, here := true, 0, 0  // of the founders
+	all, founders, here := true, 0, 0        // of the founders
 	for i, m := range w.members {
 		id, accepted := m.remembers()
 		there[id] = c.in[i]
@@ -28,7 +28,7 @@ func (w *world) suffices(c *core) bool {
 				guests[id] = accepted
 			}
 		}
-		everybody = everybody && (c.in[i] || !m.founder)
+		all = all && (c.in[i] || !m.founder)
 		if m.founder {
 			founders++
 			if c.in[i] {
@@ -40,8 +40,8 @@ func (w *world) suffices(c *core) bool {
 		return false
 	}
 	newest := election.NewestOf(views...)
-	if newest == nil || everybody || w.settings.faults.Has(Any) || !w.fits(newest) {
-		return everybody
+	if newest == nil || all || w.settings.faults.Has(Any) || !w.fits(newest) {
+		return all
 	}
 	return enough(newest, there) && enough(election.NewestOf(withGuests(founderViews, guests)...), there)
 }

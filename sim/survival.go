@@ -33,7 +33,7 @@ type survivors struct {
 func (s *survivors) ended(g *grant, why holdfast.Loss) {
 	if why != "" && why != holdfast.HoldLimit && slices.Contains(s.holders, g.holder) {
 		if !s.lost {
-			s.detail = fmt.Sprintf("one who held through another member was told %q: %v", string(why), g)
+			s.detail = fmt.Sprintf("a holder through another member has lost its lock (%s): %v", string(why), g)
 		}
 		s.lost = true
 	}
@@ -52,14 +52,14 @@ func (n *nemesis) crashCoordinator() {
 		return
 	}
 	w.hit(Crash)
-	w.judge.survivors.holders = w.judge.holdersBeside(uint64(m.id))
+	w.judge.survivors.holders = w.judge.holdersElsewhere(uint64(m.id))
 	m.crash(m.life)
 	w.within(m.name, "death", int(m.life))
 	w.do(w.now+w.between("down", 20*time.Millisecond, 4*w.settings.lease), m.start)
 }
 
-// holdersBeside returns who holds a lock through another member than one.
-func (j *judge) holdersBeside(member uint64) (found []believer) {
+// holdersElsewhere returns who holds a lock through another member than one.
+func (j *judge) holdersElsewhere(member uint64) (found []believer) {
 	now := j.clock()
 	//tidy:unordered who is found is a set
 	for _, r := range j.names {
@@ -100,8 +100,8 @@ func limitsOf(s *settings) map[string]int64 {
 }
 
 // checkBounds compares what the authority has with what it may have (P8). In partition
-// mode any duplicates keep their places until they have stopped: their holders tell that no
-// other comes beside them.
+// mode any duplicates keep their places until they have stopped: no other holder gets
+// in with them, as their holders show.
 func (w *world) checkBounds(shown *lock.Lock) {
 	most := w.judge.limits["waiters_per_name"]
 	if w.protocol.Peers {

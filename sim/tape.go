@@ -27,12 +27,12 @@ type tape struct {
 	choices   []Choice // in the order in which they were made or, of a script, of its lines
 
 	scope  scope
-	silent bool // telling: nothing is said of this act
+	silent bool // telling: the script does not mention this act
 	said   map[site]int
 	acts   map[scope][]int // telling: which acts of each actor have an "at", in their order; scope.act is 0
 	begun  map[scope]int   // how many acts of each actor have begun; scope.act is 0
 	counts map[site]int    // how often something was chosen; site.nth is 0
-	about  map[scope]bool  // telling: something is said of that act
+	about  map[scope]bool  // telling: the script mentions that act
 	used   []bool          // telling: by choice
 	wrong  []string        // telling: by choice, why it could not be as it says
 }
@@ -133,7 +133,7 @@ func (t *tape) due(who, what string) (all []appointment) {
 }
 
 // next looks for the next choice of that name in this act, and returns its index if a
-// script says something of it. A choice of no act would be told in another one than it was made in.
+// script has it. A choice of no act would be played in another one than it was made in.
 func (t *tape) next(name string) (site, int) {
 	if t.scope == (scope{}) {
 		panic(fmt.Sprintf("sim: the choice %q is of no act: see world.within", name))
@@ -240,7 +240,7 @@ func (t *tape) option(name string, usual, n int, option func(int) string, drawn 
 	return usual
 }
 
-// order takes the names that it knows in the order in which they are said, and the
+// order takes the names that it knows in the order in which the script has them, and the
 // others after them.
 func (t *tape) order(name string, names []string, drawn func() []int) []int {
 	at, i := t.next(name)

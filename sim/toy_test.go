@@ -123,9 +123,9 @@ func (m *needy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	m.toy.Step(now, ev, out)
 }
 
-// TestWhoNeedsEverybodyIsStuck: as soon as all come back a needy toy goes on as if nothing
+// TestAProtocolThatNeedsAllIsStuck: as soon as all come back a needy toy goes on as if nothing
 // had been. It is found because only a core is healed, and some member stays away.
-func TestWhoNeedsEverybodyIsStuck(t *testing.T) {
+func TestAProtocolThatNeedsAllIsStuck(t *testing.T) {
 	manySeeds(t)
 	p := sim.Of(simtest.Describe("needy", func(s *protocol.Setup) protocol.Machine { return &needy{toy{Front: simtest.Front{Self: s.Self}}, 3} }))
 	p.Fewest, p.Most = 3, 3
@@ -135,7 +135,7 @@ func TestWhoNeedsEverybodyIsStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := drawn.Worst; w == nil || w.Outcome != sim.Stuck || w.Violation.Promise != "P4" || !strings.Contains(w.Violation.Detail, "after a core of") {
-		t.Fatalf("nobody is found stuck: %v", w)
+		t.Fatalf("no user is found stuck: %v", w)
 	}
 	t.Logf("seed %d: %v", drawn.Worst.Seed, drawn.Worst.Violation)
 	c.Core = sim.CoreNever

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
-// TestWhoIsBehindACutLinkIsServed, and where nothing carries what is said that is found.
+// TestWhoIsBehindACutLinkIsServed, and the run fails where no other member carries their messages.
 func TestWhoIsBehindACutLinkIsServed(t *testing.T) {
 	manySeeds(t)
 	protocol, _ := Find("consensus")

@@ -196,7 +196,7 @@ func (v *visit) acquire() {
 	})
 }
 
-// decided goes on with what became of the request: what was granted is told with what
+// decided goes on with what became of the request: a grant is reported with what
 // is left of the session.
 func (v *visit) decided(opened *session.Opened, reply *protocol.Reply) {
 	d := reply.Decision

@@ -237,7 +237,7 @@ func (w *worker) failed(r *request, err error) {
 	}
 }
 
-// extended is told what became of a request for another hold limit.
+// extended takes the answer to a request for another hold limit.
 func (w *worker) extended(r *request, err error) {
 	w.client.world.trace("%s: %s is extended: %v", w, r.want.name, err)
 }

@@ -18,8 +18,8 @@ type world struct {
 	engine
 	settings settings
 	protocol *Protocol
-	rand     dice  // what is not told is drawn from it
-	tape     *tape // nil where what is chosen is neither recorded nor told
+	rand     dice  // what a script does not say is drawn from it
+	tape     *tape // nil where choices are neither recorded nor played
 	weather  weather
 
 	members    []*process
@@ -45,7 +45,7 @@ type world struct {
 
 	healed   bool    // no more faults
 	healedAt instant // when that began
-	core     *core   // of those who are healed; nil where it is everybody
+	core     *core   // of those who are healed; nil where all are
 	cores    Core
 	meter    *meter  // nil while messages are not counted
 	settling bool    // and no more new work
@@ -89,7 +89,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	return w
 }
 
-// observed lets an observer be told what happens in a world that is staged.
+// observed lets an observer see what happens in a world that is staged.
 func (w *world) observed(by func(timeline.Event)) {
 	w.reporter = newReporter(w, by)
 	w.judge.reporter = w.reporter
@@ -265,7 +265,7 @@ func (w *world) run(limit instant) {
 	if w.judge.violation == nil {
 		w.now = max(w.now, limit)
 		if w.reporter != nil {
-			w.reporter.look() // what is told next, at this instant, comes after what ends by a clock before it
+			w.reporter.look() // what ends by a clock comes before what is reported next, at this instant
 		}
 	}
 }
@@ -331,7 +331,7 @@ func (w *world) trace(format string, arguments ...any) {
 }
 
 // detail writes a line of what happens all the time: a brief trace has it only where it is
-// part of an act of which something is said.
+// part of an act that the script mentions.
 func (w *world) detail(format string, arguments ...any) {
 	if w.tracing && (!w.brief || w.tape != nil && !w.tape.silent) {
 		w.trace(format, arguments...)
@@ -360,7 +360,7 @@ func (w *world) trueWall() time.Duration {
 	return membership.Origin*time.Second + 1000*time.Hour + w.now
 }
 
-// exclusive is a request for a name that nothing fits beside or, where every lock is one of some
+// exclusive is a request for a name that is compatible with no other or, where every lock is one of some
 // entries, for one of them.
 func (w *world) exclusive(name string) wantedLock {
 	if capacity := w.settings.known.Capacity; capacity != 0 {

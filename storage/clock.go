@@ -2,7 +2,7 @@ package storage
 
 import "fmt"
 
-// Clock asks for the time that writes are dated by. Clocked answers it.
+// Clock asks for the time with which writes are dated. Clocked answers it.
 type Clock struct {
 	ID uint64 // of this request, echoed in Clocked
 	// Own asks for the wall clock of the machine that the process runs on, which is answered
@@ -18,15 +18,15 @@ type Clocked struct {
 	Err  error
 }
 
-// Watch asks to be told whenever the row of Key may have changed, until an Unwatch. Changed
-// tells it, the first time when every later change will be told. A store that has no watches
+// Watch asks for a Changed whenever the row of Key may have changed, until an Unwatch. The first
+// Changed comes when every later change will be reported. A store that has no watches
 // does not answer.
 type Watch struct{ Key string }
 
 // Unwatch ends a Watch. A Changed that is on its way may come nevertheless.
 type Unwatch struct{ Key string }
 
-// Changed tells that the row of Key may have changed.
+// Changed says that the row of Key may have changed.
 type Changed struct{ Key string }
 
 func (c Clock) String() string {

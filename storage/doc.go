@@ -47,7 +47,7 @@
 //	Slice   reads a range of columns of one row           Sliced
 //	Swap    replaces a column if it is what is expected   Swapped
 //	Clock   asks for the time                             Clocked
-//	Watch   asks to be told when a row changes            Changed, again and again
+//	Watch   asks for notice when a row changes            Changed, again and again
 //
 // What a machine may rely on:
 //
@@ -81,7 +81,7 @@
 //     Others forget it at once. A machine that is right with both adds no column again that
 //     was ever deleted, and deletes under a timestamp that is no lower than that of the
 //     addition.
-//   - That a watcher is told. Changed is a hint that saves polling: it comes too often, or
+//   - That a watcher hears of a change. Changed is a hint that saves polling: it comes too often, or
 //     too late, and not at all where the store has no such thing or another program writes.
 //
 // Keys, columns and values are bytes. They are strings here because those do not change, and

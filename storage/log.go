@@ -107,7 +107,7 @@ func IsOfLog(message any) bool {
 	return false
 }
 
-// AnswerTo is the answer to a request to a journal that has none but whether it was done. It panics where it is none.
+// AnswerTo makes the answer to a request to a journal that says only whether it was done. It panics for any other value.
 func AnswerTo(request any, err error) any {
 	switch r := request.(type) {
 	case Append:

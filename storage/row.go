@@ -36,7 +36,7 @@ type Mutate struct {
 	// addition under the same or a lower one. Mostly it is the writer's wall clock, in
 	// microseconds.
 	Timestamp int64
-	// TTL is after what time the store may forget the additions, without a further word, by
+	// TTL is the time after which the store may forget the additions by itself, by
 	// its own clock. Stores count whole seconds: a part of one counts as one, and the end may
 	// come up to a second early, or later. Zero means never, and a store without
 	// Features.TTL never forgets.
@@ -49,17 +49,17 @@ type Mutated struct {
 	Err error // nil: it has taken effect
 }
 
-// Slice reads the row of Key: the columns from Start on, that is included, to End, that is
-// not. Sliced answers it. Stores pass over what was deleted one by one: a Start from which
-// on columns live is worth having.
+// Slice reads the row of Key: the columns from Start, included, to End, excluded.
+// Sliced answers it. Stores pass over deleted columns one by one, so a Start close below the
+// live ones pays.
 type Slice struct {
 	ID    uint64 // of this request, echoed in Sliced
 	Key   string
 	Start string
 	End   string // empty means the end of the row
 	Limit int    // so many columns at most, the first ones. Zero means all
-	// Serial reads a row that is written by Swap: it waits for, or ends, what is under way
-	// there.
+	// Serial reads a row that is written by Swap: it waits for writes that are under way
+	// there, or ends them.
 	Serial bool
 }
 

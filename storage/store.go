@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// Store is a key-column-value store, as a driver offers it: what package storage promises to
-// machines, done by something that exists. Its methods may be called from many goroutines.
+// Store is a key-column-value store as a driver offers it: what package storage promises to
+// machines, over a database. Its methods may be called from many goroutines.
 //
 // A method returns when it is done, or ctx ends: then its error wraps ErrUnknown if something
 // may have been sent that writes, and ErrRefused with the context's otherwise; nothing is sent
 // under a ctx that has ended before. Requests have no IDs here. What
 // [Mutate.Check] and its like do not take is an ErrInvalid. Every error wraps one of ErrRefused,
-// ErrInvalid and ErrUnknown, and beside it what the store has said; a driver tries nothing
+// ErrInvalid and ErrUnknown, and the store's own error as well; a driver tries nothing
 // again by itself after an ErrUnknown.
 type Store interface {
 	// Mutate adds and deletes columns of one row, at one instant.
@@ -29,7 +29,7 @@ type Store interface {
 	// Watch has changed called after the row of key has changed, until ctx ends: after each
 	// Mutate that deletes a column, each Swap with Notify, and, because something may have been
 	// missed, whenever a connection was lost and is there again; and at other times, as it
-	// pleases. It returns when every later change will be told. Changed is called on a
+	// pleases. It returns when every later change will be reported. Changed is called on a
 	// goroutine of the store's, one call at a time, and must not block. Without Features.Watch
 	// it is an ErrInvalid. Several watch one row at a time.
 	Watch(ctx context.Context, key string, changed func()) error
@@ -52,13 +52,13 @@ type Features struct {
 	Swap, Durable bool
 	// TTL says that Mutate.TTL is heeded: columns are forgotten some time after it.
 	TTL bool
-	// Clock says that the store has one clock that it tells.
+	// Clock says that the store has one clock, and answers with its time.
 	Clock bool
-	// Watch says that it tells of changes.
+	// Watch says that it reports changes.
 	Watch bool
 }
 
-// Lacks makes the error of a store that is asked for what it cannot do.
+// Lacks makes the error of a store for a request that it cannot serve.
 func (f *Features) Lacks(what string) error {
 	return fmt.Errorf("%s does not have %s: %w", f.Name, what, ErrInvalid)
 }

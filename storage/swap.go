@@ -17,7 +17,7 @@ type Swap struct {
 	Absent bool   // what is expected is that the column is not there
 	Old    string // what is expected, where Absent is not set
 	New    string
-	// Notify says that watchers of the row are to be told. Without it they may be told, too.
+	// Notify says that watchers of the row must be notified. Without it they may be, too.
 	Notify bool
 }
 

@@ -23,11 +23,11 @@
 // loses nothing that it has acknowledged (pebble, a PostgreSQL primary, etcd, Cassandra with
 // SERIAL) it is fenced, but for the order of those who wait. Use it where the store has it.
 //
-// With [HoldOn] beside it a process keeps what was released for a while, for its own next locks, which are
+// With [HoldOn], too, a process keeps what was released for a while, for its own next locks, which are
 // not written then. Others wait so much longer.
 //
-// All processes that share a store have the same settings: they stand beside the locks, and a process that starts
-// with others is told both. [StoredSettings] shows them, and [ForgetSettings] removes them, for when they are to
+// All processes that share a store have the same settings: they stand next to the locks, and a process that starts
+// with others gets an error with both. [StoredSettings] shows them, and [ForgetSettings] removes them, for when they are to
 // change.
 //
 // # Transactions over your own columns

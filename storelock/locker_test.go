@@ -81,7 +81,7 @@ func conforms(t *testing.T, store storage.Store, class holdfast.Class, keeps boo
 	})
 }
 
-// TestSettingsMustMatch: who starts with others is told both, and how to go on.
+// TestSettingsMustMatch: the error of a process that starts with others has both, and says how to go on.
 func TestSettingsMustMatch(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -92,18 +92,18 @@ func TestSettingsMustMatch(t *testing.T) {
 		t.Errorf("another wait: %v", err)
 	}
 	if _, err = storelock.Open(ctx, store, storelock.CAS()); !errors.Is(err, holdfast.ErrConflict) {
-		t.Errorf("cas beside claims: %v", err)
+		t.Errorf("cas over claims: %v", err)
 	}
 	settings := first.Settings()
 	stored, err := storelock.StoredSettings(ctx, store)
 	if err != nil || len(stored) == 0 {
-		t.Errorf("beside the locks stand %+v, %v; want %q", stored, err, settings.Settings())
+		t.Errorf("next to the locks stand %+v, %v; want %q", stored, err, settings.Settings())
 	}
 	common := false
 	for _, one := range stored { // both spaces of the first may have written them, or the second have asked while the first agreed
 		common = common || one.Accepted
 		if one.Settings != settings.Settings() || one.RID == "" {
-			t.Errorf("beside the locks stands %+v; want %q", one, settings.Settings())
+			t.Errorf("next to the locks stands %+v; want %q", one, settings.Settings())
 		}
 	}
 	if !common {
@@ -117,7 +117,7 @@ func TestSettingsMustMatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if stored, err := storelock.StoredSettings(ctx, store); err != nil || len(stored) != 0 {
-			t.Errorf("beside the locks stand %+v, %v; want nothing", stored, err)
+			t.Errorf("next to the locks stand %+v, %v; want nothing", stored, err)
 		}
 	}
 	opened(t, store, storelock.Wait(20*time.Millisecond))

@@ -113,7 +113,7 @@ func (o *original) deleteLock(ctx context.Context, row string, timestamp int64) 
 }
 
 // distant is a store that is some way off: what is written takes up to Quick, or once in a while
-// longer than anybody waits.
+// longer than any process waits.
 type distant struct {
 	storage.Store
 	mu    sync.Mutex
@@ -267,7 +267,7 @@ func sharesRows(t *testing.T, seed uint64) {
 		holders++
 		had[by]++
 		if holders > 1 {
-			t.Errorf("%s has the lock beside another", by)
+			t.Errorf("%s has the lock while another has", by)
 		}
 		mu.Unlock()
 		time.Sleep(length) //nolint:forbidigo // inside a synctest bubble

@@ -13,13 +13,13 @@ import (
 
 // What other programs need of protocol claim, which takes the locks.
 type (
-	// Settings are what all who use a store agree on, and what each may choose.
+	// Settings are what all users of a store agree on, and what each may choose.
 	Settings = claim.Options
-	// Written is what a process has written beside the locks.
+	// Written is what a process has written next to the locks.
 	Written = claim.Written
 )
 
-// Unit sets what timestamps in claims count: claim.Micro, the default, Milli or Nano. The same in all
+// Unit sets what timestamps in claims count: claim.Micro, the default, Milli or Nano. It must be the same in all
 // processes.
 func Unit(u claim.Unit) Option { return func(c *config) { c.claim.Unit = u } }
 
@@ -31,7 +31,7 @@ func spaceOver(store storage.Store, name string, options *Settings) host.Space {
 // cellName is the name of the lock of a cell.
 func cellName(key, column string) string { return claim.CellName(key, column) }
 
-// StoredSettings returns the settings that stand in a store beside the locks: those that hold, and those that
+// StoredSettings returns the settings that stand in a store next to the locks: those that hold, and those that
 // a process is about to agree to. Nothing stands there before the first process has started.
 func StoredSettings(ctx context.Context, store storage.Store) ([]Written, error) {
 	entries, err := readSettings(ctx, store)
@@ -46,7 +46,7 @@ func readSettings(ctx context.Context, store storage.Store) ([]storage.Entry, er
 	return entries, nil
 }
 
-// ForgetSettings removes the settings that stand in a store beside the locks, so that the next process
+// ForgetSettings removes the settings that stand in a store next to the locks, so that the next process
 // to start writes its own. No process may use the locks meanwhile: two processes with different
 // settings both get what either has.
 func ForgetSettings(ctx context.Context, store storage.Store) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Table is a table of one's own, whose cells transactions claim: where its rows are, and where its
+// Table is one of the caller's tables, whose cells transactions claim: where its rows are, and where its
 // locks are. The original has the locks of a table X in a table X_lock_.
 type Table struct {
 	Data  storage.Store
@@ -40,7 +40,7 @@ func (e Expected) String() string {
 	return fmt.Sprintf("%q", e.value)
 }
 
-// MismatchError says that a cell has not the value that was expected. It is an ErrConflict, and
+// MismatchError says that a cell does not have the expected value. It is an ErrConflict, and
 // nothing was written.
 type MismatchError struct {
 	Key, Column string
@@ -119,9 +119,9 @@ func (m *mediator) give(c cell, tx *Tx) {
 	}
 }
 
-// Claim claims a cell, and remembers what it is expected to have. The claim is being written when it
-// returns; whether it holds, Check says. A cell that is claimed already stays so, with what was
-// expected first. Both parts together have at most 255 bytes. The error is an ErrHeld where another
+// Claim claims a cell, and remembers its expected value. The claim is being written when it
+// returns; Check says whether it holds. A cell that is claimed already stays so, with the first
+// expected value. Both parts together have at most 255 bytes. The error is an ErrHeld where another
 // transaction of this process has the cell, an ErrConflict after the first Mutate, an ErrName, or an
 // ErrClosed.
 func (tx *Tx) Claim(ctx context.Context, t Table, key, column string, expected Expected) error {
@@ -331,7 +331,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 }
 
 // Rollback ends the transaction, and deletes its claims as Commit does. What was written stays
-// written: nothing is, before all claims were checked. Afterwards, and after a Commit, it does nothing.
+// written; before all claims were checked nothing is. Later calls, and one after a Commit, do nothing.
 func (tx *Tx) Rollback(ctx context.Context) error {
 	if tx.over {
 		return nil

@@ -272,10 +272,10 @@ func TestIndependentLocks(t *testing.T) {
 	}
 }
 
-// TestRolledBackClaimIsNobodys is expiredLocalLockIsIgnored and expiredRemoteLockIsIgnored, as far as
+// TestRolledBackClaimIsFree is expiredLocalLockIsIgnored and expiredRemoteLockIsIgnored, as far as
 // they are about claims that their transactions gave up; those whose process has ended expire in
 // TestCrashedProcess.
-func TestRolledBackClaimIsNobodys(t *testing.T) {
+func TestRolledBackClaimIsFree(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	two := hosts(t, 2)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// BenchmarkCopy tells the longest step of a copy of a million names, and of a change beside it.
+// BenchmarkCopy reports the longest step of a copy of a million names, and of a change during it.
 func BenchmarkCopy(b *testing.B) {
 	r, err := New(Config{})
 	if err != nil {

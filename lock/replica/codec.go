@@ -30,7 +30,7 @@ func (e *Entry) Append(b []byte) []byte {
 	return c.Appended()
 }
 
-// Decode reads what Append has written, and nothing beside it. The texts are copies.
+// Decode reads what Append has written, and nothing more. The texts are copies.
 func (e *Entry) Decode(b []byte) error {
 	c := wire.From(b)
 	e.code(&c)
@@ -66,7 +66,7 @@ func (e *Entry) code(c *wire.Coder) {
 	}
 }
 
-// What an operation can have beside what all of its kind have.
+// What an operation can have in addition to what all of its kind have.
 const (
 	withGivenUp  = 1
 	withAttached = 1
@@ -75,7 +75,7 @@ const (
 	forms        = 4 // how many forms of a kind there can be
 )
 
-// firsts has the byte that an operation begins with, by its kind and what it has besides. Those without anything
+// firsts has the byte that an operation begins with, by its kind and its form. Those without anything
 // came first, and have their kind's number; 0 is none.
 var firsts = [...]byte{
 	forms * Open:                      1,
@@ -98,7 +98,7 @@ var firsts = [...]byte{
 	forms*Acquire + withOnce + withBy: 18,
 }
 
-// form codes an operation's kind, and returns what it has besides.
+// form codes an operation's kind, and returns what it has in addition.
 func (o *Op) form(c *wire.Coder) (with int) {
 	switch {
 	case o.Kind == Acquire && o.Once != "":

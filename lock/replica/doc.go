@@ -21,7 +21,7 @@
 //
 // # Time
 //
-// The table's time is told by entries and by nothing else, so that copies agree on what has ended. It
+// The table's time comes from entries alone, so that copies agree on what has ended. It
 // goes on by the clock of the member that writes the entries, and never back: an entry whose time is
 // lower counts as one at the time that it is. Where the writer changes it stands still for a while. So
 // waits and hold limits may last longer than was asked for, and never shorter: a holder counts by its own
@@ -33,8 +33,8 @@
 // # Exactly once
 //
 // A request is named by its session and its number. While it holds or waits the table knows it, and
-// tells it again what it is told (lock.Table.Acquire). When it has ended its number is remembered, as
-// long as its session lives, and a repetition is told again how it ended, or, where that is too
+// repeats its answer (lock.Table.Acquire). When it has ended its number is remembered, as
+// long as its session lives, and the answer to a repetition says again how it ended, or, where that is too
 // long ago, that it has. Numbers that follow one another cost nothing: they are kept as ranges, of which a
 // session has [MaxRanges] at most. At that bound the lowest two become one: a number between them that
 // was never seen is taken for one that has ended, and refused.
@@ -52,17 +52,17 @@
 //
 // A client that does not know what became of its request may send it again to another member, which asks under a number of its
 // own. So it says what it calls its intent ([Op].Once): requests of one session for one name that share that are one hold. All of
-// them are told what is decided about it, each gives itself up, and the intent is given up with the last; which member notices
+// them get the decision about it, each gives itself up, and the intent is given up with the last; which member notices
 // first that its client has gone makes no difference. A member that is gone gives nothing up: a request that came through it
 // stays until it is released, its wait limit has passed, or its session has ended. An intent that was granted and has ended is
-// remembered for Config.Remember, and told again how.
+// remembered for Config.Remember, and a repetition is answered with how it ended.
 //
 // # Who uses a session
 //
 // A session is used over a stream by one client at a time, which has a number and a generation (lock.Attachments). A later
 // client that takes it over says so ([Attach]), through whichever member; an End that a client before it has sent does nothing
 // then. What the client before has asked for over its stream and waits for ends, and what it asks for later is refused ([Op].By):
-// no client would use what is granted. What it holds the later client inherits ([Session].Inherited). Copies that are told of two at
+// no client would use what is granted. What it holds the later client inherits ([Session].Inherited). Copies that learn of two at
 // once, in either order, agree on the later one.
 //
 // # Tokens
@@ -83,5 +83,5 @@
 //
 // An operation costs what it costs the table, and a look-up of its session. A session takes about 150
 // bytes and its texts; its client's requests that have ended 16 bytes a range, and those that hold or
-// wait some 50 bytes each, beside the table's, for the members through which they have come.
+// wait some 50 bytes each, in addition to the table's, for the members through which they have come.
 package replica

@@ -17,7 +17,7 @@ type Entry struct {
 	// Begin says that a reign begins with it: another member writes from now on, or the reign before has
 	// given all its tokens.
 	Begin bool
-	// Above is a reign that the one that begins is above, besides the former one. Zero says nothing.
+	// Above is a reign above which the new one must be, as it is above the former one. Zero says nothing.
 	Above uint64
 	// Ops are done one after the other, behind what the time has ended.
 	Ops []Op
@@ -51,8 +51,8 @@ const (
 	LetIn
 	// EndIdle ends a session that neither holds nor waits for anything. To any other it does nothing.
 	EndIdle
-	// Recall ends a request, as a Release names it, for another client of its session than the one that uses it: a hold that was
-	// asked for over a stream is told to stop, and anything else ends.
+	// Recall ends a request, as a Release names it, for another client of its session than the one that uses it: the holder of
+	// a hold that was asked for over a stream is notified to stop, and anything else ends.
 	Recall
 	// Attach says which client uses a session over a stream. Where that is a later one than is known, it has taken the session
 	// over.

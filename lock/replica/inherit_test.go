@@ -55,7 +55,7 @@ func TestInherit(t *testing.T) {
 				t.Errorf("what the later client asks for is decided: %+v", d)
 			}
 			if d := b.do(release(2, 2, "z", 0)).Decisions; len(d) != 2 || d[1].Request != lock.SingleCall+1 {
-				t.Errorf("the single call that waits is told: %+v", d)
+				t.Errorf("the single call that waits is answered: %+v", d)
 			}
 			copied(t, b.Replica)
 		})

@@ -14,8 +14,8 @@ import (
 const MaxIntentRequests = 16
 
 // intent is what a client wants once, however often it asks for it: by requests of different numbers, through different members,
-// because it does not know what has become of the one before ([Op].Once). The table knows one of them, and all that it decides
-// about that one is told to all.
+// because it does not know what has become of the one before ([Op].Once). The table knows one of them, and its decisions
+// about that one go to all.
 //
 // Each request is given up by itself: the member that a client has turned away from says so when it notices, which may be long
 // after the client has been granted the intent through another one. An intent ends when no request asks for it any more. When it has
@@ -39,7 +39,7 @@ type intent struct {
 // intentKey names an intent among those of its session.
 type intentKey struct{ name, once string }
 
-// requestFor names a request among those of its session: a number is told apart for each name, as in the table.
+// requestFor names a request among those of its session: a number counts by name, as in the table.
 type requestFor struct {
 	number uint64
 	name   string
@@ -127,7 +127,7 @@ func (r *Replica) acquireOnce(s *session, o *Op, out *Effects) {
 	r.say(refusal(o, err), out)
 }
 
-// repeatIntent tells one request for an intent what it is told now.
+// repeatIntent answers one request for an intent with the present decision.
 func (r *Replica) repeatIntent(w *intent, request *lock.Request, out *Effects) {
 	number, from := request.ID, len(out.Decisions)
 	request.ID = w.number
@@ -184,7 +184,7 @@ func (r *Replica) share(from int, out *Effects) {
 	r.decided = 0
 }
 
-// decisionFor is what one request is told. A hold limit counts from when that request was sent, and not from when the one was that the
+// decisionFor is the decision for one request. A hold limit counts from when that request was sent, and not from when the one was that the
 // table knows: for one that came later less is left.
 func (w *intent) decisionFor(d lock.Decision, a intentRequest) lock.Decision {
 	d.Request = a.number

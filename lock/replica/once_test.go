@@ -138,7 +138,7 @@ func TestHoldLimitOfAnIntent(t *testing.T) {
 		all := act(b)
 		end := b.Due()
 		if len(all) != 2 || all[0].Request != 1 || all[1].Request != 2 || all[0].Hold-all[1].Hold < 3800*time.Millisecond || all[0].Hold-all[1].Hold > 4*time.Second {
-			t.Fatalf("%s: told %+v; want the second to have 4 s less", name, all)
+			t.Fatalf("%s: decided %+v; want the second to have 4 s less", name, all)
 		}
 		// The latest that the second's client believes is its hold after its request came.
 		if came := b.at; name == "it holds" && came+all[1].Hold*105/100 > end {
@@ -163,7 +163,7 @@ func TestIntentsAreBounded(t *testing.T) {
 		t.Errorf("above the bound: %+v", d)
 	}
 	if d := b.only(wanted(1, 4, "x", "w1")); d.Kind != lock.Released {
-		t.Errorf("one that is remembered is told %+v", d)
+		t.Errorf("one that is remembered is answered %+v", d)
 	}
 	b.at += 50 * time.Second
 	b.Replica = copied(t, b.Replica)

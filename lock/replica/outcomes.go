@@ -72,7 +72,7 @@ func (s *outcomes) inOrder(visit func(*outcome)) {
 	}
 }
 
-// again is what a request that has ended is told when it comes once more.
+// again is the answer to a request that has ended and comes once more.
 func (s *outcomes) again(o *Op) lock.Decision {
 	if at, known := s.at[request{o.Session, o.Request}]; known {
 		return s.list[at].repeated(o)
@@ -80,7 +80,7 @@ func (s *outcomes) again(o *Op) lock.Decision {
 	return refusal(o, fmt.Errorf("%w: request %d of session %v has ended, too long ago to say how; give each request a number of its own", holdfast.ErrConflict, o.Request, o.Session))
 }
 
-// repeated is what a request is told that asks for what has ended so.
+// repeated is the answer to a request whose intent has ended so.
 func (o *outcome) repeated(by *Op) lock.Decision {
 	d, was := refusal(by, nil), o.decision()
 	d.Kind, d.Token, d.Loss, d.Err = was.Kind, was.Token, was.Loss, was.Err

@@ -81,15 +81,15 @@ const several = 0
 
 // Effects is what an entry has done.
 type Effects struct {
-	// Decisions are what became of requests, in the order in which it is to be told.
+	// Decisions are what became of requests, in the order in which the caller must pass them on.
 	Decisions []lock.Decision
 	// Failures are of operations that did nothing, in their order. Of an Acquire there is none: it has a
 	// decision.
 	Failures []Failure
-	// Breaks are the holds that a Break has told to stop, in their order. A Break that failed has none.
+	// Breaks are the holds whose holders a Break has notified to stop, in their order. A Break that failed has none.
 	Breaks []Broken
-	// Repeated are the places of operations that were done before: they did nothing, and what they had done
-	// is not told again.
+	// Repeated are the places of operations that were done before: they did nothing, and the decisions
+	// of the first time are not repeated.
 	Repeated []int
 	// Attached are the sessions that another client uses from now on: they were opened, or it has taken them over.
 	Attached []lock.SessionID
@@ -197,7 +197,7 @@ func (r *Replica) Requests(id lock.SessionID, visit func(number uint64, name str
 	})
 }
 
-// Standing is what a request is told that holds or waits (lock.Table.Standing).
+// Standing is the answer to a request that holds or waits (lock.Table.Standing).
 func (r *Replica) Standing(id lock.SessionID, name string, number uint64) (d lock.Decision, known bool) {
 	s := r.sessions[id]
 	if s == nil || !r.lives(s, name, number) {
@@ -421,7 +421,7 @@ func (r *Replica) RequestedTogether(id lock.SessionID, name string, number uint6
 	return w != nil && len(w.requests) > 1
 }
 
-// release gives up a hold. One that has ended is told again how.
+// release gives up a hold. For one that has ended the answer says again how.
 func (r *Replica) release(s *session, o *Op, out *Effects) error {
 	number := o.Request
 	if w := s.open[requestFor{number, o.Name}]; w != nil {

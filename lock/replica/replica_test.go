@@ -128,7 +128,7 @@ func TestRequestsActOnce(t *testing.T) {
 				holds := b.Table().Holds()
 				d := b.only(test.op)
 				if d.Kind != test.want.Kind || d.Token != granted.Token || b.Table().Holds() != holds {
-					t.Errorf("told %+v, and %d holds are %d; want %v under %v, and nothing done", d, holds, b.Table().Holds(), test.want.Kind, granted.Token)
+					t.Errorf("answered %+v, and %d holds are %d; want %v under %v, and nothing done", d, holds, b.Table().Holds(), test.want.Kind, granted.Token)
 				}
 			})
 		}
@@ -143,10 +143,10 @@ func TestForgottenOutcomeIsRefused(t *testing.T) {
 		b.only(release(1, i, "x", b.only(acquire(1, i, "x")).Token))
 	}
 	if d := b.only(acquire(1, 5, "x")); d.Kind != lock.Released {
-		t.Errorf("%+v; want to be told again how it ended", d)
+		t.Errorf("%+v; want the answer to say again how it ended", d)
 	}
 	if d := b.only(acquire(1, 1, "x")); d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrConflict) || b.Table().Holds() != 0 {
-		t.Errorf("%+v; want to be told that it has ended", d)
+		t.Errorf("%+v; want the refusal to say that it has ended", d)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestRefusalIsRepeated(t *testing.T) {
 	}
 }
 
-// TestExpiredSession loses what it holds, and what comes of it later is told so.
+// TestExpiredSession loses what it holds, and its later requests are answered with that.
 func TestExpiredSession(t *testing.T) {
 	b := newHarness(t, Config{})
 	b.do(open(1), open(2))
@@ -292,7 +292,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestReignsFollow each other, and a restored state's are above what is said.
+// TestReignsFollow each other, and a restored state's are above the given one.
 func TestReignsFollow(t *testing.T) {
 	b := newHarness(t, Config{})
 	b.do(open(1))
@@ -525,7 +525,7 @@ func TestAttach(t *testing.T) {
 		}
 		s, lives := b.Session(id(1))
 		if !lives || s.Attached != c.want || decisions != c.decisions {
-			t.Errorf("%s: %+v, told %d times; want %+v, %d times", name, s.Attached, decisions, c.want, c.decisions)
+			t.Errorf("%s: %+v, %d decisions; want %+v, %d", name, s.Attached, decisions, c.want, c.decisions)
 		}
 		copied(t, b.Replica)
 	}
@@ -659,7 +659,7 @@ func TestEndedNumbers(t *testing.T) {
 	}
 }
 
-// TestOperationsAlone: one is written as it is in an entry, no longer than it says, and what would not be read is told of.
+// TestOperationsAlone: one is written as it is in an entry, no longer than its Size, and one that could not be read back is an error.
 func TestOperationsAlone(t *testing.T) {
 	rand := rand.New(rand.NewPCG(5, 5))
 	for range 500 {

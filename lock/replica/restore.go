@@ -218,7 +218,7 @@ func (s *Restorer) by(c *wire.Coder, id lock.SessionID, is requestFor) {
 	}
 }
 
-// entry takes an entry, and what there is of it beside the table; or a chunk of them.
+// entry takes an entry, and what the replica adds to it; or a chunk of them.
 func (s *Restorer) entry(c *wire.Coder) {
 	if s.version < withClients {
 		if s.ended {

@@ -160,7 +160,7 @@ func (c *Copy) Stop() {
 	}
 }
 
-// writeEntry writes a hold or a wait, and what there is of it beside the table.
+// writeEntry writes a hold or a wait, and what the replica adds to it.
 func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
 	c := wire.To(b)
 	codeEntry(&c, s)

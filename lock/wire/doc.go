@@ -22,7 +22,7 @@
 // # Messages
 //
 // A [Type] is a type of messages with its number. A package of messages lists its types
-// once, beside them, and a [Table] of several lists appends and takes messages. All that
+// once, next to them, and a [Table] of several lists appends and takes messages. All that
 // must know which messages there are reads that table: the transport, traces, the coverage
 // of the simulator. A message that carries another one, its body, names the table of
 // what it can carry; a body is not taken for a message, nor the other way round.

@@ -52,14 +52,14 @@ func (p *toy) Break(protocol.Time, *Query, *protocol.Effects) ([]lock.Grant, err
 
 func (p *toy) Inspect(protocol.Time) *protocol.Condition { return &protocol.Condition{Locks: 1} }
 
-// call begins a call, and returns what its caller is told at once.
+// call begins a call, and returns what its caller gets at once.
 func call(c *Calls[int], fact any) []protocol.Reply {
 	var out protocol.Effects
 	c.OnCall(time.Second, &protocol.Event{Kind: protocol.Call, Fact: fact}, &out)
 	return out.Replies
 }
 
-// take has an answer of one of the others, and returns what a caller is told.
+// take has an answer of one of the others, and returns what a caller gets.
 func take(c *Calls[int], from int, a Answer) []protocol.Reply {
 	var out protocol.Effects
 	c.Take(time.Second, &a, func(_ *Call[int], other int) bool { return other == from }, &out)
@@ -79,24 +79,24 @@ func (p *toy) checkSent(t *testing.T, want ...string) {
 func TestCallsAreNumbered(t *testing.T) {
 	p := &toy{own: true}
 	c := New(Config{Operators: 2, Chunk: 9, Patience: time.Second}, p)
-	if told := call(c, &protocol.Show{Name: "n"}); len(told) != 1 || !c.Empty() {
-		t.Fatalf("told %+v", told)
+	if replies := call(c, &protocol.Show{Name: "n"}); len(replies) != 1 || !c.Empty() {
+		t.Fatalf("replied %+v", replies)
 	}
 	p.others = []int{2}
 	call(c, &protocol.Show{Name: "n"})
 	call(c, &protocol.Show{Name: "m"})
 	p.checkSent(t, `2: query 1 show "n" low=1 skip=0`, `2: query 2 show "m" low=1 skip=0`)
 	var limit *holdfast.LimitError
-	if told := call(c, &protocol.Break{Name: "n"}); len(told) != 1 || !errors.As(told[0].Result.(*protocol.Broken).Err, &limit) {
-		t.Errorf("the third is told %+v", told)
+	if replies := call(c, &protocol.Break{Name: "n"}); len(replies) != 1 || !errors.As(replies[0].Result.(*protocol.Broken).Err, &limit) {
+		t.Errorf("the third gets %+v", replies)
 	}
 	take(c, 2, Answer{Number: 1})
 	p.others = []int{3, 4}
 	var out protocol.Effects
 	c.Restart(time.Second, c.Waiting()[0], &out)
 	p.checkSent(t, `3: query 2 show "m" low=2 skip=0`, `4: query 2 show "m" low=2 skip=0`)
-	if told := take(c, 2, Answer{Number: 2}); len(told) != 0 {
-		t.Errorf("an answer of a target that is one no more ends it: %+v", told)
+	if replies := take(c, 2, Answer{Number: 2}); len(replies) != 0 {
+		t.Errorf("an answer of a target that is one no more ends it: %+v", replies)
 	}
 }
 
@@ -114,11 +114,11 @@ func TestPartsOfAListing(t *testing.T) {
 	p.checkSent(t, `2: query 1 scan "" low=1 skip=0`)
 	take(c, 2, Answer{Number: 1, Locks: []lock.Lock{{Name: "a", Holders: grants(1)}, {Name: "b", Holders: grants(2)}}, More: 1, Next: "b"})
 	p.checkSent(t, `2: query 1 show "b" low=1 skip=1`)
-	told := take(c, 2, Answer{Number: 1, Skip: 1, Locks: []lock.Lock{{Name: "b", Holders: grants(3)}}})
-	if len(told) != 1 {
-		t.Fatalf("told %+v", told)
+	replies := take(c, 2, Answer{Number: 1, Skip: 1, Locks: []lock.Lock{{Name: "b", Holders: grants(3)}}})
+	if len(replies) != 1 {
+		t.Fatalf("replied %+v", replies)
 	}
-	page := told[0].Result.(*protocol.Scanned)
+	page := replies[0].Result.(*protocol.Scanned)
 	if len(page.Locks) != 2 || page.Next != "b" || len(page.Locks[1].Holders) != 2 {
 		t.Errorf("the page is %+v", page)
 	}
@@ -142,13 +142,13 @@ func TestCallsAreRepeated(t *testing.T) {
 	if o := c.Waiting()[0]; o.Due != protocol.Never || c.Wake() != 5*time.Second || !slices.Equal(o.Missing(), []int{2}) {
 		t.Errorf("it is to be asked at %v of %v, and wakes at %v", o.Due, o.Missing(), c.Wake())
 	}
-	told := take(c, 2, Answer{Number: 1, Condition: protocol.Condition{Locks: 4}})
-	if len(told) != 1 || told[0].Result.(*protocol.Condition).Locks != 7 {
-		t.Errorf("told %+v", told)
+	replies := take(c, 2, Answer{Number: 1, Condition: protocol.Condition{Locks: 4}})
+	if len(replies) != 1 || replies[0].Result.(*protocol.Condition).Locks != 7 {
+		t.Errorf("replied %+v", replies)
 	}
 	call(c, &protocol.Inspect{})
 	c.Tick(5*time.Second, &out)
 	if len(out.Replies) != 1 || out.Replies[0].Result.(*protocol.Condition).Why != "silence" || !c.Empty() {
-		t.Errorf("told %+v", out.Replies)
+		t.Errorf("replied %+v", out.Replies)
 	}
 }

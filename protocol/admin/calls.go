@@ -25,13 +25,13 @@ type Protocol[T any] interface {
 	Source
 	// Ready reports whether a call can be taken now.
 	Ready(*Call[T]) bool
-	// Targets lists those that are to answer a call, and says whether this member answers for itself beside them.
+	// Targets lists those that are to answer a call, and says whether this member answers for itself as well.
 	Targets(*Call[T]) (targets []T, own bool)
 	// Send asks one of them, and reports whether that is to be repeated; else it is asked by [Calls.Ask].
 	Send(now protocol.Time, call *Call[T], target T, query Query, out *protocol.Effects) bool
 	// Unanswered is why a call has no answer.
 	Unanswered(now protocol.Time, call *Call[T]) error
-	// Condition answers an Inspect with what all have told, call.Condition, or with what this member knows where not all of them
+	// Condition answers an Inspect with what all have answered, call.Condition, or with what this member knows where not all of them
 	// have answered.
 	Condition(now protocol.Time, call *Call[T], answered bool) *protocol.Condition
 }
@@ -165,8 +165,8 @@ func (c *Calls[T]) start(now protocol.Time, call *Call[T], targets []T, own bool
 		call.asked = append(call.asked, question[T]{target: target})
 	}
 	if own {
-		told := Read(now, c.protocol, &call.Query, math.MaxInt, out)
-		call.gather(&told)
+		answer := Read(now, c.protocol, &call.Query, math.MaxInt, out)
+		call.gather(&answer)
 	}
 	c.Ask(now, call, out)
 	c.advance(now, call, out)

@@ -11,15 +11,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// question is what one target is asked, and what it has told so far.
+// question is what one target is asked, and what it has answered so far.
 type question[T any] struct {
 	target T
 	locks  []lock.Lock
-	next   string // behind what of a listing it has told
-	skip   int    // how much of the last name is known; 0 where nothing was told yet
+	next   string // where its part of a listing ends so far
+	skip   int    // how much of the last name is known; 0 where nothing is yet
 }
 
-// of is a query as the target is asked it: for what it has not told.
+// of is a query as the target is asked it: for what is missing of its answer.
 func (q *question[T]) of(query *Query) Query {
 	if q.skip == 0 {
 		return *query
@@ -60,10 +60,10 @@ func (q *Query) wants(name string) bool {
 	return q.Kind == Show && name == q.Name
 }
 
-// gathered is what has been told in answer to a call, by this member's clock.
+// gathered are the answers to a call so far, by this member's clock.
 type gathered struct {
-	parts     []lock.Lock // of names, in the order in which members have told them
-	next      string      // of a listing: what all have told goes this far; "" for all that there is
+	parts     []lock.Lock // of names, in the order in which members have answered
+	next      string      // of a listing: all have answered up to here; "" for all that there is
 	err       error
 	inspected bool
 
@@ -88,13 +88,13 @@ func (c *Call[T]) gather(a *Answer) {
 	if g.err == nil || errors.Is(g.err, holdfast.ErrNotHeld) {
 		g.err = a.Err
 	}
-	sum, told := &g.Condition, &a.Condition
+	sum, part := &g.Condition, &a.Condition
 	if !g.inspected {
-		g.inspected, *sum = true, *told
+		g.inspected, *sum = true, *part
 		return
 	}
-	sum.Locks, sum.Waiters, sum.Sessions = sum.Locks+told.Locks, sum.Waiters+told.Waiters, sum.Sessions+told.Sessions
-	sum.Awaited = append(sum.Awaited, told.Awaited...)
+	sum.Locks, sum.Waiters, sum.Sessions = sum.Locks+part.Locks, sum.Waiters+part.Waiters, sum.Sessions+part.Sessions
+	sum.Awaited = append(sum.Awaited, part.Awaited...)
 }
 
 // broken answers a Break. That no member has anything to break is an error; that one of several has not is none.
@@ -106,7 +106,7 @@ func (g *gathered) broken() *protocol.Broken {
 	return b
 }
 
-// page is a page of a listing: what members have told, in the order of the names, as far as all have told it.
+// page is a page of a listing: what members have answered, in the order of the names, as far as all have.
 func (g *gathered) page(query *Query) *protocol.Scanned {
 	page, limit := &protocol.Scanned{Next: g.next}, max(1, query.Limit)
 	slices.SortStableFunc(g.parts, func(a, b lock.Lock) int { return strings.Compare(a.Name, b.Name) })
@@ -129,8 +129,8 @@ func (g *gathered) page(query *Query) *protocol.Scanned {
 	return page
 }
 
-// merge makes of what members know of a name what people see of it. They have not said it at one
-// moment: a grant that does not fit beside one that a member has told of later has ended meanwhile.
+// merge makes of what members know of a name what people see of it. The answers are not of one
+// moment: a grant that is incompatible with one from a later answer has ended meanwhile.
 func merge(name string, parts []lock.Lock) lock.Lock {
 	if len(parts) == 1 {
 		return parts[0]
@@ -139,7 +139,7 @@ func merge(name string, parts []lock.Lock) lock.Lock {
 	for i := len(parts) - 1; i >= 0; i-- {
 		l := &parts[i]
 		for _, g := range l.Holders {
-			if beside(&shown, &g, l.Capacity) {
+			if compatible(&shown, &g, l.Capacity) {
 				shown.Mode, shown.Capacity = g.Mode, l.Capacity
 				shown.Units += g.Units
 				shown.Token = max(shown.Token, g.Token)
@@ -158,8 +158,8 @@ func merge(name string, parts []lock.Lock) lock.Lock {
 	return shown
 }
 
-// beside reports whether a grant can be held beside what is shown to be held.
-func beside(shown *lock.Lock, g *lock.Grant, capacity int) bool {
+// compatible reports whether a grant can be held together with what is shown to be held.
+func compatible(shown *lock.Lock, g *lock.Grant, capacity int) bool {
 	switch {
 	case len(shown.Holders) == 0:
 		return true

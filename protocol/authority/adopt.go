@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// adopt takes a hold that a member has reported into the table. Where not all fit beside
-// each other some of them have to go: as few as can be, the lowest first, of those that
+// adopt takes a hold that a member has reported into the table. Where not all are
+// compatible some of them have to go: as few as can be, the lowest first, of those that
 // rank below what is reported; where that is not enough, what is reported itself. A
-// holder that has to go is told, and keeps its place until it has stopped: no other is
+// holder that has to go is notified, and keeps its place until it has stopped: no other is
 // granted it before (P3).
 func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Entry, end protocol.Time, out *protocol.Effects) {
 	table := m.authority.table
@@ -35,7 +35,7 @@ func (m *Machine) adoptRival(now protocol.Time, s *lock.Entry, end protocol.Time
 	mate := slices.IndexFunc(holders, func(g lock.Grant) bool { return g.Token == s.Token && g.Session == s.Session })
 	switch {
 	case mate >= 0 && s.Revoked && !holders[mate].Revoked:
-		// Its holder was told that this hold of the grant is to end, and not yet of the others.
+		// Its holder knows that this hold of the grant is to end, and not yet of the others.
 		table.Revoke(s.Session, s.Name, s.Token, m.duplicate(), &m.scratch)
 	case mate < 0 && !s.Revoked && table.Displace(s, m.below(s, holders), m.duplicate(), &m.scratch):
 		if err := table.Adopt(now, s, end); !errors.Is(err, holdfast.ErrConflict) {
@@ -52,7 +52,7 @@ func (m *Machine) adoptRival(now protocol.Time, s *lock.Entry, end protocol.Time
 			Shape: s.Shape, Token: s.Token, Since: now - s.Age, Loss: m.duplicate(),
 		})
 	case s.Revoked:
-		m.scratch = m.scratch[:before] // its client has been told
+		m.scratch = m.scratch[:before] // its client knows
 	}
 	return err
 }

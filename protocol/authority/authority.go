@@ -47,7 +47,7 @@ func newAuthority(table *lock.Table, version Version) *authority {
 // leaves in it is overwritten by the next, so a large one must go.
 const keptDecisions = 256
 
-// serves reports whether new grants may be given now: everybody has reported, the view
+// serves reports whether new grants may be given now: every member has reported, the view
 // is installed, and what was promised before has run out. It looks at the clock, not at
 // a timer: a role that has ended grants nothing.
 func (m *Machine) serves(now protocol.Time) bool {
@@ -55,7 +55,7 @@ func (m *Machine) serves(now protocol.Time) bool {
 		(m.authority.served || m.authority.complete()) && !m.authority.table.Exhausted()
 }
 
-// complete reports whether every member of the view has told what it holds.
+// complete reports whether every member of the view has reported what it holds.
 func (c *authority) complete() bool {
 	return !slices.ContainsFunc(c.peers, func(p *peer) bool { return !p.reported }) || protocol.Mutated("missing responder ignored")
 }
@@ -66,7 +66,7 @@ func (m *Machine) serveFrom() protocol.Time {
 	from := m.config.Terms.From(m.view)
 	switch {
 	case m.authority.served && m.config.Outlives:
-		return 0 // its table knows of everybody who may hold anything
+		return 0 // its table knows of all that may hold anything
 	case m.authority.served:
 		return from
 	case m.authority.opened:

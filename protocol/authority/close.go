@@ -10,7 +10,7 @@ import (
 )
 
 // The space's instance at one member can be closed, and opened again
-// (protocol.CloseSpace). Its clients are told to stop, and nothing new is taken; what
+// (protocol.CloseSpace). Its clients are notified to stop, and nothing new is taken; what
 // others have in the space, and this member's roles, are not touched by that.
 
 // instance is the space at this member, as far as its own clients are concerned.
@@ -58,7 +58,7 @@ func (m *Machine) ownSessions() (sessions []lock.SessionID) {
 // Closed reports whether the space's instance at this member is closed, or about to be.
 func (m *Machine) Closed() bool { return m.instance.Closed() }
 
-// Closing reports whether a caller waits to be told that nothing of this member's clients is
+// Closing reports whether a CloseSpace waits for nothing of this member's clients to be
 // left anywhere, and nothing is.
 func (m *Machine) Closing() bool {
 	i := &m.instance

@@ -12,7 +12,7 @@
 //
 //   - A holder has a record of each request of its clients, from when it is asked until
 //     nothing of it is left anywhere. It answers a request Queued at once (at a position
-//     that is −1 until the authority has told it), and Granted or Refused later. It
+//     that is −1 until the authority has reported it), and Granted or Refused later. It
 //     sends what it requests, again after T, 2T, 4T, 8T, 8T, … until that is answered. A
 //     Release is answered when the authority has taken it, a Cancel at once, because
 //     anything that comes after it is given back.
@@ -27,7 +27,7 @@
 //	authority → holder   Decided (granted, queued, refused, lost, revoked) Answer InfoRequest Acks
 //
 // Each carries the epoch, the holder's tenure, and the number of the request, which is never used
-// again; what does not match is void. What is told until it is heard is acknowledged by
+// again; what does not match is void. What is repeated until it is heard is acknowledged by
 // a number of its own, so that a late acknowledgement is of nothing else. Acknowledgements
 // ride on the next message, or travel by themselves, with others, after T/5. So a remote
 // lock is 2 messages, an unlock 1, a refused try-lock 2, a request that has to queue one
@@ -38,15 +38,15 @@
 // The authority of a new reign asks all others, chunk by chunk (InfoRequest, InfoAnswer).
 // Holds go into a paused table as they come. When every member has reported, its own
 // clients' holds follow, and all that waits queues by age, as each one's own member has
-// measured it; ties go by seniority, then by request. It grants when, beside, every member
-// that has joined the view meanwhile has reported too, and the protocol's Terms allow.
+// measured it; ties go by seniority, then by request. It grants once every member that
+// has joined the view meanwhile has reported, too, and the protocol's Terms allow.
 // Requests that come before are dropped: the holder, which sends none before it has been
 // asked, repeats them. No member is waited for by a timeout, and none left out but by a
 // view. A member that is dropped before having reported may hold anything: then its time to
 // be free is waited for, for all names.
 //
 // A holder that has heard that its whole report is known raises Confirmed; with nothing
-// held, at once. A hold that is not confirmed ends at Lease.Carried, told as lost:
+// held, at once. A hold that is not confirmed ends at Lease.Carried, reported as lost:
 // authority changed. A lapse ends all holds as lost: member lost; a waiting request is
 // asked for again under the next tenure, and package session ends the clients' sessions.
 //
@@ -83,7 +83,7 @@
 // and after that given back; a grant that is in use then is held like any other grant. No
 // other member knows how far a lost one has counted: it cannot have given more than 2²⁰
 // tokens under one grant, and so many are passed over. To the authority the grant is its first
-// user's until it comes back, so a session's end is told of each of its grants apart where
+// user's until it comes back, so the end of a session is reported for each of its grants apart where
 // some are used by others.
 //
 // A client that is lent a name has asked only its member, and arrives in no queue: until it is
@@ -95,7 +95,7 @@
 // [Machine.Inherit]): a [Handover] has the entries of the table in order, the count of tokens,
 // and every decision that was not acknowledged. Its own clients' entries get the numbers of
 // requests, and become records; the heir's own become the table's. What was granted to one of
-// them and not heard yet is told at once, with the limit that the one before had told.
+// them and not heard yet is reported at once, with the limit that the one before had given.
 //
 // # Closing
 //
@@ -111,10 +111,10 @@
 //   - A release and the next grant are one step. A request travels with the releases of its name
 //     that are under way, and comes after them, regardless of the order in which they arrive.
 //   - The holder counts from when its client asked, the authority from when it granted,
-//     and longer by the drift. An extension is told by messages and therefore never
+//     and longer by the drift. An extension comes by messages and therefore never
 //     shortens at the authority; a holder whose shorter limit is over says so.
-//     The authority before may count while the next one waits: a request that enters a grant is
-//     told no more than the grant's holder was, and no limit is extended until the next one serves.
+//     The authority before may count while the next one waits: a request that enters a grant
+//     gets no more than the grant's holder did, and no limit is extended until the next one serves.
 //   - Tokens are reign·2³² + count.
 //   - A member speaks for its own sessions only: its id, incarnation and lapses stand in
 //     the session's and the number of the request.
@@ -136,7 +136,7 @@
 // never will; so an authority remembers what it has executed beyond its reign (executed.go).
 // If the authority was lost meanwhile the answer is ErrUnavailable, and it may have been
 // executed. Show and Scan travel in parts of
-// Config.Chunk holders and waiters; a queue that changes between two parts is told as it
+// Config.Chunk holders and waiters; a queue that changes between two parts is shown as it
 // was at each.
 //
 // # Codes
@@ -158,5 +158,5 @@
 //	loan.go       and what its authority knows of it
 //	grant_count.go who is granted how much   past.go      which requests are over
 //	silence.go    who waits in vain          executed.go  a Break, and a change of authority
-//	messages.go   wire.go: their bytes       limits.go    until when a client may be told to hold
+//	messages.go   wire.go: their bytes       limits.go    the latest end of what clients hold
 package authority

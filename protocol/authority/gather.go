@@ -114,7 +114,7 @@ func (m *Machine) takeEntry(now protocol.Time, p *peer, s *lock.Entry, out *prot
 	m.adopt(now, p.id, s, end, out)
 }
 
-// install completes the table when everybody has reported: what this member's own
+// install completes the table when every member has reported: what this member's own
 // clients hold goes into it, and all that waits queues by age. From then on the table
 // is the one record of this member's clients.
 func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
@@ -219,7 +219,7 @@ func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
 		r.Arrived, r.WaitEnd = waits[i].arrived, m.patient(now, waits[i].left)
 		queued := len(m.scratch)
 		c.table.Acquire(now, r, &m.scratch)
-		// That it is queued its client has been told before.
+		// Its client knows already that it is queued.
 		if n := len(m.scratch); n == queued+1 && m.scratch[queued].Kind == lock.Queued {
 			m.scratch = m.scratch[:queued]
 			m.recallName(now, r.Name, out)

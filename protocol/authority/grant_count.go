@@ -12,8 +12,8 @@ type GrantCount struct {
 	Grants int
 }
 
-// counter tells grants from what is only told again. Every grant has a token of its own,
-// above all before: so a grant is counted once, however often it is told, and neither is a
+// counter tells grants from repeated reports of them. Every grant has a token of its own,
+// above all before: so a grant is counted once, however often it is reported, and neither is a
 // hold limit that was replaced nor what has come with a table that was inherited.
 type counter struct {
 	last  holdfast.Token // of the grants that have been counted
@@ -28,7 +28,7 @@ func (m *Machine) beginGrantCount() {
 	}
 }
 
-// counts reports whether what is being told is a grant that is to be counted, and has not
+// counts reports whether a decision is a grant that is to be counted, and has not
 // been.
 func (m *Machine) counts(d *lock.Decision) bool {
 	if !m.config.GrantCount || d.Kind != lock.Granted || d.Token <= m.authority.counter.last {
@@ -39,7 +39,7 @@ func (m *Machine) counts(d *lock.Decision) bool {
 }
 
 // Given reports whether this member is the authority and has given a grant that no GrantCount has
-// told yet. It is always false without Rules.GrantCount.
+// reported yet. It is always false without Rules.GrantCount.
 func (m *Machine) Given() bool { return m.authority != nil && m.authority.counter.given }
 
 // GrantCount returns what this member, the authority, has granted since it was asked last or since

@@ -11,8 +11,8 @@ import (
 )
 
 // Handover is what an authority leaves to the next one, which goes on as it would have: who
-// holds, who waits in which order, the count of tokens, and what holders have been told
-// and have not acknowledged. Times in it are durations.
+// holds, who waits in which order, the count of tokens, and what holders have not
+// acknowledged. Times in it are durations.
 type Handover struct {
 	Reign uint64
 	Count uint32
@@ -22,12 +22,12 @@ type Handover struct {
 	// Entries are those of the table, in the order in which it is restored. All have the
 	// numbers of their requests.
 	Entries []lock.Entry
-	// Unacked have no stamp yet, and are in the order in which they were said first.
+	// Unacked have no stamp yet, and are in the order in which they were first sent.
 	Unacked []Decided
 }
 
 // Serves reports whether this member is the authority and has granted in its reign, or
-// could have: then its table has all that anybody holds and waits for.
+// could have: then its table has all that is held and waited for.
 func (m *Machine) Serves() bool { return m.authority != nil && m.authority.served }
 
 // Decides reports whether this member is the authority and has all reports.
@@ -76,7 +76,7 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, handover *Handover, ou
 	m.beginGrantCount()
 	m.enroll(entries)
 	m.adoptUnacked(now, handover.Unacked)
-	m.takePeers(now, out) // those whose clients have to go are told
+	m.takePeers(now, out) // those whose clients have to go are notified
 	m.settleOwn(now, own, handover.Unacked, out)
 	m.inheritLoans(entries)
 	m.authorityView(now, out)
@@ -162,7 +162,7 @@ func (m *Machine) enroll(entries []lock.Entry) {
 	}
 }
 
-// adoptUnacked goes on telling what the authority before has told and was not acknowledged.
+// adoptUnacked goes on repeating the decisions of the authority before that were not acknowledged.
 func (m *Machine) adoptUnacked(now protocol.Time, decisions []Decided) {
 	for i := range decisions {
 		msg := decisions[i]
@@ -175,7 +175,7 @@ func (m *Machine) adoptUnacked(now protocol.Time, decisions []Decided) {
 }
 
 // settleOwn brings this member's clients in line with the table that has come: it is the
-// one record of them from now on. What was on its way is told, what was never heard of is
+// one record of them from now on. What was on its way is reported, what was never heard of is
 // asked for.
 func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, decisions []Decided, out *protocol.Effects) {
 	decided := map[uint64]*Decided{}
@@ -221,7 +221,7 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, decisi
 		q.WaitEnd = m.patient(now, q.WaitEnd)
 		m.authority.table.Acquire(now, q, &m.scratch)
 		if n := len(m.scratch); n == queued+1 && m.scratch[queued].Kind == lock.Queued {
-			m.scratch = m.scratch[:queued] // that its client has been told
+			m.scratch = m.scratch[:queued] // its client knows that
 		}
 	}
 	m.publish(now, seqKey{}, out)
@@ -296,8 +296,8 @@ func (m *Machine) Recount(now protocol.Time, reign uint64, count uint32, out *pr
 	}
 }
 
-// NobodyDecides answers operators where no member is the authority, because none has anything.
-func (m *Machine) NobodyDecides(now protocol.Time, out *protocol.Effects) {
+// AnswerUndecided answers operators where no member is the authority, because none has anything.
+func (m *Machine) AnswerUndecided(now protocol.Time, out *protocol.Effects) {
 	for _, o := range m.calls.Waiting() {
 		if !m.doubted(o) {
 			m.calls.Here(now, o, out)

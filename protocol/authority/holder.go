@@ -60,7 +60,7 @@ func newHolder() holder {
 	}
 }
 
-// unknownPosition is the position in a queue that no authority has told yet.
+// unknownPosition is the position in a queue that no authority has reported yet.
 const unknownPosition = -1
 
 // holderCall takes a request of this member's clients while they are in no table here.

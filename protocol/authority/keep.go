@@ -159,7 +159,7 @@ func (h *holder) letGo(r *record) {
 }
 
 // letAllGo does so with all that is kept, and keeps nothing more of what is held: another
-// authority, or one under another epoch, is told what is held here, and that the rest is
+// authority, or one under another epoch, learns what is held here, and that the rest is
 // released.
 func (h *holder) letAllGo() {
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
@@ -171,7 +171,7 @@ func (h *holder) letAllGo() {
 }
 
 // giveWay hears that another client wants what this member holds on to. An unused grant is
-// given back, which is the answer; of one that is in use the authority is told at once
+// given back, which is the answer; of one that is in use the authority learns at once
 // that it is, because a client may wait to hear just that.
 func (m *Machine) giveWay(r *record, out *protocol.Effects) {
 	if !r.keep {

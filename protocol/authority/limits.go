@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// limits says until when a member's own clients may be told to hold what they were granted before its reign. Its table counts longer, for
+// limits are the ends up to which a member's own clients may hold what they were granted before its reign. Its table counts longer, for
 // clocks that are slower; the authority before counts on as long as its lease lasts, and may grant the name as soon as its own limit is over.
 type limits map[heldGrant]protocol.Time
 
@@ -21,7 +21,7 @@ type heldGrant struct {
 	token   holdfast.Token
 }
 
-// bounded reports whether a request that enters a grant, or asks again, is told no more than the grant's holder was.
+// bounded reports whether a request that enters a grant, or asks again, gets no more than the grant's holder did.
 func bounded() bool { return !protocol.Mutated("a reentry gets no more than its holder had") }
 
 // with returns the limits with that of a record's grant.
@@ -36,7 +36,7 @@ func (l limits) with(r *record) limits {
 	return l
 }
 
-// bound shortens what a grant's holder is told. What it is told counts from when it asked.
+// bound shortens the hold limit in the answer to a grant's holder, which counts from when it asked.
 func (l limits) bound(now protocol.Time, d *lock.Decision) {
 	if limit, known := l[heldGrant{d.Session, d.Name, d.Token}]; known && d.Kind == lock.Granted {
 		d.Hold = max(1, min(d.Hold, limit-(now-d.Waited)))
@@ -52,8 +52,8 @@ func (h *holder) keepLimits(l limits) {
 	}
 }
 
-// remains returns how long a request's client may be told to hold what it is granted: where it enters a grant of its owner, no longer than
-// the others that hold it were told.
+// remains returns how long a request's client may hold what it is granted: where it enters a grant of its owner, no longer than
+// the others that hold it.
 func (h *holder) remains(r *record, msg *Decided) time.Duration {
 	hold := msg.Hold
 	if hold == 0 || r.request.Owner == "" || !bounded() {

@@ -55,7 +55,7 @@ func (m *Machine) overLocks(r *lock.Request) error {
 	return &holdfast.LimitError{Limit: "locks_per_session", Value: int64(bound)}
 }
 
-// allowKeeping reports whether a grant that is being told may be kept by its member, and
+// allowKeeping reports whether the grant of a decision may be kept by its member, and
 // remembers that it may. A named owner's may not, nor one with a hold limit: what they mean
 // is the table's to judge. Nor may one that another request waits for.
 func (m *Machine) allowKeeping(key seqKey, d *lock.Decision) bool {
@@ -71,7 +71,7 @@ func (m *Machine) allowKeeping(key seqKey, d *lock.Decision) bool {
 }
 
 // settleLoan takes what was decided about a grant that its member may keep. One that is
-// revoked is released when its client has stopped, and not asked for beside that.
+// revoked is released when its client has stopped, and not asked for as well.
 func (c *authority) settleLoan(d *lock.Decision, key seqKey) {
 	l := c.loans[d.Name]
 	switch {
@@ -267,8 +267,8 @@ func (c *authority) endVisits(match func(*lock.Request) bool) {
 	c.visits = slices.DeleteFunc(c.visits, func(v visit) bool { return match(&v.request) })
 }
 
-// refuseVisits ends what matches of this member's own clients, and says so: it would be
-// granted after its client was told to stop. Without an error the client has ended it itself.
+// refuseVisits ends what matches of this member's own clients, and reports it: it would be
+// granted after its client had to stop. Without an error the client has ended it itself.
 func (m *Machine) refuseVisits(now protocol.Time, match func(*lock.Request) bool, err error, out *protocol.Effects) {
 	m.authority.endVisits(func(r *lock.Request) bool {
 		if protocol.ID(r.Session.Member) != m.self || !match(r) {

@@ -145,7 +145,7 @@ type configuration struct {
 type Reign struct {
 	// Authority is the member that decides; 0 while none is known to.
 	Authority protocol.ID
-	// Version tells one reign from every other. What is said under another one is void.
+	// Version tells one reign from every other. Messages under another one are void.
 	Version Version
 	// Settled says that no client holds or waits for anything when the reign begins, so that
 	// no reports are asked for.
@@ -172,9 +172,9 @@ func (v Version) Before(o Version) bool {
 // members held is free. They have no state.
 type Terms interface {
 	// From is when a reign may begin to grant, as far as the view says; Never while that
-	// cannot be told.
+	// is unknown.
 	From(view *protocol.View) protocol.Time
-	// Until is when the right to grant ends, beside the member's own lease.
+	// Until is when the right to grant ends, in addition to the member's own lease.
 	Until(view *protocol.View) protocol.Time
 	// Dropped lists tenures that the view has left behind, and when what they hold is free;
 	// Gone is when that is which others held that are in the view no more.
@@ -182,13 +182,13 @@ type Terms interface {
 	Gone(view *protocol.View) protocol.Time
 }
 
-// About is what a protocol adds to what is told of the space's condition.
+// About is what a protocol adds to the space's condition.
 type About struct {
 	Elder     protocol.ID
 	Transfers []protocol.Handover // that this member takes part in
 }
 
-// SetAbout sets what is added to what is told of the space's condition.
+// SetAbout sets what is added to the space's condition.
 func (m *Machine) SetAbout(about About) { m.about = about }
 
 // currentCall is the call that is being answered within this step: the immediate answer to it
@@ -216,7 +216,7 @@ func New(c Config, r Rules) (*Machine, error) {
 	return m, nil
 }
 
-// Config returns what this member was told, with the defaults in the place of zeros.
+// Config returns this member's configuration, with the defaults in the place of zeros.
 func (m *Machine) Config() Config { return m.config.Config }
 
 // Wake returns when the holder or the authority has something to do.

@@ -27,7 +27,7 @@ type (
 	// nothing is lost with it: a member that waits for an answer repeats.
 	Stamp struct {
 		Epoch protocol.Epoch
-		// Version is the reign's. Beside it a message of a holder's needs no epoch where reigns
+		// Version is the reign's. With it a message of a holder's needs no epoch where reigns
 		// outlive epochs.
 		Version Version
 		// Tenure is the holder's, regardless of which of the two speaks.
@@ -70,7 +70,7 @@ type (
 	// repeated until it is acknowledged, whether or not anything was left to release.
 	//
 	// Last is as in Released. Awaited says that a client waits for the acknowledgement: it
-	// comes at once, and not with what is to be said next.
+	// comes at once, and not with the next message.
 	Release struct {
 		Stamp
 		Ended
@@ -100,8 +100,8 @@ type (
 	}
 
 	// Decided tells what became of a request: LOCK_GRANTED, LOCK_DENIED, LOCK_REVOKED. An
-	// answer is given again as often as it is asked for; a grant, and what is told
-	// unasked, is repeated until it is acknowledged or its request released.
+	// answer is given again as often as it is asked for; a grant, and a decision that was not
+	// asked for, is repeated until it is acknowledged or its request released.
 	Decided struct {
 		Stamp
 		Ended
@@ -113,14 +113,14 @@ type (
 		Loss     holdfast.Loss // Lost, Revoked
 		Err      error         // Refused
 		// Keep, with Granted, says that the member may keep the grant when its client has
-		// released it, and lend it to others. The grant told again without it asks to give
+		// released it, and lend it to others. The grant repeated without it asks to give
 		// way: to give it back as soon as it is unused. What was not allowed at first never
 		// is.
 		Keep bool
 		// Extension is the Number of the Extend that this answers; 0 if it answers none.
 		Extension uint64
 		// AckID is a number of the authority's, by which this is to be acknowledged; it is
-		// told until it is. 0 for an answer that is given once.
+		// repeated until it is. 0 for an answer that is given once.
 		AckID uint64
 	}
 

@@ -10,7 +10,7 @@ import (
 // A request acts once, and when it is over it stays so. An Acquire is sent again until it is answered, so copies of it
 // may be under way when its answer is, and arrive when that has been acted on. One of a request that was released
 // would take the name for a request that is gone; one of a request that was refused, because too many waited
-// or the name was held, would queue it, though its client has been told of the refusal, or is about to be. Each
+// or the name was held, would queue it, though its client knows of the refusal, or is about to. Each
 // Acquire says below which number all of the sender's requests are answered (Low): copies of those are late. Which of
 // the others are over the authority remembers until they are below.
 
@@ -24,7 +24,7 @@ type past struct {
 // ended is a request that is over.
 type ended struct {
 	seq     uint64
-	refusal *Decided // what its holder was told, and is told again when it asks again; nil where it has ended it itself
+	refusal *Decided // the answer to its holder, repeated when it asks again; nil where it has ended it itself
 }
 
 // maxPast is how many requests of one holder are remembered. With one more the oldest is forgotten: a copy of that,

@@ -19,7 +19,7 @@ type peer struct {
 	chunk    uint32 // of its report that is wanted
 	due      protocol.Time
 	pause    protocol.Time
-	unheard  protocol.Time // since when it was told something again and has said nothing; or Never
+	unheard  protocol.Time // since when it was sent something again and has answered nothing; or Never
 
 	acks    []uint64
 	acksDue protocol.Time // when acknowledgements travel by themselves
@@ -37,7 +37,7 @@ type departed struct {
 	reported bool
 }
 
-// unacked is a decision that is told until it is acknowledged.
+// unacked is a decision that is repeated until it is acknowledged.
 type unacked struct {
 	message Decided
 	at      protocol.Time // when to say it again
@@ -240,7 +240,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 }
 
 // malformed says which text of a request no edge lets through: it came from a member that
-// is at fault, and would be told to everybody who looks. The whole table has no name.
+// is at fault, and every listing would show it. The whole table has no name.
 func malformed(s *lock.Entry) error {
 	if s.Name != lock.SpaceLock {
 		if err := holdfast.CheckName(s.Name); err != nil {
@@ -328,7 +328,7 @@ func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protoco
 }
 
 // notifyPeer tells a holder at another member what became of a request of its. A grant, and
-// what it has not just asked for, it is told until it acknowledges it.
+// what it has not just asked for, is repeated until the holder acknowledges it.
 func (m *Machine) notifyPeer(now protocol.Time, d *lock.Decision, answered seqKey, out *protocol.Effects) {
 	c := m.authority
 	p := c.peer(protocol.ID(d.Session.Member))

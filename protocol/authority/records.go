@@ -35,7 +35,7 @@ type record struct {
 	token     holdfast.Token
 	since     protocol.Time
 	end       protocol.Time // when its hold limit has ended on every client's clock; or Never
-	limit     protocol.Time // until when its client may be told to hold, where another member counts the limit; or Never
+	limit     protocol.Time // until when its client may hold, where another member counts the limit; or Never
 	revoked   bool
 	loss      holdfast.Loss // why it is revoked
 	confirmed bool          // the authority of the newest epoch has given it, or knows it

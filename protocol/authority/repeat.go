@@ -62,7 +62,7 @@ func (m *Machine) ack(now protocol.Time, id uint64, out *protocol.Effects) {
 	}
 }
 
-// send says what a record has to say, if anybody can be spoken to, and sets when to
+// send says what a record has to say, if there is a member to say it to, and sets when to
 // say it again.
 func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 	r.due = protocol.Never
@@ -71,7 +71,7 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 	}
 	switch {
 	case r.state == requested && now >= m.lease.Member:
-		// It could not take what it is granted, and would keep it from everybody else: a member
+		// It could not take what it is granted, and would keep it from all others: a member
 		// that was just admitted has no lease yet, and one whose disk is full gets none.
 		r.due = now + m.config.Patience
 		return
@@ -236,7 +236,7 @@ func (m *Machine) look(now protocol.Time, r *record, out *protocol.Effects) {
 		return
 	case r.state == held && r.end <= now:
 		// Every client's clock has counted the limit out. The authority may wait longer, so
-		// it is told.
+		// it needs the message.
 		m.notifyLoss(r, lock.Lost, holdfast.HoldLimit, out)
 		m.endRecord(now, r, out)
 		return

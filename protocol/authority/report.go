@@ -182,7 +182,7 @@ func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effe
 		return
 	}
 	if len(h.report.seqs) == 0 {
-		// Nothing was told, so there is nothing whose arrival matters.
+		// There was no message, so there is nothing whose arrival matters.
 		m.reportKnown(now, out)
 		return
 	}
@@ -209,7 +209,7 @@ func (m *Machine) takeReport() {
 	bytes, begun := 0, 0
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		// A report lists no sessions that have ended. Where its authority has inherited a table that
-		// knows of one, it is told afterwards.
+		// knows of one, it hears of the end afterwards.
 		inherited := r.sessionEnd && m.config.Outlives && m.config.Any
 		r.reported, r.freed = first && r.state != ending, first && r.state == ending && !inherited
 		q := &r.request
@@ -259,7 +259,7 @@ func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 
 // onAcks takes acknowledgements, and the answer to a Revalidate. A doubt ends with an answer that
 // was given under the view with which it began, or a later one: anything else may have been
-// said before the authority was deposed, by any way that was slow.
+// sent before the authority was deposed, by any way that was slow.
 func (m *Machine) onAcks(now protocol.Time, from protocol.ID, msg *Acks, out *protocol.Effects) {
 	if m.hears(now, from, &msg.Stamp, out) && msg.View >= m.holder.doubt {
 		m.holder.doubt = 0

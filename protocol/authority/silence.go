@@ -8,7 +8,7 @@ import "github.com/holdfast-locks/holdfast/protocol"
 
 // Silent returns since when this member waits for others without having heard anything: as
 // a holder for the authority; as the authority for the reports with which its reign begins,
-// or for a member that it has told something again. Never where it does not wait.
+// or for a member to which it has repeated something. Never where it does not wait.
 func (m *Machine) Silent() protocol.Time {
 	switch {
 	case m.authority == nil:
@@ -19,7 +19,7 @@ func (m *Machine) Silent() protocol.Time {
 	return m.authority.unheard
 }
 
-// miss notes that a member has to be told something again, because it has not answered. A
+// miss notes that a member has to be sent something again, because it has not answered. A
 // holder that hears its authority, and is not heard by it, does not know that.
 func (c *authority) miss(now protocol.Time, p *peer) {
 	p.unheard = min(p.unheard, now)
@@ -34,7 +34,7 @@ func (c *authority) hear(p *peer) {
 	}
 }
 
-// sumUnheard finds since when anybody of the view is not heard.
+// sumUnheard finds since when some member of the view is not heard.
 func (c *authority) sumUnheard() {
 	c.unheard = protocol.Never
 	for _, p := range c.peers {

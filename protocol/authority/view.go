@@ -74,8 +74,8 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 
 // doubts reports whether a member has left the view while clients wait here, or may have come
 // and gone in a view that this member has not seen. It may have been the one that was to
-// decide: the authority that this member follows may have been deposed for it, without any
-// holder being told, and a client that waits asks nothing by itself. The doubt lasts until it
+// decide: the authority that this member follows may have been deposed for it, without a
+// message to any holder, and a client that waits asks nothing by itself. The doubt lasts until it
 // is answered: an authority that this member comes to follow may have been deposed as well.
 func (m *Machine) doubts(view *protocol.View) bool {
 	if !m.config.Outlives || m.view == nil || m.deciding || len(m.holder.records) == m.holder.held+m.holder.unused {
@@ -96,8 +96,8 @@ func (m *Machine) halts(before *protocol.View) bool {
 	return listed && member.Tenure == m.lease.Tenure
 }
 
-// speakUp says to an authority that is new here, or under a new epoch, what is to be said
-// again: all but what waits in a queue, which every authority learns from the one before or
+// speakUp repeats to an authority that is new here, or under a new epoch, what it must know:
+// all but what waits in a queue, which every authority learns from the one before or
 // from reports. One that has seen this member leave has forgotten its waits as well.
 func (m *Machine) speakUp(now protocol.Time, left bool, out *protocol.Effects) {
 	if m.holder.stage == reporting {
@@ -134,7 +134,7 @@ func (m *Machine) admitted() bool {
 	return ok && member.Tenure == m.lease.Tenure
 }
 
-// Halt stops granting, and asking: the next authority is told by reports what is held
+// Halt stops granting, and asking: the next authority learns from reports what is held
 // and wanted. Holders go on.
 func (m *Machine) Halt(now protocol.Time, out *protocol.Effects) {
 	m.endCarried(now, out)
@@ -167,7 +167,7 @@ func (m *Machine) Lapse(now protocol.Time, next protocol.Tenure, out *protocol.E
 	m.holderLapsed(now, next, out)
 }
 
-// become begins this member's reign: it asks everybody what they hold and wait for, and
+// become begins this member's reign: it asks all others what they hold and wait for, and
 // grants nothing yet.
 func (m *Machine) become(now protocol.Time, out *protocol.Effects) {
 	table, err := lock.New(m.tableConfig())

@@ -87,7 +87,7 @@ func (m *Decided) Code(c *wire.Coder) {
 	m.codeDecision(c)
 }
 
-// codeDecision goes through what a Decided says beside its stamp.
+// codeDecision goes through the fields of a Decided other than its stamp.
 func (m *Decided) codeDecision(c *wire.Coder) {
 	m.Ended.Code(c)
 	wire.Enum(c, &m.Kind, lock.Released)

@@ -80,7 +80,7 @@ func (m *Machine) onVote(now protocol.Time, x *ticket, from protocol.ID, vote *V
 	m.lock(now, x, vote.Count, out)
 }
 
-// together reports whether slots fit beside those that stand before them here and there.
+// together reports whether slots fit with those that stand before them here and there.
 func together(x *ticket, here, there []TicketUnits) bool {
 	units := x.Units
 	for _, p := range here {

@@ -21,7 +21,7 @@ type Config struct {
 	// Table bounds what this member's own clients may ask for; the zero value has the table's
 	// defaults. All members have the same.
 	Table lock.Config
-	// Patience is T: how long an answer is waited for before something is said again, first;
+	// Patience is T: how long an answer is waited for before something is sent again, first;
 	// each time twice as long, up to eight times as long. Zero means 250 ms.
 	Patience time.Duration
 	// Priority says how eligible this member is as a leader: 1 is the most, 14 the least, and Off
@@ -91,7 +91,7 @@ type Machine struct {
 	term     Election         // whose leaders this member talks to; zero where it knows none
 	promised Term             // no older election is taken
 	mine     map[Key]*request // those that have tickets
-	ending   map[Key]*request // of those that were released, until their clients are told
+	ending   map[Key]*request // of those that were released, until their clients know
 	byName   map[string][]*request
 	ended    []*request // whose tickets are to be ended
 	numbers  uint64
@@ -104,7 +104,7 @@ type Machine struct {
 	hearSelf  []Body
 	early     []protocol.Event // of a term that is about to come
 	recount   bool             // the set of members that this one does not hear may have changed
-	complains bool             // the membership was told that there are some
+	complains bool             // the membership knows that there are some
 
 	// As a leader.
 	leads  bool
@@ -299,7 +299,7 @@ type parked struct {
 	body Body
 }
 
-// dispatch takes what is said to a leader that serves.
+// dispatch takes a message to a leader that serves.
 func (m *Machine) dispatch(now protocol.Time, from protocol.ID, body Body, out *protocol.Effects) {
 	switch msg := body.(type) {
 	case Lock:

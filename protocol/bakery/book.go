@@ -18,7 +18,7 @@ type book struct {
 	floor uint64
 }
 
-// page is a name in the book: it is there while anybody is entering or has a ticket.
+// page is a name in the book: it is there while a ticket is entering or stands in it.
 type page struct {
 	name     string
 	count    uint64    // the highest grant number of the name that is known here
@@ -36,10 +36,10 @@ type step uint8
 const (
 	entering step = iota + 1 // choosing a number
 	counting                 // published: its master asks for the highest one
-	adding                   // it has a number, and other leaders are being told
+	adding                   // it has a number, and other leaders are learning it
 	waiting                  // for those who were choosing when it got it
 	ready                    // for its turn
-	locked                   // its master has told its member
+	locked                   // its member has the message
 )
 
 // ticket is a client's request in the book.
@@ -57,18 +57,18 @@ type ticket struct {
 	// What only its master keeps.
 	heard    []protocol.ID // the leaders that have answered to its entering
 	still    []Key         // who was choosing when it got its number, and has not exited
-	early    bool          // they were asked to agree when they were told
+	early    bool          // they were asked to agree when they learnt its number
 	proposed bool          // they were asked to agree, and may do so
 	token    holdfast.Token
 	since    protocol.Time // when it was locked
-	notified bool          // its member was told that it has to wait
+	notified bool          // its member knows that it has to wait
 
-	// wanted says, at another leader, that its master was told that it is not the first here, and is to be
-	// told when it is.
+	// wanted says, at another leader, that its master knows that it is not the first here, and waits to
+	// hear when it is.
 	wanted bool
 
 	// accepted says that it may be locked, as far as another leader knows: this one has agreed to it, under
-	// this term or one before, or was told of a leader that may have.
+	// this term or one before, or knows of a leader that may have.
 	accepted bool
 
 	// What was taken over from the term before.
@@ -175,12 +175,12 @@ func (p *page) choosing(but Key) (list []Choosing) {
 	return list
 }
 
-// beside reports whether two tickets can be locked at one time, units apart.
-func beside(a, b *Ticket) bool {
+// compatible reports whether two tickets can be locked at one time, units apart.
+func compatible(a, b *Ticket) bool {
 	return a.Mode == b.Mode && a.Mode != holdfast.ModeExclusive && a.Capacity == b.Capacity
 }
 
-// before looks at who stands before a ticket: whether it fits beside them all, as far as this
+// before looks at who stands before a ticket: whether it fits with them all, as far as this
 // leader knows, and which units they are for. Where it does not, by is the first that is in the way.
 // One that was locked in the term before, or may have been, is in the way behind it too: it was locked when the
 // ticket had ended, and a leader that had not heard of that has handed the ticket over.
@@ -191,7 +191,7 @@ func (p *page) before(t *ticket) (ahead []TicketUnits, by *ticket) {
 			units += o.Units
 			ahead = append(ahead, TicketUnits{o.Key, o.Units})
 		}
-		return beside(&t.Ticket, &o.Ticket) && (t.Mode != holdfast.ModeSlots || units <= t.Capacity)
+		return compatible(&t.Ticket, &o.Ticket) && (t.Mode != holdfast.ModeSlots || units <= t.Capacity)
 	}
 	for _, o := range p.tickets {
 		if o == t {

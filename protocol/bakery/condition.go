@@ -23,7 +23,7 @@ func (p proxy) Condition(now protocol.Time, counts *protocol.Condition) *protoco
 	}
 	// Where an election is refused no leader serves: what the leaders that are here wait for is gone.
 	if p.term.Term == (Term{}) || !p.Ready() || p.poll.refused != 0 {
-		c.Candidates, c.Why = p.listCandidates("was elected, and no leader serves"), p.whyNobody()
+		c.Candidates, c.Why = p.listCandidates("was elected, and no leader serves"), p.whyLeaderless()
 		return c
 	}
 	c.Authority, c.Reign, c.Version = idsOf(p.term.Leaders), p.term.Term.Epoch, p.term.Term.View
@@ -51,8 +51,8 @@ func (m *Machine) opens(now protocol.Time) protocol.Time {
 	return m.standing.View.Opens(now)
 }
 
-// whyNobody says why no member leads.
-func (m *Machine) whyNobody() string {
+// whyLeaderless says why no member leads.
+func (m *Machine) whyLeaderless() string {
 	switch m.poll.refused {
 	case RefusedFew:
 		return m.whyFew()
@@ -97,7 +97,7 @@ func (m *Machine) whyNotServing() string {
 	return "waiting until all members have told what their clients hold"
 }
 
-// listCandidates says of each member why it is a candidate for leader, or none; elected is said of the leaders.
+// listCandidates says of each member why it is a candidate for leader, or none; elected is the text for the leaders.
 func (m *Machine) listCandidates(elected string) (list []protocol.Candidate) {
 	for _, c := range m.poll.candidates {
 		shown := protocol.Candidate{Member: c.ID, Priority: c.Priority}

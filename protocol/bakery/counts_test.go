@@ -54,7 +54,7 @@ func (s *schedule) next(c *client) map[string]int {
 
 // TestUncontendedLockCosts: 20 messages between three leaders as published and 8 merged, 10 and 4
 // between two, and none where one is alone. Its end is a Drop to each other leader. A member that does
-// not lead has Lock and Locked, Unlock and Unlocked besides.
+// not lead also has Lock and Locked, Unlock and Unlocked.
 func TestUncontendedLockCosts(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
@@ -87,7 +87,7 @@ func TestUncontendedLockCosts(t *testing.T) {
 
 // TestTurnCosts: a lock that ends while many wait for it says so, and who comes next asks for
 // agreement once and is answered once by each: six messages between three leaders, however many
-// wait, and none of those that wait is told anything. (One that is asked before it has heard of the end says no, and
+// wait, and none of those that wait hears anything. (One that is asked before it has heard of the end says no, and
 // takes that back: TestContendedLockCosts.)
 func TestTurnCosts(t *testing.T) {
 	const crowd = 20
@@ -112,7 +112,7 @@ func TestTurnCosts(t *testing.T) {
 					want["Unlock"], want["Unlocked"] = 1, 1
 				}
 				if next := s.holder(); next == nil {
-					t.Fatalf("published=%t n=%d: turn %d: nobody holds, %d wait", published, n, turn, waiting)
+					t.Fatalf("published=%t n=%d: turn %d: no client holds, %d wait", published, n, turn, waiting)
 				} else if next.session.Member > 3 {
 					want["Locked"] = 1
 				}

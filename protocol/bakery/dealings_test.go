@@ -59,7 +59,7 @@ func TestDealingsAreRead(t *testing.T) {
 	s.deliver()
 	is(probe.TicketAdded, quick.id, slow.id)
 	if _, placed := read().Placed(master.machine, added); placed {
-		t.Error("nobody else knows its number, and it has its place")
+		t.Error("no other leader knows its number, and it has its place")
 	}
 	settle()
 	is(probe.TicketLocked, quick.id, slow.id)

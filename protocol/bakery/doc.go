@@ -28,8 +28,8 @@
 //	between two; one         10; 0                           4; 0
 //	end                      2 Drop                          2 Drop
 //
-// A member that is no leader has Lock and Locked, Unlock and Unlocked besides. A ticket that has to wait is
-// told so once (Queued); when those before it have ended its master asks for the others' agreement
+// A member that is no leader also has Lock and Locked, Unlock and Unlocked. A ticket that has to wait
+// hears so once (Queued); when those before it have ended its master asks for the others' agreement
 // (Activate), and one that cannot agree yet says so again as soon as it can (Activated): no member polls.
 //
 // # Who leads
@@ -55,14 +55,14 @@
 // # From one term to the next
 //
 // A leader that leaves a term hands its tickets over as they were at that moment (Tickets), to all leaders of the
-// next. A leader serves when it has those of a majority of the leaders before: it has every ticket that was told
-// to a majority, and no other counts. A ticket that was choosing chooses again; a ticket that has a number keeps
+// next. A leader serves when it has those of a majority of the leaders before: it has every ticket that a majority
+// knew, and no other counts. A ticket that was choosing chooses again; a ticket that has a number keeps
 // it. A ticket whose master is gone belongs to the leader of the first rank. Each member claims what it has of
 // each leader's (Claim); a ticket that it does not claim has ended. That is snaplock's question whether a client
 // is alive, answered before it is asked. A ticket has ended, too, that another leader hands over and its master has no more.
 // Where that master is gone, a ticket that it has ended may be handed over by a leader that had not heard of that. Its member claims it
-// if it has not heard of it either, and it waits as before. Tickets behind it may have been locked since, so it is not granted beside one
-// that is, or that may be and is not claimed yet.
+// if it has not heard of it either, and it waits as before. Tickets behind it may have been locked since, so it is not granted while
+// an incompatible one is held, or may be and is not claimed yet.
 //
 // Where no majority of the former leaders is left, new ones follow no earlier leaders: each member tells all of them what its
 // clients hold, which is the copy that is never lost as long as any client holds, and they serve when all have and the view is
@@ -76,7 +76,7 @@
 // # Safety
 //
 // Let x and y be tickets for one name that exclude each other, with masters A and C. A step is known to a
-// majority: a ticket's master and the leader that has answered. Say y has its number told to {C, p}, and x has
+// majority: a ticket's master and the leader that has answered. Say {C, p} know the number of y, and x has
 // entered and got the highest numbers at {A, q}. The two have a leader r in common. If x came to r first, y's
 // answer from r, or C's own book, says that x is choosing, and y waits for its exit: from then on a majority
 // knows x's number. If y came to r first, x has a higher number. So when y is ready, any ticket with a smaller
@@ -89,12 +89,12 @@
 // would be waited for without end: each master counts its tickets, and a leader that has heard of a later one
 // knows that an earlier one that it does not list has exited.
 //
-// Modes: before a ticket there may be others that it fits beside, shared ones or slots of one capacity. For slots
+// Modes: before a ticket there may be others that are compatible with it, shared ones or slots of one capacity. For slots
 // the answer lists whose units those are: two masters' books together have them all.
 //
-// Releases: a client is told that its lock is released when the ticket's master has ended it (Unlocked). Other
+// Releases: a client learns that its lock is released when the ticket's master has ended it (Unlocked). Other
 // leaders may have it in their books still. But whether one that does not want to wait is refused, or slots of
-// another capacity, is said by the master of what is in the way, and its answer comes after its Drop. So what was told
+// another capacity, is up to the master of what is in the way, and its answer comes after its Drop. So what a client knows
 // to be released can be had at once, through any member.
 //
 // Leases: a member takes Locked under its own lease only, and in its own term. While most of the term's leaders are gone, under a view of
@@ -112,8 +112,8 @@
 // that is asked for after that gets a higher number, for one of the leaders that answer to y's entering, or
 // y's master, has x in its book. If the two exclude each other x is locked first. That outlives a term, as
 // far as leaders take over from leaders: x keeps its number. A ticket that is choosing has no place yet.
-// Between leaders of different epochs, where members tell what they have, the order is that of age. Grants
-// that are held beside each other are not decided in order.
+// Between leaders of different epochs, where members tell what they have, the order is that of age. Compatible
+// grants are not decided in order.
 //
 // # Tokens
 //
@@ -123,13 +123,13 @@
 // above all that it had counted when a ticket of the name ended last, and asks again otherwise. Of each grant that
 // has ended its master and the one that agreed know the number, and one of the two has a part in the next one,
 // which gets a higher one. A name that no request wants any more is forgotten, and its number with it: no name's
-// numbers begin below the highest that was forgotten. Grants that are held beside each other are decided beside
-// each other: their tokens differ, and are not in the order of time.
+// numbers begin below the highest that was forgotten. Compatible grants are decided
+// at the same time: their tokens differ, and are not in the order of time.
 //
 // # Grace
 //
-// snaplock's lock ends twice: its holder is told to stop (UNLOCKING), and the lock is free after a grace
-// (UNLOCKED). Here the holder is told that its hold limit has passed as everywhere, and the name stays taken for
+// snaplock's lock ends twice: its holder is notified to stop (UNLOCKING), and the lock is free after a grace
+// (UNLOCKED). Here the holder hears that its hold limit has passed as everywhere, and the name stays taken for
 // Config.Grace. Its member ends it then. The master has heard how long that is, and has told the other leaders
 // (Unlocking), so it is as long if the member is lost meanwhile, and under the next leaders: only a member that is lost
 // together with all leaders who know takes it along. A session that ends, and a member that is lost before the
@@ -139,7 +139,7 @@
 // # Links
 //
 // The protocol counts on messages that arrive once and in order. Each message between two members under a term is
-// numbered, taken in turn, and said again until it is heard (link.go). A member that leaves three copies in a row
+// numbered, taken in turn, and sent again until it is heard (link.go). A member that leaves three copies in a row
 // unheard is reported to the membership (protocol.Unheard), which does without one of the two. Until then no
 // answer of a leader that is not heard is missed, since the other one's is enough. But a ticket's number is only
 // its master's to tell: a leader that contends with that one for a name, and does not hear it, waits.
@@ -166,7 +166,7 @@
 //	W13  no wake-up with one leader       one path for all numbers of leaders
 //	W14  numbers overflow                 they have 64 bits, and begin again with each term and idle name
 //	W15  deadlocks of lock order          out of scope: LockAll takes several names in one order
-//	W16  anybody drops any ticket         only its master does, and its own member
+//	W16  any member drops any ticket      only its master does, and its own member
 //	W17  no fencing token                 see above
 //
 // # Bounds
@@ -186,8 +186,8 @@
 //	messages.go  text.go, wire.go           master.go     the steps of a leader's own tickets
 //	view.go      views, who has left        replica.go    the steps of the others'
 //	election.go  who leads                  term.go       from one term to the next
-//	member.go    what clients want          link.go       what is said arrives
-//	activate.go  whose turn it is           malformed.go  what cannot be said
+//	member.go    what clients want          link.go       how messages arrive
+//	activate.go  whose turn it is           malformed.go  what no message may be
 //	grace.go     after a hold limit         condition.go  how it is
 //	options.go   what a space can have      probe.go      what the simulator knows of it
 package bakery

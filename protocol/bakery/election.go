@@ -36,7 +36,7 @@ type poll struct {
 	delay    protocol.Time
 }
 
-// heardOf is what the elector was told by a member.
+// heardOf is what the elector knows from a member.
 type heardOf struct {
 	from protocol.ID
 	Started
@@ -89,7 +89,7 @@ func (m *Machine) takePoll(now protocol.Time, out *protocol.Effects) {
 	m.start(now, out)
 }
 
-// start tells the elector who this member is, and sees to its being told again.
+// start tells the elector who this member is, and sees to its being repeated.
 func (m *Machine) start(now protocol.Time, out *protocol.Effects) {
 	own, _ := m.standing.View.Of(m.config.Self)
 	msg := Started{
@@ -297,7 +297,7 @@ func (m *Machine) leaderCount() int { return min(maxLeaders, m.config.Founders) 
 
 // obstacle says why no new member can be elected, or 0. Founders that are not here are not waited for: the view
 // does without them, and the first one of a cluster has all of them. But a cluster in which so many are off that
-// those who are not can never be so many is told so.
+// those who are not can never be so many hears that.
 func (m *Machine) obstacle() (why Refusal, who []protocol.ID) {
 	founders, candidates := 0, 0
 	for i := range m.poll.started {
@@ -363,7 +363,7 @@ func (m *Machine) choose(remaining []local.Place) []local.Place {
 	return leaders
 }
 
-// propose asks the view to agree to an election, again and again until all members have: a member that was told
+// propose asks the view to agree to an election, again and again until all members have: a member that knew
 // before who goes on asks nothing of its own accord, and the announcement may be lost on its way to it.
 func (m *Machine) propose(now protocol.Time, out *protocol.Effects) {
 	p := &m.poll
@@ -377,7 +377,7 @@ func (m *Machine) propose(now protocol.Time, out *protocol.Effects) {
 	m.onAccepted(now, m.config.Self, out)
 }
 
-// onElect agrees to take no older election. A member that does not know the outcome yet asks for it, until it is told.
+// onElect agrees to take no older election. A member that does not know the outcome yet asks for it, until it does.
 func (m *Machine) onElect(now protocol.Time, from protocol.ID, msg *Elect, out *protocol.Effects) {
 	if from != m.elector() || msg.Election.Term.Before(m.promised) || msg.Election.Term.Before(m.term.Term) {
 		return
@@ -473,7 +473,7 @@ func (m *Machine) needEpoch(above uint64, out *protocol.Effects) {
 func (m *Machine) onExhausted(msg *Exhausted, out *protocol.Effects) { m.needEpoch(msg.Epoch, out) }
 
 // reportServing tells the elector that this leader has come to serve: it may have waited for that. It is
-// told again until it has heard it.
+// repeated until the elector has heard it.
 func (m *Machine) reportServing(now protocol.Time, out *protocol.Effects) {
 	m.poll.settled, m.poll.pause = false, 0
 	m.start(now, out)

@@ -35,7 +35,7 @@ func (w *farCable) tick() {
 	}
 }
 
-// depart puts on its way what was said.
+// depart puts envelopes on their way.
 func (w *farCable) depart() {
 	for _, envelope := range w.transit {
 		w.posted[envelope.From.ID-1]++

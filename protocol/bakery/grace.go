@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// A lock whose hold limit has passed ends twice: its holder is told, and its name is free when a grace is over.
+// A lock whose hold limit has passed ends twice: its holder is notified, and its name is free when a grace is over.
 // The holder's member ends it then. If that member is lost meanwhile, the leaders know how long the grace
 // lasts still.
 

@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// TestGracesThatAreOverAreNotReported: leaders of a new term are told of a grace as long as something is left of it. One
-// that is over, and whose time has not been looked at yet, cannot be told of.
+// TestGracesThatAreOverAreNotReported: leaders of a new term hear of a grace as long as something is left of it, and not of one
+// that is over, and whose time has not been looked at yet.
 func TestGracesThatAreOverAreNotReported(t *testing.T) {
 	for _, tt := range []struct {
-		now, left protocol.Time // 0 left: it is not told
+		now, left protocol.Time // 0 left: it is not reported
 	}{{time.Second, 2 * time.Second}, {3 * time.Second, 0}, {4 * time.Second, 0}} {
 		m := leading(t)
 		m.term.After = Term{4, 0} // leaders who have followed others: a ticket's master goes on
@@ -30,7 +30,7 @@ func TestGracesThatAreOverAreNotReported(t *testing.T) {
 			}
 		}
 		if got != tt.left {
-			t.Errorf("at %v %v are told, want %v", tt.now, got, tt.left)
+			t.Errorf("at %v %v are reported, want %v", tt.now, got, tt.left)
 		}
 	}
 }

@@ -70,17 +70,17 @@ func TestLimitOfUnheardEnvelopes(t *testing.T) {
 	limit(t, m, failed, "unheard", 65536)
 }
 
-// limit checks which limit a client is told of.
+// limit checks which limit a client's error has.
 func limit(t *testing.T, m *Machine, failed *Failed, name string, value int64) {
 	t.Helper()
 	var got *holdfast.LimitError
 	if err := m.failure(0, &request{}, failed); !errors.As(err, &got) || got.Limit != name || got.Value != value {
-		t.Errorf("told %v, want limit %s of %d", err, name, value)
+		t.Errorf("failed with %v, want limit %s of %d", err, name, value)
 	}
 }
 
 // TestLimitOfEarlyEnvelopes: of envelopes under a term that is about to come so many are kept; the others are
-// said again.
+// sent again.
 func TestLimitOfEarlyEnvelopes(t *testing.T) {
 	m := leading(t)
 	for range 1025 {

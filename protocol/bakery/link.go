@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// What is said under a term must arrive, once and in the order in which it was said: the published
+// Messages under a term must arrive, once and in the order in which they were sent: the published
 // protocol counts on TCP for that, and a ticket's steps make no sense in another order. The
 // contract between members promises less, so each pair of members keeps a link: envelopes are
-// numbered, taken in turn only, and sent again until the other end says that it has taken them. That
-// rides along on what is said in the other direction; where nothing is, one word of its own says
-// it after a while. A link ends with the term: both ends start anew.
+// numbered, taken in turn only, and sent again until the other end confirms them. The confirmation
+// rides along on envelopes in the other direction; where there are none, it goes by itself
+// after a while. A link ends with the term: both ends start anew.
 
 // link is this member's end of one.
 type link struct {
@@ -25,12 +25,12 @@ type link struct {
 	due     protocol.Time
 	pause   protocol.Time
 	heard   bool          // nothing that was taken is still to be confirmed
-	hearBy  protocol.Time // when it is confirmed, if nothing is said before
+	hearBy  protocol.Time // when it is confirmed, if no envelope goes before
 	copies  int           // in a row that were not heard
 	again   uint64        // where the other end is behind: up to which number envelopes were sent; 0 elsewhere
 	batch   int           // how many are sent at a time then
 	acked   uint64        // up to which number the other end's envelopes were confirmed
-	ackedAt protocol.Time // and when that was said last
+	ackedAt protocol.Time // and when they were confirmed last
 
 	timed   uint64        // the envelope whose round trip is measured; 0 for none
 	timedAt protocol.Time // when it was first sent
@@ -98,7 +98,7 @@ func (m *Machine) post(now protocol.Time, l *link, seq uint64, body Body, out *p
 	out.Send(l.to.ID, Envelope{Term: m.term.Term, From: m.standing.Place, To: l.to, Seq: seq, Seen: l.seen, Body: body})
 }
 
-// onEnvelope takes what is said under the term, in turn.
+// onEnvelope takes a message under the term, in turn.
 func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope, out *protocol.Effects) {
 	switch {
 	case m.term.Term.Before(msg.Term):
@@ -107,7 +107,7 @@ func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope
 	case msg.Term != m.term.Term || !m.standing.Admitted():
 		return // of a term that is over
 	case msg.To != m.standing.Place || ev.From != msg.From.ID || !m.present(msg.From):
-		return // one of the two has lost its place, or has not got it yet: then it is said again
+		return // one of the two has lost its place, or has not got it yet: then it is sent again
 	}
 	l := m.linkTo(ev.From)
 	if l.take(now, msg.Seen, m.config.Patience) && !protocol.Mutated("a link catches up") {
@@ -126,13 +126,13 @@ func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope
 		}
 		return
 	case m.leads && !m.serves && len(m.parked) >= maxQueue:
-		return // it will be said again
+		return // it will be sent again
 	}
 	l.seen++
 	if l.heard {
 		l.heard, l.hearBy = false, now+m.config.Patience/2
 	}
-	// What cannot be said is taken, too: it would be said again for ever, and all that follows it.
+	// A malformed message is taken, too: it would be sent again for ever, and all that follows it.
 	if err := malformed(msg.Body); err != nil {
 		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d: %v", msg, ev.From, err)})
 		return
@@ -140,7 +140,7 @@ func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope
 	m.onBody(now, ev.From, msg.Body, out)
 }
 
-// hearCopy confirms again what was taken, because a copy has come: at once, or where that was said a moment ago a while after it. Of
+// hearCopy confirms again what was taken, because a copy has come: at once, or some time after a confirmation that was sent a moment ago. Of
 // many copies that come together, over a slow link, one is answered.
 func (m *Machine) hearCopy(now protocol.Time, l *link, out *protocol.Effects) {
 	again := l.ackedAt + m.config.Patience/4
@@ -151,7 +151,7 @@ func (m *Machine) hearCopy(now protocol.Time, l *link, out *protocol.Effects) {
 	l.heard, l.hearBy = false, min(l.hearBy, again)
 }
 
-// take notes up to which number the other end has taken what was said. It reports whether the other end is behind
+// take notes up to which number the other end has taken envelopes. It reports whether the other end is behind
 // still, and has taken all that was sent again.
 func (l *link) take(now protocol.Time, seen uint64, patience protocol.Time) (more bool) {
 	first := l.sent - uint64(len(l.queue)) + 1

@@ -67,7 +67,7 @@ func (w *cable) collect(end int) {
 	w.outs[end].Reset()
 }
 
-// deliver delivers any envelope. Where it is taken, it is the next one that was said.
+// deliver delivers any envelope. Where it is taken, it is the next one that was posted.
 func (w *cable) deliver() {
 	w.t.Helper()
 	w.deliverThis(w.rand.IntN(len(w.transit)))
@@ -100,7 +100,7 @@ func (w *cable) pass(d time.Duration) {
 }
 
 // TestLinksKeepOrder: over a network that loses a third of all envelopes, doubles some and mixes all, each envelope
-// is taken once and in turn; and when the network is good again, nothing is left to be said.
+// is taken once and in turn; and when the network is good again, nothing is left to be sent.
 func TestLinksKeepOrder(t *testing.T) {
 	lost := 0
 	seeds := uint64(300)
@@ -146,7 +146,7 @@ func TestLinksKeepOrder(t *testing.T) {
 	}
 }
 
-// TestLinksRepeatTheOldest: of many envelopes that are unheard so many are said again at a time, the oldest, and
+// TestLinksRepeatTheOldest: of many envelopes that are unheard so many are sent again at a time, the oldest, and
 // later each time.
 func TestLinksRepeatTheOldest(t *testing.T) {
 	w := newCable(t, 1)
@@ -170,7 +170,7 @@ func TestLinksRepeatTheOldest(t *testing.T) {
 	}
 }
 
-// TestALinkCatchesUp: where one envelope was lost, while thousands are said each second, the other end is behind
+// TestALinkCatchesUp: where one envelope was lost, while thousands are sent each second, the other end is behind
 // for a moment, and not ever further; no envelope is sent much more often than it takes.
 func TestALinkCatchesUp(t *testing.T) {
 	w := newCable(t, 1)
@@ -208,7 +208,7 @@ func TestALinkCatchesUp(t *testing.T) {
 		t.Errorf("up to %d letters were unheard: want more than are sent again at a time, and a second's worth at most", most)
 	}
 	if posted > 2*int(w.said[0]) {
-		t.Errorf("%d letters were sent for %d that were said", posted, w.said[0])
+		t.Errorf("%d letters were sent for %d messages", posted, w.said[0])
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func malformed(body Body) error {
 	switch msg := body.(type) {
 	case nil:
-		return fmt.Errorf("it has no statement")
+		return fmt.Errorf("an envelope without a message")
 	case Entering:
 		return msg.Ticket.malformed()
 	case Lock:

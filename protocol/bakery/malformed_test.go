@@ -135,7 +135,7 @@ func (w *witness) future() (effects []protocol.Effects) {
 	return effects
 }
 
-// unchanged: what a witness does is what another one does that has been told nothing.
+// unchanged: a witness does the same as another one that has taken no message.
 func unchanged(t *testing.T, w *witness) {
 	t.Helper()
 	got, otherwise := w.future(), newWitness(t, bakery.Config{}).future()
@@ -159,7 +159,7 @@ func malformedBodies() map[string]bakery.Body {
 		"a name that is no text":       lock(func(t *bakery.Ticket) { t.Name = "\xff" }),
 		"an unknown mode":              lock(func(t *bakery.Ticket) { t.Mode = 9 }),
 		"no key":                       lock(func(t *bakery.Ticket) { t.Key.Number = 0 }),
-		"a key of nobody":              lock(func(t *bakery.Ticket) { t.Key.Member = 0 }),
+		"a key of no member":           lock(func(t *bakery.Ticket) { t.Key.Member = 0 }),
 		"exclusive units":              lock(func(t *bakery.Ticket) { t.Units = 1 }),
 		"no units":                     lock(func(t *bakery.Ticket) { t.Mode, t.Capacity = holdfast.ModeSlots, 1 }),
 		"more units than the capacity": lock(func(t *bakery.Ticket) { t.Mode, t.Units, t.Capacity = holdfast.ModeSlots, 3, 2 }),

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// What a leader does for the tickets that it is the master of. Each step is said to the other leaders, and
+// What a leader does for the tickets that it is the master of. Each step goes to the other leaders, and
 // the first answer ends it: with this leader's own knowledge it is that of a majority. The later
 // one changes nothing.
 
@@ -58,7 +58,7 @@ func (m *Machine) inTheWay(x *ticket, master protocol.ID) *ticket {
 		if t == x {
 			continue
 		}
-		fits := beside(&x.Ticket, &t.Ticket)
+		fits := compatible(&x.Ticket, &t.Ticket)
 		if x.Mode == holdfast.ModeSlots {
 			units += t.Units
 			fits = fits && units <= x.Capacity
@@ -168,13 +168,13 @@ func (m *Machine) number(now protocol.Time, x *ticket, highest uint64, out *prot
 	m.sayAll(now, add, out)
 }
 
-// fits reports whether a ticket fits beside all that stand before it, as far as this leader knows.
+// fits reports whether a ticket fits with all that stand before it, as far as this leader knows.
 func (m *Machine) fits(x *ticket) bool {
 	_, by := x.page.before(x)
 	return by == nil
 }
 
-// onAdded takes that another leader knows a ticket's number, and who was choosing there when it was told.
+// onAdded takes that another leader knows a ticket's number, and who was choosing there at that moment.
 func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *protocol.Effects) {
 	x := m.own(msg.Key)
 	if x == nil {
@@ -206,7 +206,7 @@ func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *
 }
 
 // settle notes for which tickets a ticket that has its number waits: those that were choosing here or there,
-// and have not exited meanwhile. What was said there may be older than an exit that was heard of here, and the
+// and have not exited meanwhile. The other leader's list may be older than an exit that was heard of here, and the
 // ticket would wait for it for ever: a serial tells (the tombstones of the model).
 func (m *Machine) settle(now protocol.Time, x *ticket, there []Choosing, out *protocol.Effects) {
 	still := x.page.choosing(x.Key)
@@ -336,7 +336,7 @@ func (m *Machine) remove(now protocol.Time, t *ticket, out *protocol.Effects) {
 func (m *Machine) turn(now protocol.Time, p *page, out *protocol.Effects) {
 	units := 0
 	for i, t := range p.tickets {
-		if i > 0 && !beside(&p.tickets[i-1].Ticket, &t.Ticket) {
+		if i > 0 && !compatible(&p.tickets[i-1].Ticket, &t.Ticket) {
 			return
 		}
 		if units += t.Units; t.Mode == holdfast.ModeSlots && units > t.Capacity {
@@ -378,7 +378,7 @@ func (m *Machine) onClaim(now protocol.Time, from protocol.ID, msg *Claim, out *
 			switch {
 			case c.Token != 0 && x.step != locked:
 				x.step, x.token, x.since = locked, c.Token, now
-			case c.Token == 0 && x.step == locked: // what it was told came too late for the term before
+			case c.Token == 0 && x.step == locked: // its Locked came too late for the term before
 				m.say(now, from, Locked{Key: x.Key, Token: x.token}, out)
 			case c.Token == 0 && doubt:
 				m.proposeAgain(now, x, out)

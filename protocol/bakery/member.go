@@ -21,8 +21,8 @@ type request struct {
 	ticket    Ticket         // with a key, once a leader was asked
 	master    local.Place    // that leader, or who has followed it; zero before
 	queued    bool           // it is known to wait
-	locked    holdfast.Token // what it was told and has not taken, mostly because this member had no lease; 0 for nothing
-	notifyEnd bool           // its client is told of its release when its ticket has ended
+	locked    holdfast.Token // of a Locked that it has not taken, mostly because this member had no lease; 0 for nothing
+	notifyEnd bool           // its client hears of its release when its ticket has ended
 }
 
 // proxy is what this member's clients need of the protocol.
@@ -82,7 +82,7 @@ func (p proxy) Explain(now protocol.Time, r *request, err error) error {
 	case r.By != nil:
 		return p.marked(now, r.By)
 	case !p.Ready() || p.poll.refused != 0 || p.leads && !p.serves || err == holdfast.ErrUnavailable:
-		return p.Condition(now, &protocol.Condition{}).Unavailable(now, p.whyNobody())
+		return p.Condition(now, &protocol.Condition{}).Unavailable(now, p.whyLeaderless())
 	case r.master.ID != 0 && !r.queued:
 		var names []string
 		for _, leader := range p.term.Leaders {
@@ -124,7 +124,7 @@ func (p proxy) Settled() bool { return true }
 // Awaits reports whether a request waits for what a leader says.
 func (p proxy) Awaits(r *request, peer protocol.ID) bool { return !r.Held && r.master.ID == peer }
 
-// Withhold reports that a release is told when the ticket's master has ended it: from then on any client
+// Withhold reports that a release is answered when the ticket's master has ended it: from then on any client
 // that asks, through any member, finds the name free.
 func (p proxy) Withhold(r *request) bool {
 	r.notifyEnd = r.master.ID != 0
@@ -270,7 +270,7 @@ func (m *Machine) awaits(r *request, from protocol.ID, body Body, out *protocol.
 	return r.master.ID == from
 }
 
-// takeLock lets a request hold what it was told: under a lease only, by the clock and not by a timer.
+// takeLock lets a request hold what its Locked says: under a lease only, by the clock and not by a timer.
 func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects) {
 	if now >= m.standing.View.Lease.Member || m.outlived() {
 		// A member that was just admitted has no lease yet. Nothing says when it gets one, or when others lead.
@@ -295,13 +295,13 @@ func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects)
 }
 
 // outlived reports whether the view is of another epoch than the term, and most of the term's leaders are gone. Then others may
-// have told tokens of an epoch between the two, under views of which this member has not heard. So it takes no word of those leaders,
-// and keeps it: for when most of them are back, or until leaders that follow no earlier ones are told that it is not held.
+// have given tokens of an epoch between the two, under views of which this member has not heard. So it takes no word of those leaders,
+// and keeps it: for when most of them are back, or until it tells leaders that follow no earlier ones that it is not held.
 func (m *Machine) outlived() bool {
 	return !proxy{m}.Ready() && m.standing.View.Epoch.Counter != m.term.Term.Epoch && !protocol.Mutated("a word that was not taken ends with its leaders")
 }
 
-// fitsHere reports whether a request can hold its name beside this member's other clients.
+// fitsHere reports whether a request is compatible with what this member's other clients hold.
 func (m *Machine) fitsHere(r *request) bool {
 	units := r.ticket.Units
 	for _, other := range m.byName[r.Request.Key.Name] {
@@ -309,7 +309,7 @@ func (m *Machine) fitsHere(r *request) bool {
 			continue
 		}
 		units += other.ticket.Units
-		if !beside(&r.ticket, &other.ticket) || units > r.ticket.Capacity {
+		if !compatible(&r.ticket, &other.ticket) || units > r.ticket.Capacity {
 			return false
 		}
 	}
@@ -377,7 +377,7 @@ func (m *Machine) heldBy(now protocol.Time, t *ticket) *lock.HeldBy {
 	return by
 }
 
-// failure is what a client is told.
+// failure is the error for a client.
 func (m *Machine) failure(now protocol.Time, r *request, msg *Failed) error {
 	switch msg.Why {
 	case FailedHeld:
@@ -394,7 +394,7 @@ func (m *Machine) failure(now protocol.Time, r *request, msg *Failed) error {
 }
 
 // endTickets ends the tickets of what has ended in this step: at once, or when the grace is over in which its holder,
-// which was told that its hold limit has passed, can stop.
+// which knows that its hold limit has passed, can stop.
 func (m *Machine) endTickets(now protocol.Time, out *protocol.Effects) {
 	for len(m.ended) > 0 {
 		ended := m.ended

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// The messages, all sent as values. What is said about leaders is tagged with the view; what is said
-// under a term goes in envelopes.
+// The messages, all sent as values. Those about leaders are tagged with the view; those
+// under a term go in envelopes.
 //
 //	member → elector     Started Elected    elector → members    Elect Leaders Refused
 //	leader → coordinator Exhausted
@@ -110,14 +110,14 @@ type (
 		Epoch uint64
 	}
 
-	// Envelope brings what is said under a term. A link is a pair of members under one term; it
+	// Envelope brings a message under a term. A link is a pair of members under one term; it
 	// loses nothing and keeps its order, because what is not heard is sent again and what comes
 	// out of turn is not taken.
 	Envelope struct {
 		Term     Term
 		From, To local.Place
-		Seq      uint64 // counts what was said on this link from 1; 0 for Heard
-		Seen     uint64 // up to which number what is said in the other direction was taken
+		Seq      uint64 // counts the envelopes of this link from 1; 0 for Heard
+		Seen     uint64 // up to which number those in the other direction were taken
 		Body     Body
 	}
 	// Body is what an envelope says: one of the types below.
@@ -201,7 +201,7 @@ type (
 	}
 	// Vote is what a leader says to a ticket's being granted.
 	Vote struct {
-		// First says that no ticket stands before it there that it does not fit beside.
+		// First says that no ticket stands before it there that it is incompatible with.
 		First bool
 		// Before lists the units of slots that stand before it there.
 		Before []TicketUnits
@@ -250,7 +250,7 @@ type (
 		Key Key
 	}
 	// Unlocking says that a ticket stays locked for a grace, though its hold limit has passed and its
-	// holder was told to stop (UNLOCKING); and then even if its member is lost. A master tells the other
+	// holder was asked to stop (UNLOCKING); and then even if its member is lost. A master tells the other
 	// leaders.
 	Unlocking struct {
 		Key  Key
@@ -287,7 +287,7 @@ type (
 		Capacity int          // FailedConflict
 		By       *lock.HeldBy // FailedHeld
 	}
-	// Raise asks for a grant number above one that the sender's clients hold beside it: grants that
+	// Raise asks for a grant number above one that other clients of the sender hold: grants that
 	// are held at one time are not decided in order.
 	Raise struct {
 		Key   Key

@@ -20,22 +20,22 @@ func modes(s *schedule) lock.Request {
 	return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}}}
 }
 
-// TestModesBeside: clients of every mode and several at each member want one name. The clients
+// TestModesTogether: clients of every mode and several at each member want one name. The clients
 // inside are compatible, and no client is left behind.
-func TestModesBeside(t *testing.T) {
+func TestModesTogether(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
-			beside := 0
+			together := 0
 			each(t, schedules, func(t testing.TB, seed uint64) {
 				s := newSchedule(t, seed, n, 3, bakery.Config{Options: bakery.Options{Published: published}})
 				s.requests, s.left = modes, wanted
 				s.run()
 				if s.most > 1 {
-					beside++
+					together++
 				}
 			})
-			if beside == 0 {
-				t.Errorf("published=%t n=%d: nobody was ever inside beside others", published, n)
+			if together == 0 {
+				t.Errorf("published=%t n=%d: there were never two clients inside", published, n)
 			}
 		}
 	}

@@ -12,11 +12,11 @@ import (
 // Options are those of a space. All members have the same.
 type Options struct {
 	protocol.Common
-	// Published says that the steps of a lock are said one by one, as snaplock does: 20 messages
+	// Published says that each step of a lock has its own message, as with snaplock: 20 messages
 	// between leaders, where 8 are enough.
 	Published bool
 	// Grace is how long a name stays taken after a hold limit has passed, so that its holder,
-	// which is told, can stop. GraceOfHold stands for snaplock's: as long as the hold limit, and a minute at
+	// which is notified, can stop. GraceOfHold stands for snaplock's: as long as the hold limit, and a minute at
 	// least. Zero means not at all.
 	Grace time.Duration
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestAllThatWaitKnowTheirPlaces: three clients want a name at about the same time, and when nothing more is on its way one holds
-// it and the others have been told behind how many they wait. A ticket with a lower number may become known to a leader after its
+// it and the others know behind how many they wait. A ticket with a lower number may become known to a leader after its
 // own ticket was the first there and has asked for agreement (seed 2466 alone shows that).
 func TestAllThatWaitKnowTheirPlaces(t *testing.T) {
 	waiting := 0
@@ -30,7 +30,7 @@ func TestAllThatWaitKnowTheirPlaces(t *testing.T) {
 				continue
 			}
 			if waiting++; !c.placed {
-				t.Errorf("seed %d: client %v waits, and was not told behind how many", seed, c.session)
+				t.Errorf("seed %d: client %v waits, and does not know behind how many", seed, c.session)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func draw(r *probe.Run) {
 func unordered(members int) []probe.Field {
 	fields := []probe.Field{
 		// Envelopes come in turn and none is lost, so their numbers say nothing but the order in which they are under
-		// way; what is said again, and when, is a matter of time.
+		// way; what is sent again, and when, is a matter of time.
 		{In: Envelope{}, Name: "Seq"},
 		{In: Envelope{}, Name: "Seen"},
 		{In: Machine{}, Name: "links"},
@@ -43,7 +43,7 @@ func unordered(members int) []probe.Field {
 	if members > 3 {
 		return fields
 	}
-	// That one waits is told to people. Where all members lead, each is told that by itself, so that nothing is on
+	// That one waits is a message for people. Where all members lead, each knows it by itself, so that nothing is on
 	// its way for it.
 	return append(fields, []probe.Field{
 		{In: ticket{}, Name: "notified"},
@@ -164,7 +164,7 @@ func (l leaders) TopicOf(space protocol.Machine, message any) probe.Topic {
 	return probe.TopicNone
 }
 
-// Finds reads off a message that is about to reach a space what it finds there. What is said about an
+// Finds reads off a message that is about to reach a space what it finds there. A message about an
 // election is for one view alone. A leader rebuilds that follows no earlier leaders and does not serve yet: it
 // waits for what members claim.
 func (l leaders) Finds(space protocol.Machine, view *protocol.View, from protocol.ID, message any) probe.Finding {
@@ -233,7 +233,7 @@ func (m *Machine) tooLate(from protocol.ID, envelope *Envelope) bool {
 	return false
 }
 
-// Placed reads off the master of a ticket that another leader has just told it that it knows its number. Then a
+// Placed reads off the master of a ticket that another leader has just reported to know its number. Then a
 // majority of the leaders does, and any ticket that enters from now on gets a higher one in that epoch.
 func (l leaders) Placed(space protocol.Machine, message any) (probe.Placed, bool) {
 	m := space.(*Machine)

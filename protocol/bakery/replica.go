@@ -153,7 +153,7 @@ func (m *Machine) vote(t *ticket, count uint64) Vote {
 
 // above returns the next grant number above count that is the master's to give. The numbers are dealt out by rank, so that
 // two masters never meet in one, regardless of which leader sets it aside for them: they would ask again and again, each
-// time raising what the other one has been told.
+// time raising the number of the other one.
 func (m *Machine) above(count uint64, master protocol.ID) uint64 {
 	leaders := uint64(len(m.term.Leaders))
 	rank := uint64(max(0, slices.Index(idsOf(m.term.Leaders), master)))

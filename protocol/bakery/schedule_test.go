@@ -13,10 +13,10 @@ import (
 )
 
 // A schedule lets the clients of some members want one name again and again, and delivers the
-// messages in an order that a seed draws. Each pair of members keeps the order of what one says
-// to the other, and no time passes, so nothing is said again and each message is one that the
-// algorithm needs; or the network loses, doubles and mixes them, and time passes. What clients are
-// told is held against the properties of the algorithm when it happens, and messages are counted.
+// messages in an order that a seed draws. Each pair of members keeps the order of what one sends
+// to the other, and no time passes, so nothing is repeated and each message is one that the
+// algorithm needs; or the network loses, doubles and mixes them, and time passes. Each answer to a client
+// is held against the properties of the algorithm when it happens, and messages are counted.
 
 const contested = "X"
 
@@ -31,7 +31,7 @@ type schedule struct {
 	now       protocol.Time
 	holdTurns int  // holders give back once in so many turns
 	lossy     bool // the network keeps nothing
-	inOrder   bool // it keeps all, and what is said first comes first
+	inOrder   bool // it keeps all, in the order of sending
 	members   []*peer
 	transit   []flight
 	requests  func(*schedule) lock.Request // what is wanted next; its mode and units
@@ -44,7 +44,7 @@ type schedule struct {
 	sent    map[string]int   // envelopes, by what they say
 	tokens  []holdfast.Token // of exclusive grants, in their order
 	most    int              // inside at once
-	waited  int              // requests that were told to wait
+	waited  int              // requests that were answered Queued
 	grants  int
 }
 
@@ -60,7 +60,7 @@ type client struct {
 	session lock.SessionID
 	request uint64
 	state   state
-	placed  bool // told behind how many it waits
+	placed  bool // knows behind how many it waits
 	token   holdfast.Token
 }
 
@@ -305,7 +305,7 @@ func (s *schedule) onDecision(p *peer, d *lock.Decision) {
 			s.ordered(d)
 		}
 	default:
-		s.errorf("client %v is told %v: %v", c.session, d.Kind, d.Err)
+		s.errorf("client %v hears %v: %v", c.session, d.Kind, d.Err)
 	}
 }
 

@@ -177,7 +177,7 @@ func (m *Machine) inherit(now protocol.Time) {
 }
 
 // keepsNumber reports whether a ticket that has a number keeps it in the next term, as far as this leader can say:
-// of its own, what a majority has been told. So the order of tickets outlives a term.
+// of its own, those that a majority knows. So the order of tickets outlives a term.
 func (m *Machine) keepsNumber(t *ticket) bool {
 	return t.master != m.config.Self || t.step == locked || t.step >= waiting && !protocol.Mutated("a number outlives its term")
 }
@@ -294,8 +294,8 @@ func (m *Machine) hasEnded(n *Numbered) bool {
 	return book.tickets[n.Ticket.Key] == nil
 }
 
-// purge drops the tickets of a master that does not name them: they have ended, and this leader was told
-// by one who had not heard of it.
+// purge drops the tickets of a master that does not name them: they have ended, and this leader has them
+// from one who had not heard of that.
 func (m *Machine) purge(now protocol.Time, master protocol.ID, out *protocol.Effects) {
 	for _, t := range m.book.all() {
 		if t.master == master && !t.named && t.formerly == master {
@@ -434,7 +434,7 @@ func (m *Machine) dropLost(now protocol.Time, out *protocol.Effects) {
 func (t *ticket) mayBeLocked() bool { return t.accepted || t.step == locked }
 
 // neverLocked reports whether a lost master has not locked a ticket: it needed the agreement of one of the others,
-// and all of them have said that they have not agreed. What they were told of earlier terms is
+// and all of them have said that they have not agreed. What they know of earlier terms is
 // in that.
 func (m *Machine) neverLocked(t *ticket) bool {
 	return !t.accepted && !slices.ContainsFunc(m.term.AfterLeaders, func(p local.Place) bool {

@@ -50,7 +50,7 @@ func (m *Machine) leave(now protocol.Time, out *protocol.Effects) {
 	m.forget(now, out)
 }
 
-// forget forgets all that this member was told: it is a newcomer, and what its clients held has ended.
+// forget forgets all that this member knows: it is a newcomer, and what its clients held has ended.
 // What they wait for is asked anew when it knows leaders again.
 func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
 	m.clients.Lose(now, holdfast.MemberLost, out)
@@ -98,7 +98,7 @@ func (m *Machine) placeOf(id protocol.ID) local.Place {
 	return local.PlaceOf(&at)
 }
 
-// keepEarly keeps an envelope of a term that is about to come. One that is dropped is said again.
+// keepEarly keeps an envelope of a term that is about to come. One that is dropped is sent again.
 func (m *Machine) keepEarly(ev protocol.Event) {
 	if len(m.early) < maxEarly {
 		m.early = append(m.early, ev)
@@ -108,8 +108,8 @@ func (m *Machine) keepEarly(ev protocol.Event) {
 // maxEarly is how many envelopes wait for a term that is about to come.
 const maxEarly = 1024
 
-// maxUnheard is how often in a row a member may leave unheard what is said again: after that, the
-// membership is told (protocol.Unheard), which may have to do without one of the two.
+// maxUnheard is how often in a row a member may leave repeated messages unheard: after that, the
+// member reports it to the membership (protocol.Unheard), which may have to do without one of the two.
 const maxUnheard = 2
 
 // sayUnheard tells the membership which members this one does not hear, when that has changed.

@@ -64,7 +64,7 @@ func TestReportOfAGrantThatIsHalfRevoked(t *testing.T) {
 	for _, entries := range [][]lock.Entry{{notified, unnotified}, {unnotified, notified}} {
 		m, sent := answered(t, entries, nil)
 		if want := []string{"2: revoked w2 lost: duplicate"}; !slices.Equal(sent, want) {
-			t.Errorf("%v: told %q, want %q", entries, sent, want)
+			t.Errorf("%v: sent %q, want %q", entries, sent, want)
 		}
 		if held := released(m, 2, 1, 2); held != "12" {
 			t.Errorf("%v: taken until %q were released; want both", entries, held)
@@ -99,11 +99,11 @@ func released(m *central.Machine, member uint64, requests ...uint64) string {
 }
 
 // TestReportThatCannotBe: one token of one session for two owners is nothing that any
-// authority has given. The second is told that it is lost.
+// authority has given. The second is lost, and hears so.
 func TestReportThatCannotBe(t *testing.T) {
 	m, sent := answered(t, []lock.Entry{reported(2, 1, "o", 4, false), reported(2, 2, "p", 4, false)}, nil)
 	if want := []string{"2: lost w2 lost: duplicate"}; !slices.Equal(sent, want) {
-		t.Errorf("told %q, want %q", sent, want)
+		t.Errorf("sent %q, want %q", sent, want)
 	}
 	if held := released(m, 2, 1); held != "1" {
 		t.Errorf("taken until %q was released; want the first", held)
@@ -111,11 +111,11 @@ func TestReportThatCannotBe(t *testing.T) {
 }
 
 // TestRevokedTwiceIsDecidedOnce: a holder that was revoked under an earlier authority
-// is not told again, and does not stand in the way of the holder that it had lost to.
+// gets no second notice, and does not stand in the way of the holder that it had lost to.
 func TestRevokedTwiceIsDecidedOnce(t *testing.T) {
 	m, sent := answered(t, []lock.Entry{reported(2, 1, "", 4, true)}, []lock.Entry{reported(3, 1, "", 5, false)})
 	if len(sent) != 0 {
-		t.Errorf("told %q, want nothing", sent)
+		t.Errorf("sent %q, want nothing", sent)
 	}
 	if held := released(m, 3, 1); held != "1 and longer" {
 		t.Errorf("taken until %q was released; want longer, for the other has not stopped", held)

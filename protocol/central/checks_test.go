@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// checks are the promises, from the holder's side: between being told of a grant and
+// checks are the promises, from the holder's side: between the report of a grant and
 // its end as its client knows it.
 type checks struct {
 	w        *world
@@ -20,7 +20,7 @@ type checks struct {
 
 type nameHistory struct {
 	live   []*belief
-	tokens holdfast.Token // the highest that was told
+	tokens holdfast.Token // the highest that was reported
 	last   lock.Request
 }
 
@@ -43,7 +43,7 @@ func (c *checks) name(name string) *nameHistory {
 // begun checks a grant against all that is believed in, and against all tokens before.
 func (c *checks) begun(b *belief) {
 	if b.until <= c.w.now {
-		return // over by its client's clock before it was told of
+		return // over by its client's clock before the report came
 	}
 	c.grants++
 	q := &b.request.request

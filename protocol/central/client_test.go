@@ -99,7 +99,7 @@ func (cl *client) request() {
 	if w.rand.IntN(10) == 0 {
 		w.after(time.Duration(w.rand.Int64N(int64(2*time.Second))), func() { cl.cancel(one) })
 	}
-	if w.rand.IntN(10) == 0 { // a client that repeats itself is told the same again
+	if w.rand.IntN(10) == 0 { // a client that repeats itself gets the same answer
 		w.after(time.Duration(w.rand.Int64N(int64(time.Second))), func() {
 			if cl.requests[q.ID] == one && !one.gone {
 				again := q
@@ -129,7 +129,7 @@ func (cl *client) unlock(one *request) {
 	cl.call(&protocol.Release{Session: cl.session, Name: one.request.Name, Token: token, Request: one.request.ID})
 }
 
-// end ends the session: its client has stopped, or was told to.
+// end ends the session: its client has stopped, or had to.
 func (cl *client) end(why holdfast.Loss) {
 	for _, one := range cl.requests {
 		cl.at.w.checks.ended(one)

@@ -32,7 +32,7 @@
 // to each other, and how nothing of it is lost, acted on twice or believed too late, is
 // package [authority], which other protocols share. What makes it this protocol is whose
 // word counts, and from when: the coordinator of the newest view, under its epoch, from
-// when everybody has reported and what was promised before has run out, until its role
+// when every member has reported and what was promised before has run out, until its role
 // ends (terms in central.go).
 //
 // The messages are the original's GRANT_LOCK, RELEASE_LOCK, LOCK_INFO_RSP, and
@@ -46,19 +46,19 @@
 // # A change of coordinator
 //
 // The first member of a view of a new epoch asks all others what they hold and wait for,
-// as package authority says, and grants when, beside, the view is installed and GrantFrom
+// as package authority says, and grants when the view is installed as well and GrantFrom
 // has come. No table survives its epoch: the next coordinator asks again. The waits of a
 // dropped tenure are forgotten at once, its holds are free at Dropped.Free.
 //
 // Holds that exclude each other are all taken into the table, and some of them revoked: the
-// least set of the lowest. They are told duplicate in mode any, and authority changed in
+// least set of the lowest. The reason is duplicate in mode any, and authority changed in
 // primary, where that is no client's rightful grant.
 //
 // # The original's holes, and how each is closed
 //
 // docs/design/verification.md §3 has H1 to H15 of CENTRAL_LOCK2, each in a sentence.
 //
-//	H1  both sides of a partition grant     the exclusion wait of membership; in mode any they do, and a holder that must go is told
+//	H1  both sides of a partition grant     the exclusion wait of membership; in mode any they do, and a holder that must go hears so
 //	                                        when they meet, by a merged view or by one joining the other
 //	H2  revocation is advisory, its order   a revoked grant stays taken until its holder has stopped; in mode any the one of the
 //	    arbitrary                           older reign stays, then of the more senior member, and as few go as can be

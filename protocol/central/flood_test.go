@@ -32,7 +32,7 @@ func TestGivenUpRequestsLeaveNothing(t *testing.T) {
 		t.Errorf("the heap has grown by %d bytes", grown)
 	}
 	if got := c.Say("lock b1 #999999 X wait=1h"); !strings.Contains(got, "told b1 #999999 queued X position=0") {
-		t.Errorf("a request that waits is told\n%s", got)
+		t.Errorf("a request that waits is answered\n%s", got)
 	}
 }
 

@@ -20,7 +20,7 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 	return New(Config{Self: s.Self, Table: s.Table, Patience: s.Patience, Any: o.Any, Operators: o.Operators, Tuning: o.Tuning})
 }
 
-// Descriptor describes the protocol. No member of it doubts what another one has told.
+// Descriptor describes the protocol. No member of it doubts what another one has reported.
 func Descriptor() protocol.Descriptor {
 	probes := authority.Probes()
 	probes.Unreached = []any{authority.Revalidate{}}

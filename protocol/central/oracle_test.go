@@ -62,7 +62,7 @@ func (o *oracle) next() {
 	})
 }
 
-// elect begins an epoch: everybody in the order promises, the missing ones' power is
+// elect begins an epoch: all members in the order promise, the missing ones' power is
 // over at the true time until, and all accept the view.
 func (o *oracle) elect(until time.Duration) {
 	o.epoch++

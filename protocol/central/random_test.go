@@ -13,8 +13,8 @@ import (
 const seeds = 300
 
 // TestRandomRuns: regardless of what the network does to the messages, and of which
-// member coordinates, holders exclude each other, tokens rise, no client is told two
-// things, and when the faults end no client waits for ever and nothing is left anywhere.
+// member coordinates, holders exclude each other, tokens rise, no client gets two
+// answers, and when the faults end no client waits for ever and nothing is left anywhere.
 func TestRandomRuns(t *testing.T) {
 	seeds, grants := uint64(seeds), 0
 	if testing.Short() {

@@ -13,7 +13,7 @@ import (
 )
 
 // The world of the random runs: members with clocks of their own, a network that loses,
-// doubles, delays and reorders, clients that believe what they are told for as long as
+// doubles, delays and reorders, clients that believe in their grants for as long as
 // they may, and in place of the membership an oracle (oracle_test.go) that knows the
 // truth and gives views and leases by the rules of docs/design/membership.md §3 and §4.
 

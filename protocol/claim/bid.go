@@ -43,11 +43,11 @@ type claim struct {
 	pause   protocol.Time
 	due     protocol.Time // when to go on, unless it waits for the store
 	waits   bool          // for an answer of the store
-	stale   bool          // what is being read may be older than what the store has told of
+	stale   bool          // what is being read may be older than a change that the store has reported
 	watches bool          // resting: a change in the row is worth a look
 	gone    bool          // no request wants it any more
 	end     protocol.Time // held by: until when it is safe to believe so
-	warned  bool          // its holder has been told to stop
+	warned  bool          // its holder was notified to stop
 }
 
 // authorityWait is how long who does not want to wait for holders waits for the store.
@@ -171,7 +171,7 @@ func (m *Machine) fail(now protocol.Time, c *claim, err error, out *protocol.Eff
 	}
 }
 
-// reject refuses everybody: the store will never take this.
+// reject refuses all that wait for a name: the store will never take this.
 func (m *Machine) reject(now protocol.Time, c *claim, err error, out *protocol.Effects) {
 	n := c.of
 	m.retract(now, c)
@@ -202,7 +202,7 @@ func (m *Machine) drop(n *name) {
 	m.retract(m.now, c)
 }
 
-// look reads the row. First the time, because what has expired is told by that.
+// look reads the row. First the time, because it says what has expired.
 func (m *Machine) look(now protocol.Time, c *claim, out *protocol.Effects) {
 	c.due = protocol.Never
 	if m.formerUnknown(c.of) {
@@ -319,7 +319,7 @@ func (m *Machine) onRead(now protocol.Time, a inquiry, read storage.Sliced, out 
 	case c.renews:
 		m.renewed(now, c)
 	case !m.serves():
-		c.phase, c.due = standing, now // until this member may let anybody in
+		c.phase, c.due = standing, now // until this member may grant
 	default:
 		c.end = c.sentAt + m.shrink(m.config.Expiry-m.config.Skew)
 		m.won(now, c, holdfast.Token(c.stamp), out)

@@ -24,7 +24,7 @@ import (
 // cellColumn is the name of the column.
 const cellColumn = "cell"
 
-// waitedFor is the flag that says that others want to be told of the release.
+// waitedFor is the flag that says that others want to hear of the release.
 const waitedFor = 1
 
 // content is what a cell says.
@@ -366,7 +366,7 @@ func (m *Machine) unswapped(now protocol.Time, n *name, c *claim, err error, out
 	}
 }
 
-// waitForCell waits for the holder, and says so in the cell, once, so that others are told when it
+// waitForCell waits for the holder, and says so in the cell, once, so that others hear when it
 // is free. Who does not want to wait is refused.
 func (m *Machine) waitForCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	k := &n.cell
@@ -382,7 +382,7 @@ func (m *Machine) waitForCell(now protocol.Time, n *name, c *claim, out *protoco
 		c.phase, c.front, c.ahead = standing, now, 1
 	}
 	if m.config.Store.Watch && !n.watched {
-		// What changes before the watch begins is told by its beginning.
+		// What changes before the watch begins shows when it begins.
 		c.due = now + m.jitter(longestPoll)
 		return
 	}

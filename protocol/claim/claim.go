@@ -266,7 +266,7 @@ func (m *Machine) inquire(now protocol.Time, kind inquiryKind, n *name, c *claim
 // ready reports whether anything can be claimed.
 func (m *Machine) ready() bool { return m.agreement.accepted && m.standing.Admitted() }
 
-// serves reports whether anybody may be let in now: this member may be admitted and have no lease
+// serves reports whether this member may grant now: it may be admitted and have no lease
 // yet.
 func (m *Machine) serves() bool { return m.ready() && m.now < m.standing.View.Lease.Member }
 
@@ -304,7 +304,7 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 		return
 	}
 	if anew || before == nil || before.Epoch != view.Epoch {
-		// All holds of this process stand in the store, so there is no member to be told of them.
+		// All holds of this process stand in the store, so they are confirmed to no member.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	if !same {

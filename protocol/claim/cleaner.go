@@ -37,7 +37,7 @@ func (m *Machine) noteCleaned(now protocol.Time, n *name) {
 		m.cleaned = map[string]protocol.Time{}
 	}
 	if len(m.cleaned) > 2*m.cleanedLiving+64 {
-		//tidy:unordered nothing is told
+		//tidy:unordered nothing is reported
 		for text, until := range m.cleaned {
 			if until <= now {
 				delete(m.cleaned, text)

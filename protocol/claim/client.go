@@ -83,8 +83,8 @@ func (w requests) Explain(now protocol.Time, r *request, err error) error {
 	return err
 }
 
-// silence is for how long the store has left unanswered what it was asked for a claim. A busy machine answers late too, so that
-// a wait that ends is not told of a silence that is shorter than Patience.
+// silence is for how long the store has left unanswered what it was asked for a claim. A busy machine answers late too, so
+// the error of a wait that ends names no silence that is shorter than Patience.
 func (m *Machine) silence(now protocol.Time, c *claim) time.Duration {
 	since := now
 	//tidy:unordered the earliest counts
@@ -111,7 +111,7 @@ func (w requests) Graces(protocol.Time) []local.Grace { return nil }
 
 // Settled reports whether the store has taken all that this process has given up.
 func (w requests) Settled() bool {
-	//tidy:unordered nothing is told
+	//tidy:unordered nothing is reported
 	for _, n := range w.m.names {
 		if len(n.sweep.stamps) > 0 || n.inquiries > 0 || w.m.config.CAS && (!n.cell.idle() || w.m.ours(&n.cell)) {
 			return false

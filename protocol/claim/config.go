@@ -55,7 +55,7 @@ func (o *Options) Timestamp(token holdfast.Token) int64 {
 	return o.Unit.micros(int64(token))
 }
 
-// Settings is what those who share a store must agree on, as it is written beside the locks.
+// Settings is what those who share a store must agree on, as it is written next to the locks.
 func (o *Options) Settings() string {
 	if o.CAS {
 		return "cas" // what holds carries its own times
@@ -72,7 +72,7 @@ type Config struct {
 	// defaults.
 	Table lock.Config
 	// Patience is how long an answer of another member is waited for when operators ask, and how long the
-	// store may be silent before a wait that ends is told so, where Wait is not longer. Zero
+	// store may be silent before the error of a wait that ends says so, where Wait is not longer. Zero
 	// means 250 ms.
 	Patience time.Duration
 	// Random draws how long is waited before something is tried again, so that those who have

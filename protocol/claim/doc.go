@@ -68,7 +68,7 @@
 // A holder claims a second time, by the same steps, when a third of the expiry has passed; with no other claim
 // between the two it holds by the younger one from then on. Another claim between them would be the oldest as
 // soon as the first expires, so renewing past it is not possible: waiting claims make way from a third of the
-// expiry on, until the holder has had its chance. A holder that cannot renew is told in time.
+// expiry on, until the holder has had its chance. A holder that cannot renew hears so in time.
 //
 // # Tokens
 //
@@ -97,7 +97,7 @@
 // given back by another, without a wait. Same clients, same tokens (the first is the time, each later one the next
 // number); a cell is taken over when it has not changed for (1+δ) times its lease by the clock of the process that
 // waits. No two clocks are compared, so it is fenced, all but the order of those who wait, where the store loses
-// nothing. A process that waits says so in the cell, once, and is told of the release where the store can.
+// nothing. A process that waits says so in the cell, once, and hears of the release where the store can report it.
 //
 // With HoldOn (keep.go) a cell that was released stays with its process for a while, as if it were held,
 // and its next client gets it without a write, under the next token of a block that was written with the
@@ -106,7 +106,7 @@
 //
 // # Settings
 //
-// Wait, expiry, skew and unit must be the same for all who share a store. They stand beside the locks (settings.go): a
+// Wait, expiry, skew and unit must be the same for all who share a store. They stand next to the locks (settings.go): a
 // process that starts compares, and is refused with both values where they differ.
 //
 // # The known weaknesses, W1 to W12
@@ -117,7 +117,7 @@
 //	W2   quorum loss, livelock         the store's; a standing claim is not retried against others
 //	W3   a wait for each lock          essential; with CAS none; hand-overs take none
 //	W4   wait and expiry contradict    refused at the start, with the fix
-//	W5   the mediator's second result  a bid belongs to its name; none begins beside it, nor beside what is held
+//	W5   the mediator's second result  a bid belongs to its name; none begins while another stands or holds
 //	W6   leaks of slow and old claims  leftovers ride along; swept; TTL; cleaner
 //	W7   timestamp mismatches          own claims of other timestamps are passed over
 //	W8   leaks when retries run out    all leftovers are swept

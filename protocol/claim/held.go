@@ -18,7 +18,7 @@ func (m *Machine) renewAt(c *claim) protocol.Time {
 	return c.sentAt + m.config.Expiry/renewalShare
 }
 
-// warnAt is when the holder of a claim that was not renewed has to be told, so that it has stopped
+// warnAt is when the holder of a claim that was not renewed has to be notified, so that it has stopped
 // before the claim expires: a client of another process may hear it only when its session ends.
 func (m *Machine) warnAt(n *name) protocol.Time {
 	return n.mine.end - max(n.holder.belief, m.config.Wait)
@@ -101,7 +101,7 @@ type sweep struct {
 	due       protocol.Time
 	pause     protocol.Time
 	tries     int
-	waiters   []*request // whose clients wait to be told that it is done
+	waiters   []*request // whose clients wait to hear that it is done
 	notifying []*request
 }
 

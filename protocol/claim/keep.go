@@ -19,7 +19,7 @@ import (
 //
 // Of others who wait the process learns when it writes next, because their flag is in the cell. It does
 // so when HoldOn has passed, or the block is used up: no grant, however often the name is wanted
-// here, puts that off. What was used meanwhile is written anew then, beside its grants, as what is held is
+// here, puts that off. What was used meanwhile is written anew then, in addition to its grants, as what is held is
 // renewed; but not for ever, so that those who do not wait find the name free at times.
 
 // What HoldOn may be.

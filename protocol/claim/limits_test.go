@@ -87,7 +87,7 @@ func TestLimitOfTokens(t *testing.T) {
 		"swap X: free 4.095ms ⇒ held 8.191ms by a", "told a1 #5001 granted X token=1:4096\n",
 	} {
 		if !strings.Contains(said, want) {
-			t.Errorf("no %q in what is said:\n%s", want, said)
+			t.Errorf("no %q in the conversation:\n%s", want, said)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (m *Machine) attend(now protocol.Time, n *name, out *protocol.Effects) {
 // taken reports whether a claim is held by here. No other client of this process may claim then, because a
 // claim of its own rid is passed over in the row (W5: the original does not heed its mediator's refusal).
 func (m *Machine) taken(n *name) bool {
-	if !m.config.CAS && protocol.Mutated("no bid begins beside a claim that is held by") {
+	if !m.config.CAS && protocol.Mutated("no bid begins while a claim is held by") {
 		return false
 	}
 	return n.mine != nil
@@ -176,7 +176,7 @@ func (m *Machine) forget(n *name, out *protocol.Effects) {
 	delete(m.names, n.text)
 }
 
-// watch asks to be told of changes while a request waits for one.
+// watch asks for notice of changes while a request waits for one.
 func (m *Machine) watch(n *name, out *protocol.Effects) {
 	wanted := m.config.Store.Watch && n.bid != nil && (n.bid.phase == standing || n.bid.phase == resting && n.bid.watches)
 	switch {
@@ -256,7 +256,7 @@ func (m *Machine) refuseTries(now protocol.Time, n *name, out *protocol.Effects)
 	}
 }
 
-// refuseAll refuses everybody who waits for a name.
+// refuseAll refuses all requests that wait for a name.
 func (m *Machine) refuseAll(now protocol.Time, n *name, err error, out *protocol.Effects) {
 	for _, r := range slices.Clone(n.queue) {
 		if !r.Dropped {

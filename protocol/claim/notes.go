@@ -12,7 +12,7 @@ import (
 
 // The notes.
 type (
-	// Unrenewed notes that a claim could not be renewed, and its holder is told to stop.
+	// Unrenewed notes that a claim could not be renewed, and its holder gets notice to stop.
 	Unrenewed struct {
 		Name string
 		Err  error // the latest trouble with the store; nil where others were in the way

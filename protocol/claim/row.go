@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// A lock's row, byte for byte that of Titan's ConsistentKeyLocker, and beside it what tokens need.
+// A lock's row, byte for byte that of Titan's ConsistentKeyLocker, with what tokens need in addition.
 //
 //	row     4 bytes big-endian length of key | key | column
 //	claim   8 bytes big-endian timestamp | rid               4 zero bytes

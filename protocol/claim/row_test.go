@@ -106,7 +106,7 @@ func FuzzCell(f *testing.F) {
 	})
 }
 
-// FuzzScan: a row with anything in it is read without harm, and no claim is the first beside another.
+// FuzzScan: a row with anything in it is read without harm, and has one first claim at most.
 func FuzzScan(f *testing.F) {
 	f.Add(Column(1, "a"), Column(2, "b"), "\x00\x00\x00\x00", int64(1))
 	f.Add(marks, Column(1, "me"), strings.Repeat("\xff", 9), int64(1))

@@ -14,7 +14,7 @@ import (
 )
 
 // A process that claims must wait as long as all others do, for claims that expire when those of all
-// others do. So the settings stand in the store beside the locks, in a row of columns:
+// others do. So the settings stand in the store next to the locks, in a row of columns:
 //
 //	"agreed SETTINGS" 0 rid # number    these hold
 //	"asked SETTINGS" 0 rid # number     a process is about to agree to these
@@ -39,7 +39,7 @@ type agreement struct {
 }
 
 // questionLife is how long a question stands whose process has ended, where the store forgets
-// columns: without an end it would keep everybody from agreeing on anything else.
+// columns: without an end it would keep all others from agreeing on anything else.
 const questionLife = time.Minute
 
 // step is one on the way to an agreement.
@@ -99,7 +99,7 @@ func (m *Machine) onSettings(now protocol.Time, read storage.Sliced, out *protoc
 		case prefix == acceptedPrefix: // they come first
 			m.withdraw(now, read.Entries, out)
 			m.agreement.refusal = m.otherwise(settings)
-			m.refuseEverybody(now, m.agreement.refusal, out)
+			m.refuseRequests(now, m.agreement.refusal, out)
 			return
 		case rid == m.config.RID:
 			proposed = append(proposed, read.Entries[i].Column)
@@ -188,14 +188,14 @@ func (m *Machine) retryAgreement(now protocol.Time, err error, out *protocol.Eff
 	a.trouble = fmt.Errorf("%w: the lock settings in this store cannot be read: %w", holdfast.ErrUnavailable, err)
 	if errors.Is(err, storage.ErrInvalid) {
 		a.refusal = a.trouble
-		m.refuseEverybody(now, a.refusal, out)
+		m.refuseRequests(now, a.refusal, out)
 		return
 	}
 	a.pause = protocol.Longer(a.pause, m.config.Wait)
 	a.due = now + m.jitter(a.pause)
 }
 
-func (m *Machine) refuseEverybody(now protocol.Time, err error, out *protocol.Effects) {
+func (m *Machine) refuseRequests(now protocol.Time, err error, out *protocol.Effects) {
 	out.Note(Refused{Group: m.config.Group, Err: err})
 	for _, r := range m.clients.Waiting() {
 		if !r.Dropped {
@@ -204,7 +204,7 @@ func (m *Machine) refuseEverybody(now protocol.Time, err error, out *protocol.Ef
 	}
 }
 
-// Written is what a process has written beside the locks.
+// Written is what a process has written next to the locks.
 type Written struct {
 	Settings string
 	Accepted bool   // they hold; otherwise that process is about to agree to them, or has ended before it could

@@ -16,7 +16,7 @@ type scenario struct {
 	never []string
 }
 
-// play lets each line happen, and returns what was said.
+// play lets each line happen, and returns the conversation.
 func play(t *testing.T, lines string) (said string) {
 	t.Helper()
 	s := protocoltest.NewStored(t, Descriptor(), reader{})
@@ -41,7 +41,7 @@ func (s *scenario) run(t *testing.T) {
 	}
 	for _, never := range s.never {
 		if strings.Contains(said, never) {
-			t.Errorf("%q is said:\n%s", never, said)
+			t.Errorf("%q is in the conversation:\n%s", never, said)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestUpstreamChecks(t *testing.T) {
 			want:  []string{"refused it, for now", "read X", "granted X token=1:0"},
 		}, {
 			name:  "testCheckLocksThrowsExceptionAfterMaxTemporaryStorageExceptions",
-			ours:  "and the claim is deleted, so that a rollback that comes late is in nobody's way (W11)",
+			ours:  "and the claim is deleted, so that a rollback that comes late is in no other's way (W11)",
 			lines: one + "lock a1 #1 X try\nrefuse a>store:Slice 3\nat 101ms\nrows",
 			want:  []string{"refused X (unavailable: the store was asked 3 times: the store has refused it, for now)", "row X: nothing"},
 		}, {

@@ -12,10 +12,10 @@ import (
 // A suspension waits for what is held, and a holder may need another name to give it back. In one table an owner that has passed
 // its gate is let through (package lock). In several, an owner that holds in one finds the gate of another one closed, or its
 // table suspended, and each would wait for the other. So the member that asks for a suspension lets the owner in there: it has a
-// copy of each table, and sees both. The suspension is told when all shards have granted it and no owner is being let in.
+// copy of each table, and sees both. The suspension is reported when all shards have granted it and no owner is being let in.
 //
 // Only a session of a member's own process does that, as operators use. It is served by one member, so no other member can have
-// told of a suspension that an owner is let into; nor is another one of the session told meanwhile, as it may have entered that
+// reported a suspension that an owner is let into; nor is another one of the session reported meanwhile, as it may have entered that
 // one's grant.
 
 // passer is who is let into a shard.

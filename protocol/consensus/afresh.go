@@ -109,8 +109,8 @@ func (a *Afresh) suspend(grace time.Duration) []replica.Op {
 	}
 }
 
-// endsByItself says why a name may not be taken from its holder: it is the suspension behind a restore, which protects who
-// cannot be told.
+// endsByItself says why a name may not be taken from its holder: it is the suspension behind a restore, which protects clients
+// that cannot be notified.
 func (p *part) endsByItself(name string) error {
 	if name != lock.SpaceLock {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// cluster is members that serve, and what they have told.
+// cluster is members that serve, and their replies.
 func cluster(t *testing.T, count, shards int) (w *world, replies *[]protocol.Reply) {
 	t.Helper()
 	w = newWorld(t, count, shards)

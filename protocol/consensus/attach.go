@@ -14,7 +14,7 @@ import (
 
 // Which client uses a session every shard keeps that has it, and so all members know (lock.Attachments). A client that takes it
 // over comes to one of them, whose session machine says so by the client's first beat. That is written down in all those shards before it is
-// answered. Where it is applied, at other members as well, the session machine is told, and what the client before has waited for ends.
+// answered. Where it is applied, at other members as well, the session machine hears of it, and what the client before has waited for ends.
 
 // isFormer refuses the beat of a client that another one has taken the session over from, as far as this copy knows, and
 // reports that.
@@ -97,7 +97,7 @@ func (r *request) isInherited() bool {
 }
 
 // noteAttached tells the session machine when a shard knows of a later client of a session than this member does. What was asked for here,
-// and was not granted as far as its client has been told, no call waits for any more. The client before may have been told
+// and was not granted as far as its client knows, no call waits for any more. The client before may have had its grant
 // through another member, and believe in it: so it is given up for what was asked for here alone.
 func (m *Machine) noteAttached(c *client, p *part, out *protocol.Effects) {
 	s, lives := p.shard.Replica().Session(c.id)

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 )
 
-// DefaultAutopilot is for how long a voter is silent before others go on without its vote, where nothing else is said; NoAutopilot says
-// that they never do by themselves.
+// DefaultAutopilot is for how long a voter is silent before others go on without its vote, where nothing else is configured; NoAutopilot
+// means that they never do by themselves.
 const (
 	DefaultAutopilot = time.Hour
 	NoAutopilot      = time.Duration(-1)

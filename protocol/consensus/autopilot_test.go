@@ -69,7 +69,7 @@ func TestNoAutopilot(t *testing.T) {
 }
 
 // Who is in the view stays though it is silent, and so does who is heard though it is in none.
-func TestASilentVoterIsOneThatNobodyKnowsToBeThere(t *testing.T) {
+func TestASilentVoterIsNeitherHeardNorInTheView(t *testing.T) {
 	w := piloted(t, 4, 0, 2, time.Second)
 	d := w.members[3]
 	w.crash(d, 0)
@@ -215,7 +215,7 @@ func (w *turmoil) addAgain() {
 	}
 }
 
-// recover ends all that has happened: everybody is there in the end, and has a vote.
+// recover ends all that has happened: all members are there in the end, and have a vote.
 func (w *turmoil) recover() {
 	w.out = nil
 	clear(w.cut)

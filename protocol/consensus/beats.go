@@ -122,8 +122,8 @@ func (m *Machine) beatAgain(p *part) {
 	m.awaitBeat(p)
 }
 
-// resay says again all that was not answered, to the leader of now. A batch keeps its id and what it says, so an answer to what
-// was said before counts, too: answers that take longer than they are waited for would never count otherwise.
+// resay sends again all that was not answered, to the leader of now. A batch keeps its id and content, so an answer to the
+// first copy counts, too: answers that take longer than they are waited for would never count otherwise.
 func (m *Machine) resay(p *part) {
 	for i := range p.batches {
 		if protocol.Mutated("late answers to beats count") {

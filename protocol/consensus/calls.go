@@ -22,8 +22,8 @@ type request struct {
 	op      replica.Op // what it was asked with; the session is set when it is sent
 	state   standing
 	token   holdfast.Token
-	unsent  *lock.Decision // it holds, and its client is to be told so when its session is known to live
-	revoked bool           // its client was told to stop
+	unsent  *lock.Decision // it holds, and the grant goes to its client when its session is known to live
+	revoked bool           // its client was notified to stop
 	here    bool           // its client has asked for it through this member, which tells it; otherwise only what it has lost, in case it comes here
 	until   protocol.Time  // when it is refused even if no decision comes
 	// elsewhere says that it was asked for through another member before.
@@ -35,7 +35,7 @@ type request struct {
 	// Of a suspension of several shards: see space_lock.go.
 	pieces []*request // what it is in each shard, in their order; part is the last one's
 	giving []*work    // who waits for its release
-	// Of a piece: the suspension, and what it was told when it was granted.
+	// Of a piece: the suspension, and the decision that granted it.
 	of       *request
 	decision lock.Decision
 }
@@ -152,7 +152,7 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 		}
 		m.reminders.Push(r.until, due{what: dueRequest, session: q.Session, number: q.ID})
 	}
-	if r.work == nil && m.failed == nil { // otherwise what it comes to is told when that is known, or its client asks elsewhere
+	if r.work == nil && m.failed == nil { // otherwise what it comes to is reported when that is known, or its client asks elsewhere
 		m.dispatch(r, out)
 	}
 }
@@ -169,7 +169,7 @@ func (m *Machine) refusal(c *client, q *lock.Request) error {
 		if r.name != q.Name {
 			return fmt.Errorf("%w: request %d of session %v is for %q, and was for %q before; give each request a number of its own", holdfast.ErrConflict, q.ID, q.Session, q.Name, r.name)
 		}
-		return nil // told again, regardless of what has changed since
+		return nil // answered again, regardless of what has changed since
 	}
 	if m.removed() && !c.open[q.ID] { // what was asked for through another member may be granted there
 		return errRemoved
@@ -243,7 +243,7 @@ func (m *Machine) giveUp(d due, out *protocol.Effects) {
 		return
 	}
 	if m.isElsewhere(r) {
-		return // what it has come to another member may have told its client, which goes there if it is not answered
+		return // another member may have told its client what it has come to; the client goes there if it is not answered
 	}
 	m.withdraw(r, &withdrawal{givenUp: true}, out)
 	m.refuse(r, m.errUndecided(), out)

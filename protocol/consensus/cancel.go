@@ -12,7 +12,7 @@ import (
 type cancelReply struct {
 	call     protocol.CallID
 	decision lock.Decision
-	missing  int // shards that have not done it, and one more until all of them are told
+	missing  int // shards that have not done it, and one more until it was sent to all of them
 }
 
 // withdrawal is how a request is ended. Its client has wished so, or a shard has decided it; or else this member gives it up by
@@ -62,7 +62,7 @@ func (m *Machine) cancelAt(c *client, p *part, name string, number uint64, why *
 	m.request(p, w, out)
 }
 
-// submitCancel has a shard end a request. Where it cannot be told, the request ends with its session.
+// submitCancel has a shard end a request. Where the shard cannot take that, the request ends with its session.
 func (m *Machine) submitCancel(p *part, w *work, out *protocol.Effects) {
 	if err := m.submit(p, w.op, w); err != nil {
 		m.uncancelled(p, w, err, out)
@@ -70,7 +70,7 @@ func (m *Machine) submitCancel(p *part, w *work, out *protocol.Effects) {
 }
 
 // cancel ends a request for its client, and is answered when that is done. Until then another member, where the client may be
-// already, can tell it that it was granted; and if this one does not serve it any more by then, it is not told here, and cancels it
+// already, can tell it that it was granted; and if this one does not serve it any more by then, it gets no answer here, and cancels it
 // there. A session of this process is nowhere else, and anything that comes of its request later is given back: it is answered at
 // once.
 func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol.Effects) {

@@ -271,7 +271,7 @@ func (m *Machine) onRaised(ev *protocol.Event, out *protocol.Effects) {
 		return
 	}
 	if m.view == nil || m.view.Epoch != view.Epoch {
-		// Holds here do not depend on the coordinator, so there is no member to be told of them.
+		// Holds here do not depend on the coordinator, so they are confirmed to no member.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	before := m.view

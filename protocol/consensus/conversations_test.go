@@ -16,9 +16,9 @@ import (
 
 // TestConversations plays each testdata/*.txt, in the format of package golden: members of a cluster, what they are asked, and
 // what they answer and tell until it has been quiet for half a second. Messages take a millisecond each, and so does a sync.
-// Beside the requests that package golden lists:
+// In addition to the requests that package golden lists:
 //
-//	members a b c [shards=S] [every=E] [autopilot=2s]   a new cluster; who leads is told, and who is silent
+//	members a b c [shards=S] [every=E] [autopilot=2s]   a new cluster; notes say who leads, and who is silent
 //	crash a   start a                its folder is as it was when it crashed; half of what was asked of it is done
 //	cut a     heal                   a hears no member, and no member hears it
 //	cut a b   cut a b oneway         a and b do not hear each other; or b does not hear a

@@ -24,7 +24,7 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 		return
 	}
 	if c.ending[ending{decision.Request, p.index}] != nil {
-		return // it has been told its end
+		return // its end was reported
 	}
 	d := *decision
 	d.Session, d.Since = c.local, p.here(d.Since)
@@ -82,19 +82,19 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 	case m.isHeard(r) && m.stands(r, d):
 		out.Decide(protocol.CallID{}, d)
 	default:
-		// It has ended already, which is told next. Or the session may have, further on than this copy is, and another
+		// It has ended already, which is reported next. Or the session may have, further on than this copy is, and another
 		// client may have the name by now: the next beat that counts says that it has not.
 		r.keepUnsent(d)
 	}
 }
 
-// keepUnsent keeps what the client of a request is to be told later.
+// keepUnsent keeps a decision that goes to the client of a request later.
 func (r *request) keepUnsent(d *lock.Decision) {
 	kept := *d
 	r.unsent, r.client.unsent[r.number] = &kept, true
 }
 
-// isConfirmed reports whether a grant is told only when this copy is as new as now: one with a hold limit that was asked for
+// isConfirmed reports whether a grant must wait until this copy is as new as now: one with a hold limit that was asked for
 // through another member, because the limit counts from then; and one that several calls wait for, because the client may
 // have heard of it by another call, and have given it back since.
 func (m *Machine) isConfirmed(r *request, d *lock.Decision) bool {
@@ -148,7 +148,7 @@ func (m *Machine) confirm(r *request) {
 	m.inquire(r.part, inquiry{granted: r, until: m.now + patienceOfInquiry*m.election()})
 }
 
-// confirmed tells a grant that was not told, now that the copy is as new as when it was granted here. That answer may have come
+// confirmed sends a grant that was kept, now that the copy is as new as when it was granted here. That answer may have come
 // late, and the limit be over by now.
 func (m *Machine) confirmed(r *request, out *protocol.Effects) {
 	if m.current(r) && r.unsent != nil && m.stands(r, r.unsent) && m.now < r.holdEnd() {
@@ -162,7 +162,7 @@ func (m *Machine) reportGrants(c *client, p *part, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.unsent)) {
 		r := c.requests[number]
 		if r == nil || r.unsent == nil {
-			delete(c.unsent, number) // it was told, or has had its end
+			delete(c.unsent, number) // it was sent, or has had its end
 			continue
 		}
 		if !r.isAt(p) || m.isConfirmed(r, r.unsent) || r.pieces != nil && !m.isHeard(r) {
@@ -224,7 +224,7 @@ func (m *Machine) ended(c *client, r *request, d *lock.Decision, out *protocol.E
 			// Its client has not heard that it had it.
 			d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", unsentEnd(d.Loss)
 		} else if r.here && d.Token == 0 && d.Kind == lock.Released {
-			d.Kind, d.Err = lock.Refused, holdfast.EndedByAnother // through another member: who cancels here is told at once
+			d.Kind, d.Err = lock.Refused, holdfast.EndedByAnother // through another member: who cancels here is answered at once
 		}
 		out.Decide(protocol.CallID{}, d)
 	}
@@ -345,7 +345,7 @@ func (m *Machine) doneHeld(p *part, w *work, result *shard.Result, out *protocol
 	m.answerHeld(w, w.client.local, err, out)
 }
 
-// recalled answers a Recall that nothing was done for, or after which nothing is left to be told: the rest is told as the
+// recalled answers a Recall that nothing was done for, or after which nothing is left to report: the rest is reported as the
 // shard decides it. What has waited is refused.
 func (m *Machine) recalled(p *part, w *work, result *shard.Result, out *protocol.Effects) {
 	err := result.Err
@@ -447,7 +447,7 @@ func (m *Machine) compareRequest(r *request, lives bool, out *protocol.Effects) 
 		m.lost(r, lossOf(&was), out)
 	case r.work == nil:
 		r.state = requested
-		m.dispatch(r, out) // it is told in full what it has become
+		m.dispatch(r, out) // the answer says in full what it has become
 	}
 }
 

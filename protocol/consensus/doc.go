@@ -19,14 +19,14 @@
 // A space has one shard or several, each with its own part of the names: a Raft group, a replica of a lock table and
 // a log of the member's journal (package shard; package group says how Raft is used, and lock/replica what
 // entries do). All members have a part in each, and any of them may lead any. This package puts them together as the
-// machine of a space: which shard has a name, which clients are told what by this member, and what
+// machine of a space: which shard has a name, which clients get which answers from this member, and what
 // operators ask.
 //
-// # What is told when
+// # What is answered when
 //
 // Everything is answered when it is applied here: committed, so synced by a quorum, and done to this member's copy. A request is
-// told at once that it is Queued, at position −1, and then what became of it. A Cancel is answered when it is done, too, and not
-// at all where its session is not served here any more by then: told before, its client could be granted the request
+// answered at once with Queued, at position −1, and then with what became of it. A Cancel is answered when it is done, too, and not
+// at all where its session is not served here any more by then: if it were answered before, its client could be granted the request
 // nevertheless by another member that serves it. While no decision comes a request is refused when its wait limit has passed and
 // a while, and given up; but one that its client has asked for through another member, too, is not answered: it may hold
 // already, and its client goes on there, because its beats are not answered either. A member that was removed serves no clients.
@@ -50,7 +50,7 @@
 // has refused it since; and what this member refuses at once it gives back when the other member's word comes late.
 //
 // The sessions of this process (Enroll.Own) are beaten for by the machine. Their users compare the clock with
-// [Machine.Assured]; when that has come everything is told to be lost, and the session goes on under another
+// [Machine.Assured]; when that has come all is reported lost, and the session goes on under another
 // name towards the group, because the one that it had may have been ended there.
 //
 // # Suspensions
@@ -58,17 +58,17 @@
 // The space's own name (lock.SpaceLock) every shard has, and a session that holds it in all suspends the space. They are asked in
 // their order, each as soon as no other suspension comes first in the one before: so what is first in the first shard is
 // first in all, two suspensions do not wait for each other, and soon nothing new is granted in any shard, while in one of
-// them something is still held. Its turn among the requests of a shard counts from when it has come there. The client is told
-// of one request, under the token of the last shard. It ends in all when it ends in one: when it is given up, broken, or
+// them something is still held. Its turn among the requests of a shard counts from when it has come there. The client sees
+// one request, under the token of the last shard. It ends in all when it ends in one: when it is given up, broken, or
 // refused because of its wait limit. To operators it is one too; a suspension that has some of the shards is one that waits.
 //
 // A session that holds something in one shard, and needs more in another one to give it back, is let through that one's gate, as it
 // is where there is one shard alone (lock.Table.LetIn): so a suspension waits for an end that comes.
 //
 // The machine does all this, and not the caller, because it hears of what happens in each shard, goes on when a session is adopted
-// or has to go on under another name, and nothing beside it knows of shards.
+// or has to go on under another name, and is the only part that knows of shards.
 //
-// A tenure that ends takes nothing from anybody: leases are of no meaning here.
+// A tenure that ends takes nothing from any client: leases are of no meaning here.
 //
 // # The beginning
 //
@@ -88,7 +88,7 @@
 // answer says that the leader remembers the change as committed, so a member that was removed can be switched off.
 //
 // A member that is no founder has an empty log, and no part until it is added; it takes the cluster's number from the first
-// message. A member that is removed hears nothing more, is told so when it asks for votes, and says so.
+// message. A member that is removed hears nothing more, learns that when it asks for votes, and says so.
 //
 // # Who votes no more
 //
@@ -116,8 +116,8 @@
 //
 // # Members that do not hear each other
 //
-// A member of the view may not hear the leader, while the view's coordinator hears both. Then that one carries what
-// they say to each other (Carriage): one hop, there and back. Without, its clients would be told for as long as the
+// A member of the view may not hear the leader, while the view's coordinator hears both. Then that one carries
+// their messages (Carriage): one hop, there and back. Without, its clients would hear for as long as the
 // link is cut that no member is known to lead.
 //
 // Where the coordinator itself does not hear the leader, it drops that one, which may lead on if others hear it. These ask it to
@@ -167,7 +167,7 @@
 //	calls.go      what clients ask
 //	cancel.go     how requests are ended
 //	unknown.go    what waits until a shard knows its session
-//	decisions.go  what they are told
+//	decisions.go  what they hear
 //	operator.go   what operators ask
 //	inquiry.go    what is as new as a question: reads of shards
 //	reform.go     who votes

@@ -27,7 +27,7 @@ func TestCrashAtTheBeginning(t *testing.T) {
 		w.show(2, a)
 		w.pass(3 * time.Second)
 		if !a.machine.parts[0].shard.Leads() {
-			t.Errorf("after a crash behind write %d nobody leads: %s", done, a.machine.trouble())
+			t.Errorf("after a crash behind write %d no member leads: %s", done, a.machine.trouble())
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestWhoAsksAFailedMember(t *testing.T) {
 		t.Errorf("who uses its process is refused with %v", d.Err)
 	}
 	if got := o.decisionsOn(o.a, o.lock(o.a, client7, 2, "mine")); len(got) != 0 {
-		t.Errorf("its client is told %+v", got)
+		t.Errorf("its client hears %+v", got)
 	}
 	o.call(o.b, 1, &protocol.Adopt{Session: client7, Requests: []uint64{1, 2}, Last: 2})
 	o.pass(time.Second)
@@ -40,11 +40,11 @@ func TestWhoAsksAFailedMember(t *testing.T) {
 	limited := o.lock(o.a, client7, 3, "limited")
 	limited.WaitEnd = o.now - o.a.start + 5*time.Second
 	if got := o.decisionsOn(o.a, limited); len(got) != 0 {
-		t.Errorf("who waits for 5 s is told %+v at once", got)
+		t.Errorf("a client that waits for 5 s hears %+v at once", got)
 	}
 	from := len(*o.replies)
 	o.pass(10 * time.Second)
 	if got := (*o.replies)[from:]; len(got) != 1 || got[0].Decision.Request != 3 || !errors.Is(got[0].Decision.Err, holdfast.ErrUnavailable) {
-		t.Errorf("who has waited for 5 s is told %+v", got)
+		t.Errorf("a client that has waited for 5 s hears %+v", got)
 	}
 }

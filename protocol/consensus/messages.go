@@ -23,7 +23,7 @@ func (l Envelope) String() string {
 	return fmt.Sprintf("%v · shard %d of cluster %x", l.Body, l.Shard, l.Cluster)
 }
 
-// Routine reports whether it says nothing that anybody waits for: a leader's beat that brings no entries, or its answer.
+// Routine reports whether no client waits for it: a leader's beat that brings no entries, or its answer.
 func (l Envelope) Routine() bool {
 	msg, is := l.Body.(shard.RaftMessage)
 	return is && msg.Message.Beats()

@@ -149,7 +149,7 @@ func (o *once) others(times int) {
 }
 
 // TestIDsAreRetried after 10,000 others, at a member that has got all that was before by a snapshot, and begun anew with it, and
-// leads now: each acts once. So does what the network had kept of what was said before.
+// leads now: each acts once. So do copies of before that the network had kept.
 func TestIDsAreRetried(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes ten thousand requests; run without -short")
@@ -199,7 +199,7 @@ func (o *once) retries(tokens []holdfast.Token) {
 	checkToken := func(d lock.Decision, token holdfast.Token) {
 		o.Helper()
 		if d.Token != token {
-			o.Errorf("request %d of %q is told token %v; want %v, as at first", d.Request, d.Name, d.Token, token)
+			o.Errorf("request %d of %q is granted token %v; want %v, as at first", d.Request, d.Name, d.Token, token)
 		}
 	}
 	checkToken(o.only(o.c, o.lock(o.c, client7, 1, "held"), lock.Granted), tokens[0])

@@ -66,7 +66,7 @@ func (m *Machine) onBreak(call protocol.CallID, f *protocol.Break, out *protocol
 	m.breakIn(call, f, []*part{p}, out)
 }
 
-// shownGrants is shown for the grants that a Break has told to stop.
+// shownGrants is shown for the grants whose holders a Break has notified to stop.
 func (m *Machine) shownGrants(p *part, grants []lock.Grant) []lock.Grant {
 	for i := range grants {
 		grants[i] = grants[i].After(p.shift())

@@ -41,7 +41,7 @@ type part struct {
 	handed    protocol.Time // and since when
 
 	led    protocol.Time        // since when this member leads it, if it does
-	silent map[protocol.ID]bool // voters of which it was said why they stay, though they are silent
+	silent map[protocol.ID]bool // voters of which a note says why they stay, though they are silent
 
 	work map[uint64]*work // operations of this member that are under way, by number
 
@@ -50,7 +50,7 @@ type part struct {
 
 	batches []batch    // of beats that are under way, in the order in which they were sent
 	awaited bool       // a reminder looks after their answers
-	behind  []*hearing // what is to be said next
+	behind  []*hearing // what is to be sent next
 	early   []hearing  // sessions that are to be opened when the log has begun
 }
 
@@ -141,7 +141,7 @@ func (m *Machine) begin(out *protocol.Effects) {
 	}
 }
 
-// takeParts makes the parts of a member that is going to be told everything.
+// takeParts makes the parts of a member that is going to be sent everything.
 func (m *Machine) takeParts(out *protocol.Effects) {
 	for _, p := range m.parts {
 		if p.shard != nil || p.voters != nil {
@@ -162,7 +162,7 @@ func (m *Machine) found(out *protocol.Effects) {
 }
 
 // learnFounding learns from others which members the logs have begun with: they have had a view of all founders, which
-// has not come to this one, and may not come again. Where others have got votes since, it has to be told everything;
+// has not come to this one, and may not come again. Where others have got votes since, they have to send it everything;
 // that it has one itself says that it is in its own folder.
 func (m *Machine) learnFounding(l *Envelope, from protocol.ID, out *protocol.Effects) {
 	founding, is := l.Body.(Founding)

@@ -73,7 +73,7 @@ func (m *Machine) pursue(id uint64, out *protocol.Effects) {
 		reform := Reform{ID: id, Member: q.member, As: q.as}
 		switch {
 		case q.done[p.index] || p.shard == nil || p.leader == 0 && m.view == nil:
-		case p.leader == 0: // a member that takes no part there is not told who leads
+		case p.leader == 0: // a member that takes no part there does not hear who leads
 			for _, member := range m.view.Members {
 				if member.ID != m.config.Self {
 					out.Send(member.ID, m.envelope(p, reform))
@@ -181,8 +181,8 @@ func (m *Machine) answerReform(p *part, to protocol.ID, r Reformed, out *protoco
 	m.say(p, to, r, out)
 }
 
-// notifyNonmember tells a member that asks for votes, and has none itself any more, that it takes no part: no member
-// that takes part has told it when it was removed.
+// notifyNonmember tells a member that asks for votes, and has none itself any more, that it takes no part: it
+// heard from no other member when it was removed.
 func (m *Machine) notifyNonmember(p *part, msg *shard.RaftMessage, from protocol.ID, out *protocol.Effects) {
 	if !msg.Message.RequestsVote() || !p.shard.Leads() {
 		return

@@ -89,7 +89,7 @@ func TestAReformHasAnEnd(t *testing.T) {
 	}
 }
 
-// Who waits when the journal fails is told so: nothing is done after that which could end the wait.
+// Who waits when the journal fails gets that error: nothing is done after that which could end the wait.
 func TestAJournalThatFailsEndsWhatOperatorsWaitFor(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	var transferred, reformed error

@@ -53,7 +53,7 @@ func TestRefusedUnderAFormerName(t *testing.T) {
 	acquire(c, own, 1, x)
 	w.pass(100 * time.Millisecond)
 	if kinds[other][lock.Granted] != 1 || kinds[own][lock.Granted] != 1 {
-		t.Fatalf("told %v", kinds)
+		t.Fatalf("decided %v", kinds)
 	}
 	for _, m := range w.members[:2] {
 		w.cut[[2]protocol.ID{m.id, c.id}], w.cut[[2]protocol.ID{c.id, m.id}] = true, true
@@ -61,12 +61,12 @@ func TestRefusedUnderAFormerName(t *testing.T) {
 	acquire(c, own, 2, y) // no member answers before it has another name
 	w.pass(600 * time.Millisecond)
 	if kinds[own][lock.Lost] != 1 || len(refusals) != 0 {
-		t.Fatalf("told %v, refused %v; want it to have lost what it held, and to wait for more", kinds[own], refusals)
+		t.Fatalf("decided %v, refused %v; want it to have lost what it held, and to wait for more", kinds[own], refusals)
 	}
 	clear(w.cut)
 	w.pass(2 * time.Second)
 	var limit *holdfast.LimitError
 	if kinds[own][lock.Refused] != 1 || len(refusals) != 1 || !errors.As(refusals[0], &limit) || limit.Limit != "sessions" {
-		t.Errorf("told %v, refused %v; want one refusal for the limit of sessions", kinds[own], refusals)
+		t.Errorf("decided %v, refused %v; want one refusal for the limit of sessions", kinds[own], refusals)
 	}
 }

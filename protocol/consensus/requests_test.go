@@ -49,7 +49,7 @@ func TestARequestThroughAnotherMember(t *testing.T) {
 			t.Errorf("%s has holders %+v; want token %d alone", m.name(), l.Holders, granted.Token)
 		}
 	}
-	for _, d := range o.decisionsOn(o.b, &protocol.Release{Session: client7, Token: granted.Token, Name: "x"}) { // c is told, too
+	for _, d := range o.decisionsOn(o.b, &protocol.Release{Session: client7, Token: granted.Token, Name: "x"}) { // c hears of it, too
 		if d.Kind != lock.Released || d.Token != granted.Token || d.Request != 20 {
 			t.Errorf("released: %+v", d)
 		}
@@ -76,7 +76,7 @@ type try struct {
 type requester struct {
 	name, what string
 	tries      []*try
-	token      holdfast.Token // 0 until it was told
+	token      holdfast.Token // 0 until its grant arrived
 	gives      bool           // it has turned away for good, or has released it
 }
 
@@ -99,7 +99,7 @@ func (c *requesters) wrong(format string, values ...any) {
 	c.Fatalf("seed %d: "+format, append([]any{c.seed}, values...)...)
 }
 
-// hears takes what a client is told over a connection that it still reads.
+// hears takes the answer to a client over a connection that it still reads.
 func (c *requesters) hears(m *member, reply *protocol.Reply) {
 	d, y := reply.Decision, c.tries[reply.Decision.Request]
 	if reply.Result != nil || y == nil || y.member != m || y.broken || y.of.gives {
@@ -112,7 +112,7 @@ func (c *requesters) hears(m *member, reply *protocol.Reply) {
 	case d.Kind == lock.Granted && w.token == d.Token:
 		c.again++
 	case d.Kind != lock.Queued:
-		c.wrong("%s, which has token %d, is told %+v, and its client still wants it", w.what, w.token, d)
+		c.wrong("%s, which has token %d, hears %+v, and its client still wants it", w.what, w.token, d)
 	}
 }
 
@@ -215,7 +215,7 @@ func (c *requesters) check() {
 			}
 		}
 		if w.token != 0 && !w.gives && !holds {
-			c.wrong("%s believes in %s under %d, which nobody knows of", w.what, w.name, w.token)
+			c.wrong("%s believes in %s under %d, which no table has", w.what, w.name, w.token)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func (c *requesters) nothingLeft() {
 	for _, m := range c.members {
 		copied := m.machine.parts[0].shard.Replica()
 		if holds, waits := copied.Table().Holds(), copied.Table().Waiters(); holds+waits > 0 {
-			c.wrong("nobody wants anything any more, and at %s %d hold and %d wait", m.name(), holds, waits)
+			c.wrong("no client wants anything any more, and at %s %d hold and %d wait", m.name(), holds, waits)
 		}
 		if of := m.machine.clientOf(client7); len(of.requests)+len(of.giving)+len(of.ending) > 0 {
 			c.wrong("%s keeps %d requests, %d releases and %d cancels", m.name(), len(of.requests), len(of.giving), len(of.ending))
@@ -235,7 +235,7 @@ func (c *requesters) nothingLeft() {
 }
 
 // TestRequestsInAnyOrder: clients ask for what they want through one member after the other, are granted it or turn away, and
-// members notice that late, while messages are lost. A client that was told that it holds does so until it releases; what no
+// members notice that late, while messages are lost. A client whose grant has arrived holds until it releases; what no
 // client wants any more is free; and no name has two holders.
 func TestRequestsInAnyOrder(t *testing.T) {
 	var all counts
@@ -262,7 +262,7 @@ func TestRequestsInAnyOrder(t *testing.T) {
 	}
 	share := int(150 / seeds)
 	if all.granted < 500/share || all.again < 50/share || all.given < 500/share || all.overtaken < 100/share {
-		t.Errorf("%d wishes were granted, and told so %d times more; %d were given up; %d times a member gave up what another one had told of",
+		t.Errorf("%d wishes were granted, and reported %d times more; %d were given up; %d times a member gave up what another one had granted",
 			all.granted, all.again, all.given, all.overtaken)
 	}
 }

@@ -29,7 +29,7 @@ func TestWhatIsRevokedIsHeld(t *testing.T) {
 	}
 }
 
-// revoked is a world of three members, one of which has told its own process that the hold of its first request is revoked, and
+// revoked is a world of three members, one of which has reported to its own process that the hold of its first request is revoked, and
 // nothing of that request before.
 type revoked struct {
 	*world

@@ -25,7 +25,7 @@ type client struct {
 	// of the others is given back.
 	settled uint64
 	open    map[uint64]bool
-	ending  map[ending]*work // what was told to have ended, before the shard has heard of it
+	ending  map[ending]*work // what was reported to have ended, before the shard has heard of it
 	letsIn  map[passer]*work // who is let in for a suspension, before the shard has done so
 }
 

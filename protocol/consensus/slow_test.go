@@ -73,7 +73,7 @@ func TestSlowLinks(t *testing.T) {
 }
 
 // TestEveryBeatIsConfirmed: a leader confirms each round of reads, regardless of the number that the library has given it. Times
-// that go with beats are told from those numbers: a leader once took the number 128 for a time, and confirmed nothing any more.
+// that go with beats differ from those numbers: a leader once took the number 128 for a time, and confirmed nothing any more.
 func TestEveryBeatIsConfirmed(t *testing.T) {
 	const rounds = 300
 	w := newWorld(t, 3, 1)
@@ -134,7 +134,7 @@ func TestBeatsOverlap(t *testing.T) {
 }
 
 // TestLateAnswersToBeatsCount: links have become slow a moment ago, so the answer to a beat takes longer than it is waited for. The
-// beat is said again then, and the answer to what was said first counts.
+// beat is sent again then, and the answer to the first one counts.
 func TestLateAnswersToBeatsCount(t *testing.T) {
 	const one = 300 * time.Millisecond
 	w, followers := led(t, 3, time.Millisecond)
@@ -155,16 +155,16 @@ func TestLateAnswersToBeatsCount(t *testing.T) {
 	w.call(followers[0], 100, &protocol.Beat{Session: sessionOf(followers[0])})
 	w.pass(10 * time.Second)
 	if said != 2 {
-		t.Errorf("the beat is said %d times, want 2", said)
+		t.Errorf("the beat is sent %d times, want 2", said)
 	}
 	if confirmed < 4*one || confirmed > 4*one+10*time.Millisecond {
 		t.Errorf("the beat is confirmed after %v, want %v", confirmed, 4*one)
 	}
 }
 
-// TestSlowLinksBesideReads: members learn that links are slow though every beat of their leader has the number of a read: that of
+// TestSlowLinksUnderReads: members learn that links are slow though every beat of their leader has the number of a read: that of
 // one of the beats of sessions, which are under way all the time.
-func TestSlowLinksBesideReads(t *testing.T) {
+func TestSlowLinksUnderReads(t *testing.T) {
 	w, followers := led(t, 4, time.Millisecond)
 	plain := 0
 	w.sent = func(f flight) {

@@ -136,7 +136,7 @@ func (m *Machine) grantSpaceLock(r *request, d *lock.Decision, out *protocol.Eff
 	m.onGranted(r.client, r.part, r, &decision, out)
 }
 
-// revokedPiece tells a client to stop when a shard does. One that has not been granted all has not been told anything to stop.
+// revokedPiece tells a client to stop when a shard does. A client that has not been granted all shards has nothing to stop.
 func (m *Machine) revokedPiece(r *request, d *lock.Decision, out *protocol.Effects) {
 	switch {
 	case r.state != granted:

@@ -16,7 +16,7 @@ type spreading struct {
 	until   protocol.Time          // and until when what this member had handed over before may still come to another
 }
 
-// mostLooks is how often a member looks in a round, once in an election timeout, beside once for each shard: a member that comes back
+// mostLooks is how often a member looks in a round, once in an election timeout, in addition to once for each shard: a member that comes back
 // is sent what it lacks meanwhile. For those of the view that it does not hear it waits in the first few looks, patienceOfInquiry.
 const mostLooks = 100
 

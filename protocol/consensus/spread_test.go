@@ -69,7 +69,7 @@ func TestOneShardIsLeftWhereItIs(t *testing.T) {
 }
 
 // Two that do not hear each other disagree on who is heard. The one between them hands each shard over once at the most.
-func TestABrokenLinkMakesNobodyHandToAndFro(t *testing.T) {
+func TestABrokenLinkMovesShardsOnce(t *testing.T) {
 	w, spread := settled(t, 3, 6)
 	a, c := w.members[0].id, w.members[2].id
 	w.cut[[2]protocol.ID{a, c}], w.cut[[2]protocol.ID{c, a}] = true, true
@@ -164,7 +164,7 @@ func TestThoseWhoLeaveDoNotHandToEachOther(t *testing.T) {
 	}
 }
 
-// What a member has said of its life before says nothing of this one, in which it takes its share again.
+// A message from a member's life before says nothing of this one, in which it takes its share again.
 func TestAMessageOfAnotherLifeIsNoneOfThisOne(t *testing.T) {
 	w, _ := settled(t, 3, 4)
 	a, c := w.members[0], w.members[2]

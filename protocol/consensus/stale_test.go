@@ -82,7 +82,7 @@ func (o *once) queryStale(cut bool, latest holdfast.Token) {
 			}
 		case *protocol.Copied, *protocol.Beaten:
 			if cut {
-				o.Errorf("b, which others have replaced and which reaches nobody, answers %+v", r)
+				o.Errorf("b, which others have replaced and which reaches no member, answers %+v", r)
 			}
 		case *protocol.Unanswered:
 			if !cut || !errors.Is(r.Err, holdfast.ErrUnavailable) {

@@ -8,7 +8,7 @@ import (
 )
 
 // The coordinator drops the members that it does not hear. A member that was dropped may still lead a shard, if others hear
-// it: then the coordinator, and any other member that does not hear it, have no leader, and nothing carries what is said. So
+// it: then the coordinator, and any other member that does not hear it, have no leader, and no member carries messages. So
 // a voter of the view asks a leader that has no place in it to let it lead. The view has a majority of the voters then, and
 // its coordinator hears them.
 

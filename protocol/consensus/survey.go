@@ -52,7 +52,7 @@ func (m *Machine) suspendsAll(g *lock.Grant) (revoked, all bool) {
 	return revoked, true
 }
 
-// breaking is a Break while the shards that it is about are told: the one that has the name, or all that are suspended.
+// breaking is a Break on its way to the shards that it is about: the one that has the name, or all that are suspended.
 type breaking struct {
 	call    protocol.CallID
 	note    protocol.Broke
@@ -91,7 +91,7 @@ func (m *Machine) breakIn(call protocol.CallID, f *protocol.Break, parts []*part
 	}
 }
 
-// broken goes on when a shard has told the holders to stop.
+// broken goes on when a shard has notified the holders to stop.
 func (m *Machine) broken(p *part, b *breaking, result *shard.Result, out *protocol.Effects) {
 	switch {
 	case result.Repeated:

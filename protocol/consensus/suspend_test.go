@@ -37,7 +37,7 @@ type crowd struct {
 	calm  bool // nothing happens to members any more
 }
 
-// hear takes what a user is told, and says what must not be: a lock beside a suspension.
+// hear takes an answer to a user, and fails where another holds a lock during a suspension.
 func (c *crowd) hear(m *member, reply *protocol.Reply) {
 	d := &reply.Decision
 	at := slices.IndexFunc(c.users, func(u *user) bool { return u.id() == d.Session })
@@ -132,7 +132,7 @@ func (c *crowd) disturb() {
 }
 
 // TestSuspensionsExclude: regardless of what happens to members, a client that suspends a space of several shards has it for
-// itself as long as it is told nothing else; and when nothing happens to them any more every client comes to what it wants.
+// itself until it hears otherwise; and when nothing happens to them any more every client comes to what it wants.
 func TestSuspensionsExclude(t *testing.T) {
 	for seed := range rounds(16, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { exclude(t, seed) })

@@ -77,7 +77,7 @@ func (m *Machine) unpostponed(p *part, w *work, err error, out *protocol.Effects
 	m.answerHeld(w, w.client.local, err, out)
 }
 
-// uncancelled notes that a shard cannot be told that a request has ended.
+// uncancelled notes that a shard cannot take the end of a request.
 func (m *Machine) uncancelled(p *part, w *work, err error, out *protocol.Effects) {
 	out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", w.op.Request, w.client.id, err)})
 	m.cancelled(p, w, out)

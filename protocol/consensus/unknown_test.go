@@ -65,8 +65,8 @@ func movesClient(t *testing.T, limit int) *movedClient {
 	return c
 }
 
-// beside is another name in the shard of a name.
-func (c *movedClient) beside(name string) string {
+// neighbour is another name in the shard of a name.
+func (c *movedClient) neighbour(name string) string {
 	other := name + "."
 	for c.first.machine.partOf(other).index != c.first.machine.partOf(name).index {
 		other += "."
@@ -182,7 +182,7 @@ func TestARequestWhoseSessionIsRefused(t *testing.T) {
 func TestWhatIsRefusedIsGivenBack(t *testing.T) {
 	c := movesClient(t, 0)
 	w := c.world
-	w.call(c.first, 3, &lock.Request{Session: c.id, ID: 3, Name: c.beside("late"), WaitEnd: lock.Never})
+	w.call(c.first, 3, &lock.Request{Session: c.id, ID: 3, Name: c.neighbour("late"), WaitEnd: lock.Never})
 	w.pass(time.Second) // the shard knows the session
 	var late []flight
 	w.loses = func(f flight) bool {
@@ -217,7 +217,7 @@ func TestWhatIsRefusedIsGivenBack(t *testing.T) {
 	w.pass(20 * time.Millisecond)
 	_, ended := c.shardOf(c.leader).Replica().Ended(c.id, 2)
 	if c.holds() != 1 || !ended || granted > 0 {
-		t.Errorf("the session holds %d names of the shard and not 1, the request has ended: %v, and its client was told %d grants", c.holds(), ended, granted)
+		t.Errorf("the session holds %d names of the shard and not 1, the request has ended: %v, and its client got %d grants", c.holds(), ended, granted)
 	}
 }
 

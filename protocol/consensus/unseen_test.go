@@ -55,6 +55,6 @@ func TestReleaseUnseen(t *testing.T) {
 	clear(w.cut)
 	w.pass(2 * time.Second)
 	if len(answers) != 1 || answers[0].Kind != lock.Refused || !errors.Is(answers[0].Err, holdfast.ErrUnavailable) {
-		t.Errorf("the release of what somebody else holds is answered %+v", answers)
+		t.Errorf("the release of what another session holds is answered %+v", answers)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // scenario is one of the tests of Hazelcast's AbstractFencedLockFailureTest, in which each operation has an id and is sent
 // again, played by our machines. In lines and in what they say, R is the member through which it is sent again.
 type scenario struct {
-	name  string // the original's; behind a comma, what we play beside it
+	name  string // the original's; behind a comma, what we play in addition
 	ours  string // what is otherwise by design; "" where nothing is
 	lines string
 	want  []string // in this order; … is anything that follows
@@ -75,7 +75,7 @@ func (s *scenario) run(t *testing.T, w *way) {
 	}
 	for _, never := range s.never {
 		if strings.Contains(said, strings.TrimSuffix(w.of(never), "\n")) {
-			t.Errorf("%q is said:\n%s", never, said)
+			t.Errorf("%q is in the conversation:\n%s", never, said)
 		}
 	}
 }
@@ -248,7 +248,7 @@ func TestUpstreamReleases(t *testing.T) {
 			want:  []string{"call a7 #1 released X token=2:1", "told c8 #1 granted X token=2:2", "call R7 #1 released X token=2:1", "c: X exclusive holder=s8 token=2:2"},
 			never: []string{"refused"},
 		}, {
-			name:  "testRetriedUnlockIsSuccessfulAfterLockedByAnotherEndpoint, of a name that nobody else has locked",
+			name:  "testRetriedUnlockIsSuccessfulAfterLockedByAnotherEndpoint, of a name that no other session has locked",
 			lines: "lock a7 #1 X\nunlock a7 #1 X\nagain 1\nunlock R7 #1 X\nlock R7 #2 X\nunlock R7 #1 X\nshow c X\n",
 			want:  []string{"call a7 #1 released X token=2:1", "call R7 #1 released X token=2:1", "told R7 #2 granted X…", "call R7 #1 released X token=2:1"},
 			never: []string{"refused"},

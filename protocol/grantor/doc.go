@@ -15,11 +15,11 @@
 //
 // The view's coordinator, which is normally its first member, is the elder. It knows which
 // member grants in the space, and nothing about locks. The member that wants a lock first asks
-// the elder (GET) and is named grantor itself; one that asks later is told which one that is.
+// the elder (GET) and is named grantor itself; one that asks later learns which one that is.
 // The grantor keeps the lock table: what a holder and it say to each other is package
 // [authority]. A member that locks most can become the grantor (BECOME): the elder names it,
 // has the one before stop (Depose), and says who that was; and that one hands over its table.
-// No other member is told. A member that asks the old grantor hears which one is the new one.
+// No other member hears of it. A member that asks the old grantor hears which one is the new one.
 //
 //	first use          member → elder GET, elder → member Info            2, at the elder 0
 //	lock, unlock       at the grantor 0; elsewhere 2 and 1, and an acknowledgement that rides along
@@ -69,13 +69,13 @@
 // # Leaving
 //
 // Where the space's instance at a member is closed ([protocol.CloseSpace]) its clients are
-// told to stop, and it is closed when every request of theirs, regardless of what had become
+// notified to stop, and it is closed when every request of theirs, regardless of what had become
 // of it, has been ended and that was acknowledged; a grant that comes late is given back.
 // So a space that is opened again at once meets nothing of the one before. A grantor then
 // asks the member that has most in the table, ties by seniority, to succeed it, and goes on
 // granting until that one is named. A refusal or the candidate's leaving goes to the next
-// best; and when there is none the elder is told that locks are left behind, so that the
-// next grantor recovers. With nothing of any other member's in the table the elder is told
+// best; and when there is none it tells the elder that locks are left behind, so that the
+// next grantor recovers. With nothing of any other member's in the table it tells the elder
 // just that. Either word says how far the reign has counted, and from then on nothing is
 // granted in it.
 //
@@ -102,7 +102,7 @@
 // window saves at least 4 times the price; of several to the one that locked most in the
 // second. So it pays for itself within a quarter of a window, and a load that has been there
 // for two will as a rule last for more; one that locks seldom never moves anything, and a
-// large table moves only for a load that is large beside it.
+// large table moves only for a load that is large in proportion.
 //
 // It does not go back and forth. Of two members that lock equally often neither locks twice
 // as often as the other; what made it move has to turn into its opposite to move it back. And
@@ -127,7 +127,7 @@
 //
 // # Doubt
 //
-// No holder is told of a transfer, and one whose clients only wait asks nothing. When a member
+// No holder hears of a transfer, and one whose clients only wait asks nothing. When a member
 // leaves the view it may have been the one for which the grantor had made way. So such a holder
 // asks the grantor that it follows whether that still decides ([authority.Revalidate]), until the
 // grantor says so ([authority.Acks]) under that view or a later one. A grantor that has not got that view answers
@@ -162,7 +162,7 @@
 // have joined sides that went on alone, and gives places to members of sides of lower epochs:
 // they hold what no table has, and have heard of tokens and versions up to there. So the next
 // grantor recovers, regardless of which member it is; of those that exclude each other all but
-// one are told (duplicate); and no reign is settled, but under a cluster's first view. A member
+// one must stop (duplicate); and no reign is settled, but under a cluster's first view. A member
 // that joins the view of a reign that goes on is asked for a report, and so is every member by
 // the one that inherits it.
 //
@@ -174,8 +174,8 @@
 //
 // docs/design/verification.md §3 has H1 to H10 of Geode, each in a sentence.
 //
-//	H1  duplicate leases in recovery: the first     all are taken into the table, and those that must go are told: authority
-//	    reply wins, the loser is not told            changed (in mode any: duplicate)
+//	H1  duplicate leases in recovery: the first     all are taken into the table, and those that must go hear it: authority
+//	    reply wins, the loser does not hear of it    changed (in mode any: duplicate)
 //	H2  a cancelled wait sends no cancel             a Cancel is a Release, repeated until it is acknowledged; a grant that
 //	                                                 crosses it is given back
 //	H3  versions restart at 1                        (epoch, number): never
@@ -203,5 +203,5 @@
 //   - Closing a space tells its holders to stop and waits for that; Geode's destroy lets
 //     locks vanish under them.
 //   - A suspension is a lock of the whole table: it has a token, an owner, limits, and is
-//     lost and told like one.
+//     lost and reported like one.
 package grantor

@@ -12,10 +12,10 @@ import (
 // elder is the role that names grantors. A member has it from the first question on that
 // it is asked while it coordinates its view.
 type elder struct {
-	known     bool // everybody has said who grants
+	known     bool // all members have said who grants
 	inquiries []*inquiry
 	entry     entry
-	heard     authority.Version // the highest that anybody has told of
+	heard     authority.Version // the highest that any member has reported
 	deposing  *deposing
 	questions []question // that wait, one of each member's
 	answered  []question // the last one of each member's that was answered
@@ -28,7 +28,7 @@ type entry struct {
 	version authority.Version // of the latest reign that is known, whether or not it goes on
 	left    bool              // no member grants, and locks may be left behind
 
-	// How the reign of the grantor has begun: what it is told again if the answer was lost.
+	// How the reign of the grantor has begun: the answer to it when the first one was lost.
 	beginning Beginning
 	previous  Place
 	reign     uint64
@@ -259,7 +259,7 @@ func (m *Machine) nextVersion(last authority.Version) authority.Version {
 	return authority.Version{Epoch: m.view.Epoch.Counter, Number: 1}
 }
 
-// depose names a member in the place of a grantor that is here. That one is told, and no
+// depose names a member in the place of a grantor that is here. That one is deposed, and no
 // member is answered before it has said that it grants no more.
 func (m *Machine) depose(now protocol.Time, asker Place, out *protocol.Effects) {
 	e := m.elder

@@ -16,7 +16,7 @@ type Config struct {
 	Options
 }
 
-// check says what is not allowed beside what all protocols need to know.
+// check says what is not allowed in addition to what all protocols refuse.
 func (c *Config) check() error {
 	if c.Parked < 0 {
 		return fmt.Errorf("grantor: Parked is %d; a positive number is allowed, and 0 for its default", c.Parked)
@@ -52,7 +52,7 @@ type Machine struct {
 	early      []protocol.Event  // of a member, or under an epoch, that the next view may have
 	answered   bool              // the elder has just said who grants: a grantor still unknown here is unknown to it, too
 	becoming   bool              // this member is to become the grantor
-	invited    []invitation      // who waits to be told whether it has
+	invited    []invitation      // who waits to hear whether it has
 	leaving    *leaving          // a successor is looked for
 	departing  bool              // this member is about to leave the view
 	transfers  []*transfer       // others that are to become it, because an operator or this member has asked them
@@ -81,7 +81,7 @@ func New(c Config) (*Machine, error) {
 
 // terms are a grantor's. A reign that has no table begins to grant when the view is open:
 // then no member outside of it holds anything. So is what a lost member held free. The
-// right to grant is the member's lease, and nothing beside.
+// right to grant is the member's lease, and nothing else.
 type terms struct{}
 
 func (terms) From(view *protocol.View) protocol.Time { return openFrom(view) }

@@ -65,9 +65,9 @@ func TestKeptNames(t *testing.T) {
 	}
 }
 
-// TestKeptNamesAreNobodysLocks: what a member keeps counts against no session's bound, at the
+// TestKeptNamesCountForNoSession: what a member keeps counts against no session's bound, at the
 // member or at the grantor; what a session has, does.
-func TestKeptNamesAreNobodysLocks(t *testing.T) {
+func TestKeptNamesCountForNoSession(t *testing.T) {
 	p := newPair(t, option.Values{"hold_on": "1m"})
 	for i := range p.machines {
 		m, err := grantor.New(grantor.Config{

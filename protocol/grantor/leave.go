@@ -137,7 +137,7 @@ func (m *Machine) askCandidate(now protocol.Time, patience time.Duration, out *p
 	return false
 }
 
-// askNext asks the next candidate to succeed. When there is none left, the elder is told that
+// askNext asks the next candidate to succeed. When there is none left, it tells the elder that
 // locks are left behind: the next grantor recovers them.
 func (m *Machine) askNext(now protocol.Time, out *protocol.Effects) {
 	if m.askCandidate(now, patienceOfTransfer, out) {
@@ -148,7 +148,7 @@ func (m *Machine) askNext(now protocol.Time, out *protocol.Effects) {
 	m.ask(now, ClearWithLocks, out)
 }
 
-// clearing reports whether the elder is being told that this reign has ended.
+// clearing reports whether the message to the elder that this reign has ended is under way.
 func (m *Machine) clearing() bool {
 	return m.seek != nil && (m.seek.question.Kind == Clear || m.seek.question.Kind == ClearWithLocks)
 }

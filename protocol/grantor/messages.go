@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// The messages between members beside those of package authority, all sent as values. A
+// The messages between members in addition to those of package authority, all sent as values. A
 // question that may be lost is repeated by the member that waits for its answer.
 //
 //	member → elder          Question                      GrantorRequestMessage
@@ -15,7 +15,7 @@ import (
 //	member → elder          Deposed, InquiryAnswer        its acknowledgement, ElderInitReply
 //	successor → predecessor TransferRequest
 //	predecessor → successor TransferTable
-//	anybody → member        Invite, Invited               succeed, and its refusal
+//	any member → member     Invite, Invited               succeed, and its refusal
 //	not a grantor → holder  NotGrantor
 type (
 	// Place is a member under one tenure, in all views since one: a role ends with it. The

@@ -27,7 +27,7 @@ type transfer struct {
 // have to wait for an elder.
 const patienceOfTransfer = 40
 
-// invitation is what another member waits to be told.
+// invitation is a call that another member waits to have answered.
 type invitation struct {
 	from   Place
 	number uint64

@@ -21,15 +21,15 @@ const (
 	priceOfMove = 8
 	// priceOfPart is how many each further part of the table takes.
 	priceOfPart = 2
-	// priceOfStale is how many it takes a member that asks the grantor before to be told of the
+	// priceOfStale is how many it takes until a member that asks the grantor before knows the
 	// new one.
 	priceOfStale = 2
 
 	// dominance is how many times as much as the grantor another member must lock.
 	dominance = 2
 	// repaid is how many times its price a move must save in one window. With 4 it has paid for
-	// itself after a quarter of a window of the load that it was made for, and what it costs
-	// beside messages, the gap and the size of a table's parts, is small beside what it saves.
+	// itself after a quarter of a window of the load that it was made for, and its other costs,
+	// the gap and the size of a table's parts, are small compared to what it saves.
 	repaid = 4
 	// windowsToRest is how many windows a reign lasts at least, that began with a table handed
 	// over, before grantorship moves by itself again.

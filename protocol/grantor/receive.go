@@ -86,7 +86,7 @@ func (m *Machine) onStamped(now protocol.Time, ev protocol.Event, s authority.St
 	case toHolder && s.Tenure == m.view.Lease.Tenure:
 		m.toHolder(now, ev, &s, out)
 	case toGrantor && !toHolder:
-		m.toNobody(now, ev, &s, out)
+		m.misdirected(now, ev, &s, out)
 	}
 }
 
@@ -137,10 +137,10 @@ func (m *Machine) bygone(s *authority.Stamp) bool {
 	return s.Epoch.Counter < m.view.Epoch.Counter && !protocol.Mutated("a grantor of an epoch before is not followed")
 }
 
-// toNobody answers what is meant for a grantor that this member is not. It is parked if
+// misdirected answers what is meant for a grantor that this member is not. It is parked if
 // this member may be about to learn that it is: where it has heard of no such version, the
 // elder knows.
-func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
+func (m *Machine) misdirected(now protocol.Time, ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
 	waits := m.successor != nil && m.successor.younger.place.ID == 0 && m.successor.version == s.Version
 	if waits || m.heard.Before(s.Version) && !m.answered {
 		m.park(ev, out)

@@ -63,7 +63,7 @@ func (m *Machine) seekTick(now protocol.Time, out *protocol.Effects) {
 }
 
 // turnQuestion puts the question that is under way to the elder of another view. Anything
-// that the one before may still answer is void: the new one has not been told of it.
+// that the one before may still answer is void: the new one does not know of it.
 func (m *Machine) turnQuestion(now protocol.Time, out *protocol.Effects) {
 	s := m.seek
 	switch {
@@ -105,7 +105,7 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 	case msg.Grantor == m.own() && !msg.Version.Before(m.heard):
 		m.begin(now, msg, out)
 	case msg.Grantor == m.own():
-		// Another one was named since, and this member was told so first.
+		// Another one was named since, and this member heard of that first.
 	case msg.Grantor.ID != 0:
 		m.successor, m.becoming = nil, false
 		m.learn(now, msg.Grantor, msg.Version, out)
@@ -113,9 +113,9 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 		m.successor = nil // the elder knows nothing of this reign
 		m.forget(now, out)
 	case msg.Left:
-		m.ask(now, Get, out) // some member has to recover, before anything can be told
+		m.ask(now, Get, out) // some member has to recover, before anything is known
 	default:
-		m.part.NobodyDecides(now, out)
+		m.part.AnswerUndecided(now, out)
 	}
 	if m.seek == nil && m.successor == nil && !m.part.Decides() {
 		m.answered = true

@@ -187,7 +187,7 @@ func (m *Machine) cutHandover(now protocol.Time, to recipient, handover *authori
 
 func entryBytes(s *lock.Entry) int { return len(s.Name) + s.TextBytes() + len(s.Client) }
 
-// onTransferRequest gives a recipient a part of the table, and tells everybody else that there
+// onTransferRequest gives a recipient a part of the table, and answers all others that there
 // is none. One that comes before the table has is remembered.
 func (m *Machine) onTransferRequest(from protocol.ID, msg *TransferRequest, out *protocol.Effects) {
 	if b := m.handover; b != nil && b.recipient.place.ID == from && b.recipient.version == msg.Version {

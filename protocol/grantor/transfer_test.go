@@ -145,7 +145,7 @@ func (p *pair) checkTransferred() {
 	}
 	answer, is := p.answers[0].(*protocol.Transferred)
 	if !is || answer.Err != nil || !slices.Equal(answer.Authority, []protocol.ID{2}) {
-		p.t.Fatalf("the operator is told %+v", p.answers[0])
+		p.t.Fatalf("the operator is answered %+v", p.answers[0])
 	}
 }
 

@@ -89,7 +89,7 @@ func (c *Clients[R]) enroll(now protocol.Time, q *lock.Request, out *protocol.Ef
 // refusal says why a request is not taken at all, or nil.
 func (c *Clients[R]) refusal(q *lock.Request) error {
 	if _, known := c.requests[keyOf(q)]; known {
-		return nil // told again, regardless of what has changed since
+		return nil // answered again, regardless of what has changed since
 	}
 	switch {
 	case q.Name == lock.SpaceLock:
@@ -118,7 +118,7 @@ func (c *Clients[R]) release(now protocol.Time, call protocol.CallID, r *protoco
 	c.publish(now, out)
 }
 
-// withheld is a release of which its client is told when others have heard of it.
+// withheld is a release whose answer waits until others have heard of it.
 type withheld struct {
 	decision lock.Decision
 	calls    []protocol.CallID

@@ -48,17 +48,17 @@ type Protocol[R Own] interface {
 	// tells more than the table knows. It is asked only where the table knows of no holder.
 	Explain(now protocol.Time, r R, err error) error
 	// Knows reports whether it is known of a request that waits that it has to, and
-	// behind which others here: then its client is told its place. Else that is told
+	// behind which others here: then its client gets its place. Else the client gets that
 	// when it is known ([Clients.LetWait]).
 	Knows(R) bool
 	// Awaits reports whether a request waits for what a peer says, for people.
 	Awaits(r R, peer protocol.ID) bool
 	// Withhold reports whether others still know of a hold that its client has just released, and
-	// is Ended. Then its client is told by [Clients.NotifyReleased], when they do not any more:
-	// what is told to be free can be had by anybody.
+	// is Ended. Then [Clients.NotifyReleased] answers its client, when they do not any more:
+	// what is reported free can be had by any client.
 	Withhold(R) bool
-	// Settled reports whether nothing that this member's clients have given up has still to be
-	// said to others: then a space that is closed here is (protocol.CloseSpace).
+	// Settled reports whether all that this member's clients have given up was
+	// sent to others: then a space that is closed here is (protocol.CloseSpace).
 	Settled() bool
 	// Graces lists the holds that have ended and whose names stay taken for a while, of this member's
 	// clients and of those that no other member speaks for.
@@ -80,7 +80,7 @@ type Clients[R Own] struct {
 	tries    int               // of requests
 	arrivals uint64
 
-	news      []R // that may have to be told that they wait
+	news      []R // whose clients may have to hear that they wait
 	scratch   []lock.Decision
 	answering answering
 	instance  protocol.Instance
@@ -110,18 +110,18 @@ func (c *Clients[R]) Tick(now protocol.Time, out *protocol.Effects) {
 	c.publish(now, out)
 }
 
-// Pause says that nothing can be granted: who comes is told so, and who waits goes on waiting.
+// Pause says that nothing can be granted: new requests are answered so, and those that wait go on waiting.
 func (c *Clients[R]) Pause() { c.table.Pause() }
 
-// Resume says that something can be: who did not want to wait but for that is told of holders.
+// Resume says that something can be: who did not want to wait but for that hears of holders.
 func (c *Clients[R]) Resume(now protocol.Time, out *protocol.Effects) {
 	c.table.Resume(now, &c.scratch)
 	c.publish(now, out)
 }
 
 // Permit grants a request that waits, under a token above those of all other grants of its
-// name here. It must fit beside what is held here. What its owner has asked for besides
-// enters that grant, and is Ended.
+// name here. It must be compatible with what is held here. Other requests of its owner
+// enter that grant, and are Ended.
 func (c *Clients[R]) Permit(now protocol.Time, own R, token holdfast.Token, out *protocol.Effects) {
 	r := own.Requested()
 	r.Held, r.Since, r.Token = true, now, token

@@ -40,7 +40,7 @@ func TestTheProtocolDecides(t *testing.T) {
 }
 
 // TestReleasesAreReportedWhenOthersKnow: once to each that has asked, and to no more than may wait for it.
-// What else happens to a hold is told at once.
+// Anything else that happens to a hold is reported at once.
 func TestReleasesAreReportedWhenOthersKnow(t *testing.T) {
 	m := newMember(t, 2)
 	release := func(id uint64) protocol.Effects {
@@ -60,7 +60,7 @@ func TestReleasesAreReportedWhenOthersKnow(t *testing.T) {
 	m.checkDecisions(release(2), "2 refused: "+holdfast.ErrNotHeld.Error())
 	m.has("1")
 	if m.clients.Empty() {
-		t.Error("nothing is left of a release that nobody has been told of")
+		t.Error("nothing is left of a release that has not been answered")
 	}
 	m.checkDecisions(m.step(func(out *protocol.Effects) { m.clients.NotifyReleased(w, out) }), "1 released", "1 released")
 	m.checkDecisions(m.step(func(out *protocol.Effects) { m.clients.NotifyReleased(w, out) }))
@@ -111,7 +111,7 @@ func TestPlacesAreReportedWhenTheyAreKnown(t *testing.T) {
 	alone.checkDecisions(alone.lock(2, nil), "2 queued -1")
 }
 
-// TestOwnersHaveOneGrant: what an owner has asked for besides enters it, and ends.
+// TestOwnersHaveOneGrant: other requests of its owner enter it, and end.
 func TestOwnersHaveOneGrant(t *testing.T) {
 	m := newMember(t, 2)
 	owned := func(q *lock.Request) { q.Owner = "o" }
@@ -167,7 +167,7 @@ func TestRefused(t *testing.T) {
 	} {
 		out := m.lock(9, test.change)
 		if d := out.Replies[0].Decision; d.Kind != lock.Refused || !errors.Is(d.Err, test.err) || !strings.Contains(d.Err.Error(), test.says) {
-			t.Errorf("told %+v, want %v", d, test.err)
+			t.Errorf("decided %+v, want %v", d, test.err)
 		}
 	}
 	m.checkDecisions(m.lock(1, func(q *lock.Request) { q.Mode = holdfast.ModeShared }), "1 queued -1")
@@ -209,8 +209,8 @@ func TestCallsOfSessions(t *testing.T) {
 	}
 }
 
-// TestClosedHere: clients are told to stop, nothing new is taken, and a caller that has closed the
-// space is told when nothing is left. So many may wait for that, and one more is told so.
+// TestClosedHere: clients are notified to stop, nothing new is taken, and a caller that has closed the
+// space hears when nothing is left. So many may wait for that, and one more is refused.
 func TestClosedHere(t *testing.T) {
 	m := newMember(t, 2)
 	m.lock(1, nil)
@@ -222,19 +222,19 @@ func TestClosedHere(t *testing.T) {
 	}
 	var limit *holdfast.LimitError
 	if got := results[*protocol.SpaceOpen](m.call(&protocol.CloseSpace{})); len(got) != 1 || !errors.As(got[0].Err, &limit) {
-		t.Errorf("the fourth is told %+v", got)
+		t.Errorf("the fourth gets %+v", got)
 	}
 	if d := m.lock(2, nil).Replies[0].Decision; d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrUnavailable) {
-		t.Errorf("told %+v", d)
+		t.Errorf("decided %+v", d)
 	}
 	if got := results[*protocol.SpaceOpen](m.call(&protocol.Release{Session: session, Name: "n", Request: 1})); len(got) != 3 || got[0].Err != nil {
-		t.Errorf("told %+v", got)
+		t.Errorf("answered %+v", got)
 	}
 	m.call(&protocol.OpenSpace{})
 	m.checkDecisions(m.lock(3, nil), "3 queued -1")
 }
 
-// results picks results of one type out of what was told.
+// results picks results of one type out of the replies.
 func results[T any](out protocol.Effects) (found []T) {
 	for _, reply := range out.Replies {
 		if result, is := reply.Result.(T); is {

@@ -90,8 +90,8 @@ func (c *Clients[R]) answers(d *lock.Decision) bool {
 
 func keyOfDecision(d *lock.Decision) Key { return Key{d.Session, d.Request, d.Name} }
 
-// decide tells a decision: the first one about what is being asked in this step answers the
-// call, and every other goes where its session can be reached. That a request is queued is told
+// decide passes a decision on: the first one about what is being asked in this step answers the
+// call, and every other goes where its session can be reached. That a request is queued is reported
 // only where nothing better comes within the step.
 func (c *Clients[R]) decide(d *lock.Decision, out *protocol.Effects) {
 	a, mine := &c.answering, c.answers(d)
@@ -128,7 +128,7 @@ func (c *Clients[R]) LetWait(r R) {
 	}
 }
 
-// Review sees to it that a request's client is told its place if [Protocol].Knows is so of it
+// Review sees to it that a request's client gets its place if [Protocol].Knows is so of it
 // by the end of the step, and was not before.
 func (c *Clients[R]) Review(r R) { c.news = append(c.news, r) }
 

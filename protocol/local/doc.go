@@ -11,7 +11,7 @@
 // A protocol's machine has four parts:
 //
 //	Standing   the newest view, the member's own place in it, and which messages it hears
-//	Clients    the table of its own clients, their calls, and what they are told
+//	Clients    the table of its own clients, their calls, and their answers
 //	Survey     what operators ask of all members: Show, Scan, Break, Inspect
 //	Protocol   the protocol's own part: how members agree
 //
@@ -35,17 +35,17 @@
 // own that embeds [Request], and does what [Protocol] lists. When one ends, for any reason, Ended
 // is called, once; from then on it is Dropped, and code that has kept it passes it over.
 //
-// A release is answered when everybody can have what it has freed. Where others have still to
+// A release is answered when any client can have what it has freed. Where others have still to
 // hear of it the protocol withholds the answer ([Protocol].Withhold, [Clients.NotifyReleased]).
 //
 // All of that is within one step of one machine. Each step ends by [Clients.Conclude].
 //
-// # What clients are told
+// # What clients hear
 //
-// The decisions of the table are told in its order. The first decision about what is asked in a
-// step answers the call; that a request is queued is told only where nothing better comes within
+// The decisions of the table go out in its order. The first decision about what is asked in a
+// step answers the call; that a request is queued is reported only where nothing better comes within
 // the step. Then its place is −1 while it is not known whether it has to wait at all: mostly the
-// answers of peers are under way, and it is granted when they come. Its client is told its place
+// answers of peers are under way, and it is granted when they come. Its client gets its place
 // later, once, when that is known ([Clients.LetWait], [Protocol].Knows). The place counts this
 // member's own queue, because no member sees all that wait.
 //
@@ -66,15 +66,15 @@
 //
 // No member alone knows what people ask. So a call is asked of all members of the view ([Query], by package admin),
 // each answers for its own clients ([Answer]), and when all have answered their parts are put
-// together. They were not said at one moment: of holders that exclude each other those are shown
-// that were said later. A Query is repeated until it is answered, and asked anew under another
+// together. They are not of one moment: of holders that exclude each other the ones from
+// later answers are shown. A Query is repeated until it is answered, and asked anew under another
 // view; a Break that is done twice is done once. After 20 patiences, or 4 for how the space is,
-// the caller is told which members do not answer, or that some member does not.
+// the error names the members that do not answer, or says that some member does not.
 //
-// A page of a listing has what all members have told, in the order of the names; a name that several have is listed once,
+// A page of a listing has the answers of all members, in the order of the names; a name that several have is listed once,
 // with what all know of it. Answers are cut into parts of 256 holders and waiters.
 //
-// The space can be closed at one member, and opened again: its clients are told to stop, and
+// The space can be closed at one member, and opened again: its clients are notified to stop, and
 // nothing new is taken. As a peer it goes on answering, for without that no member could enter.
 //
 // # Bounds
@@ -94,7 +94,7 @@
 //	request.go   a request
 //	clients.go   Protocol, Clients: what a protocol does
 //	calls.go     what clients do
-//	decisions.go what they are told
+//	decisions.go what they hear
 //	survey.go    what operators ask, and are shown
 //	messages.go  wire.go: their bytes
 //	grace.go     names that stay taken after a hold limit

@@ -189,7 +189,7 @@ func (m *member) permit(id uint64, token holdfast.Token) protocol.Effects {
 	return m.step(func(out *protocol.Effects) { m.clients.Permit(m.now, m.request(id), token, out) })
 }
 
-// checkDecisions compares what clients were told with what they should have been.
+// checkDecisions compares what clients heard with what they should have.
 func (m *member) checkDecisions(out protocol.Effects, want ...string) {
 	m.t.Helper()
 	var got []string
@@ -207,7 +207,7 @@ func (m *member) checkDecisions(out protocol.Effects, want ...string) {
 		got = append(got, text)
 	}
 	if !slices.Equal(got, want) {
-		m.t.Errorf("told %q, want %q", got, want)
+		m.t.Errorf("decided %q, want %q", got, want)
 	}
 }
 

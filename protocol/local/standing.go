@@ -68,8 +68,8 @@ func (s *Standing) Leave() { s.Place, s.early = Place{}, nil }
 // Admitted reports whether the newest view has this member in its present tenure.
 func (s *Standing) Admitted() bool { return s.View != nil && s.Place.ID != 0 }
 
-// Everybody lists the members of the view, in order of seniority.
-func (s *Standing) Everybody() (ids []protocol.ID) {
+// Members lists the members of the view, in order of seniority.
+func (s *Standing) Members() (ids []protocol.ID) {
 	if s.View == nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ func TestWhatIsHeard(t *testing.T) {
 		early  int
 	}{
 		"a peer's":                     {2, func(*Tag) {}, true, 0},
-		"of nobody":                    {9, func(*Tag) {}, false, 0},
+		"of no member":                 {9, func(*Tag) {}, false, 0},
 		"its own":                      {1, func(*Tag) {}, false, 0},
 		"of another tenure":            {2, func(tag *Tag) { tag.Tenure.Lapses++ }, false, 0},
 		"of the view before":           {2, func(tag *Tag) { tag.View-- }, false, 0},
@@ -65,7 +65,7 @@ func TestEarlyMessagesAreBounded(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	m := newMember(t, 3)
 	s := m.standing
-	if !s.Admitted() || s.Alone() || !slices.Equal(s.Everybody(), []protocol.ID{1, 2, 3}) {
+	if !s.Admitted() || s.Alone() || !slices.Equal(s.Members(), []protocol.ID{1, 2, 3}) {
 		t.Errorf("standing is %+v", s)
 	}
 	tag := s.Tag()

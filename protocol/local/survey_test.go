@@ -177,8 +177,8 @@ func named(name string, token holdfast.Token) lock.Lock {
 	return l
 }
 
-// TestListingsAskAllAtOnce: a page has what all members have told of, in the order of the names, as
-// far as all have told it; a name that two have is listed once.
+// TestListingsAskAllAtOnce: a page has the answers of all members, in the order of the names, as
+// far as all have answered; a name that two have is listed once.
 func TestListingsAskAllAtOnce(t *testing.T) {
 	m := newMember(t, 3)
 	m.lock(1, nil)
@@ -188,10 +188,10 @@ func TestListingsAskAllAtOnce(t *testing.T) {
 	if about.Kind != admin.Scan || about.Name != "" || about.Limit != 10 || len(out.Sends) != 2 {
 		t.Fatalf("asked %+v of %d members", about, len(out.Sends))
 	}
-	// Member 2 has more behind "q"; member 3 has told of all.
+	// Member 2 has more behind "q"; member 3 has answered all.
 	second := Answer{about.Tag, admin.Answer{Number: about.Number, Locks: []lock.Lock{other(6), named("o", 8), named("q", 9)}, Next: "q"}}
 	if out := m.receive(2, second); len(out.Replies) != 0 {
-		t.Fatalf("told %v before all have answered", out.Replies)
+		t.Fatalf("replied %v before all have answered", out.Replies)
 	}
 	third := Answer{about.Tag, admin.Answer{Number: about.Number, Locks: []lock.Lock{named("a", 3), named("p", 4), named("z", 5)}}}
 	page := results[*protocol.Scanned](m.receive(3, third))
@@ -238,7 +238,7 @@ func TestCrowdedNamesAreListedWhole(t *testing.T) {
 	query := Query{m.standing.Tag(), admin.Query{Number: 1, Kind: admin.Scan, Limit: 10}}
 	first := m.receive(2, query).Sends[0].Message.(Answer)
 	if len(first.Locks) != 1 || first.More != maxListed || first.Next != "" {
-		t.Fatalf("told %d names, more from %d, next %q", len(first.Locks), first.More, first.Next)
+		t.Fatalf("answered %d names, more from %d, next %q", len(first.Locks), first.More, first.Next)
 	}
 	about := queryTo(t, m.call(&protocol.Scan{Limit: 10}), 2)
 	again := queryTo(t, m.receive(2, Answer{about.Tag, admin.Answer{Number: about.Number, Locks: []lock.Lock{named("n", 8)}, More: 1, Next: "n"}}), 2)
@@ -251,7 +251,7 @@ func TestCrowdedNamesAreListedWhole(t *testing.T) {
 	}
 }
 
-// TestBreaksAreDoneOnce, though every view asks again, and told with what each has broken.
+// TestBreaksAreDoneOnce, though every view asks again, and answered with what each has broken.
 func TestBreaksAreDoneOnce(t *testing.T) {
 	m := newMember(t, 3)
 	grant := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Token: 7}
@@ -291,17 +291,17 @@ func TestSilentMembersAreGivenUp(t *testing.T) {
 	}
 	about := results[*protocol.Condition](m.pass(3 * time.Second))
 	if len(about) != 1 || about[0].State != protocol.Recovering || about[0].Why != "b does not answer" {
-		t.Errorf("told %+v", about)
+		t.Errorf("answered %+v", about)
 	}
 	got := results[*protocol.Unanswered](m.pass(16 * time.Second))
 	if len(got) != 1 || !errors.Is(got[0].Err, holdfast.ErrUnavailable) || !m.survey.Empty() {
-		t.Errorf("told %+v", got)
+		t.Errorf("answered %+v", got)
 	}
 	m.call(&protocol.Break{Name: "n"})
 	m.standing.Leave()
 	ended := results[*protocol.Broken](m.step(func(out *protocol.Effects) { m.survey.End(m.now, out) }))
 	if len(ended) != 1 || !errors.Is(ended[0].Err, holdfast.ErrUnavailable) {
-		t.Errorf("told %+v", ended)
+		t.Errorf("answered %+v", ended)
 	}
 	if got := results[*protocol.Unanswered](m.call(&protocol.Show{Name: "n"})); len(got) != 1 {
 		t.Errorf("who is in no view tells %+v", got)
@@ -319,7 +319,7 @@ func TestOperatorsAreBounded(t *testing.T) {
 	got := results[*protocol.Unanswered](m.call(&protocol.Show{Name: "a"}))
 	var limit *holdfast.LimitError
 	if len(got) != 1 || !errors.As(got[0].Err, &limit) || limit.Limit != "operators" || limit.Value != 3 {
-		t.Errorf("the fourth is told %+v", got)
+		t.Errorf("the fourth gets %+v", got)
 	}
 	if alone := newMember(t, 1); len(alone.call(&protocol.Show{Name: "a"}).Replies) != 1 {
 		t.Error("who is alone waits for others")
@@ -387,7 +387,7 @@ func TestNamesInGraceAreShown(t *testing.T) {
 	}
 	answer := admin.Read(m.now, m.survey.members, &admin.Query{Kind: admin.Scan, Limit: maxListed}, maxListed, nil)
 	if n := len(answer.Locks); n != maxListed || answer.Next != answer.Locks[n-1].Name {
-		t.Errorf("%d names are told up to %q, want %d", n, answer.Next, maxListed)
+		t.Errorf("%d names are listed up to %q, want %d", n, answer.Next, maxListed)
 	}
 }
 

@@ -80,8 +80,8 @@ func (m *Machine) reply(nm *name, to protocol.ID, number uint64, wanted holdfast
 	m.giveBack(nm, to, shares)
 }
 
-// postpone defers a request: its member is answered when nothing is before it any more. Who
-// does not want to wait for that is told at once, and not remembered.
+// postpone defers a request: its member is answered when nothing is before it any more. One that
+// does not want to wait for that is answered at once, and not remembered.
 func (m *Machine) postpone(now protocol.Time, nm *name, from protocol.ID, msg *Request, wanted holdfast.Shape, c *claim, out *protocol.Effects) {
 	fits, copied := c.fits(wanted), false
 	if !msg.Try {
@@ -89,7 +89,7 @@ func (m *Machine) postpone(now protocol.Time, nm *name, from protocol.ID, msg *R
 	}
 	if fits {
 		out.Send(from, Free{Tag: m.standing.Tag(), Number: msg.Number, Last: m.given, Uses: c.uses, By: c.heldBy(now)})
-		m.giveBack(nm, from, false) // it may enter beside what is used here
+		m.giveBack(nm, from, false) // it may be compatible with what is used here
 		return
 	}
 	if msg.Try || copied || m.config.Defer {

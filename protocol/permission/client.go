@@ -13,7 +13,7 @@ import (
 
 // onCall takes a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
-	if m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) || admin.Decline(ev, m.standing.Everybody(), errTransfer, out) {
+	if m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) || admin.Decline(ev, m.standing.Members(), errTransfer, out) {
 		return
 	}
 	out.Note(local.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})

@@ -48,7 +48,7 @@ func (m *Machine) begin(view *protocol.View) {
 }
 
 // exhausted reports whether no more stamps can be given in this epoch. The coordinator, who can
-// ask for another one, may not have heard of a clock that is so high: then it is told.
+// ask for another one, may not have heard of a clock that is so high: then this tells it.
 func (m *Machine) exhausted(now protocol.Time, out *protocol.Effects) bool {
 	if m.clock&countOf < lock.MaxCount {
 		return false
@@ -97,7 +97,7 @@ func (m *Machine) stampAll(now protocol.Time, out *protocol.Effects) {
 const ahead = 1 << 20
 
 // advancePast raises the clock above every token that members can have given who have left, and has
-// everybody's clock told anew: what was given here is not above what the others have seen
+// all members exchange clocks anew: what was given here is not above what the others have seen
 // by more than it may be, and the others have raised theirs before they say so. Of those who
 // are unbounded only the next epoch's tokens are surely above all.
 func (m *Machine) advancePast(lost int, unbounded bool) {
@@ -112,7 +112,7 @@ func (m *Machine) advancePast(lost int, unbounded bool) {
 	m.unlearn()
 }
 
-// unlearn begins to ask for everybody's clock.
+// unlearn begins to ask all others for their clocks.
 func (m *Machine) unlearn() {
 	m.learned = false
 	for i := range m.peers {
@@ -142,7 +142,7 @@ func (m *Machine) runsAhead() bool {
 //
 // An exclusive grant's is its stamp's clock, or what is above all that was given by the
 // members that have replied, by this member, and by those that are lost. Any other grant's is
-// a number that no other member gives that holds beside it: of those that are more than this
+// a number that no other member gives to a compatible one: of those that are more than this
 // member's clock, the next one that is in its slot.
 func (m *Machine) token(r *request) holdfast.Token {
 	token := max(r.clock, uint64(r.last)+1, uint64(m.given)+1, m.floor+1)
@@ -155,7 +155,7 @@ func (m *Machine) token(r *request) holdfast.Token {
 	return holdfast.Token(token)
 }
 
-// slots is how many members of a view can have tokens that are told apart.
+// slots is how many members of a view can have tokens that differ.
 const slots = 64
 
 // takeSlot takes the first slot that none of the others has. Of several that have none yet each

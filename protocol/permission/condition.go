@@ -14,7 +14,7 @@ func (m *Machine) condition(now protocol.Time, counts *protocol.Condition) *prot
 	if !stands {
 		return c
 	}
-	c.Authority = m.standing.Everybody()
+	c.Authority = m.standing.Members()
 	switch {
 	case !m.learned:
 		c.State, c.Why = protocol.Recovering, "waiting for the clocks of the others"

@@ -38,7 +38,7 @@ func TestExclusiveCosts(t *testing.T) {
 				waited += s.waited
 			})
 			if waited == 0 && n > 1 {
-				t.Errorf("n=%d: nobody ever waited", n)
+				t.Errorf("n=%d: no client ever waited", n)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func TestDeferCosts(t *testing.T) {
 		}
 	})
 	if defers == 0 {
-		t.Error("nobody was ever deferred")
+		t.Error("no request was ever deferred")
 	}
 }
 
@@ -164,9 +164,9 @@ func TestUnitsCost(t *testing.T) {
 	}
 }
 
-// TestModesBeside: clients of every mode and several at each member want one name. The clients
+// TestModesTogether: clients of every mode and several at each member want one name. The clients
 // inside are compatible, and no client is left behind.
-func TestModesBeside(t *testing.T) {
+func TestModesTogether(t *testing.T) {
 	const capacity = 3
 	for _, config := range []permission.Options{{}, {Defer: true}, {Retain: true}, {Defer: true, Retain: true}} {
 		shared := 0
@@ -188,7 +188,7 @@ func TestModesBeside(t *testing.T) {
 			}
 		})
 		if shared == 0 {
-			t.Errorf("%+v: nobody was ever inside beside others", config)
+			t.Errorf("%+v: there were never two clients inside", config)
 		}
 	}
 }

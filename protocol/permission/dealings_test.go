@@ -52,7 +52,7 @@ func TestDealingsAreRead(t *testing.T) {
 	other := sent
 	other.View++
 	if read().Heard(b.machine, a.id, other) || read().Heard(b.machine, 7, sent) {
-		t.Error("b has heard what is of another view, or of nobody")
+		t.Error("b has heard what is of another view, or of no member")
 	}
 	settle()
 	are("a holds", probe.Dealings{Holds: 1, Keeps: 1}, probe.Dealings{Waits: 1})

@@ -65,7 +65,7 @@
 //
 //   - What is asked under one view is not answered under another. With each view all that is
 //     not answered is asked again, by the same stamp, and newcomers are asked too.
-//   - A newcomer stamps nothing before every member of its view has told it its clock
+//   - A newcomer stamps nothing before it has the clock of every member of its view
 //     (ClockRequest, ClockAnswer). Then a member that has entered without knowing of
 //     it has an older stamp, and one that stamps later knows of it.
 //   - No member waits for the reply of a newcomer that has asked for nothing yet: what it asks for later it
@@ -95,11 +95,11 @@
 // permission comes with the token that its giver had given.
 //
 // A newcomer counts among those others from when it has first asked for a member's clock. One that
-// sees a member go whose clock it has not been told since it came knows no bound of that member's
+// sees a member go whose clock it has not heard since it came knows no bound of that member's
 // tokens: its clock goes to the end of the epoch's, so that the next token is of the next epoch.
 //
 // A grant in another mode gets a number above all that its member has heard of, in its member's
-// slot: tokens of members that hold beside each other differ in their lowest six bits, in views
+// slot: tokens of members with compatible grants differ in their lowest six bits, in views
 // of up to 64 members. It identifies the grant, and does not order.
 //
 // # Order
@@ -109,18 +109,18 @@
 // asks after another one's request was heard by every member comes after it (every member that can grant: a member
 // that was left out of the view can, by permissions that it has, until the view is open), unless that one does not
 // want to wait: a member that refuses it forgets it. At one member the order is that of arrival, for all modes.
-// Across members a large demand for units is not starved by small ones, which wait for all that is older and does
-// not fit beside them; beyond that there is no order among units, nor among the entries of a space with Capacity.
+// Across members a large demand for units is not starved by small ones, which wait for all that is older and
+// incompatible; beyond that there is no order among units, nor among the entries of a space with Capacity.
 //
 // # Repeating
 //
 // What is not answered is asked again after T, 2T, 4T, 8T, 8T, …: a silent peer defers, or a
-// message was lost. A copy is always answered, by Defer where nothing better can be said, and
+// message was lost. A copy is always answered, by Defer where there is no better answer, and
 // the answer to a copy is the answer. So silence after it means that a message was lost, and with
 // Config.Defer any silence does.
 //
 // A peer that has answered neither of two copies when a third is due does not hear this member, or
-// is not heard by it, while the coordinator may hear both. The membership is told (protocol.Unheard): it
+// is not heard by it, while the coordinator may hear both. It is reported to the membership (protocol.Unheard), which
 // gives up one of the two for as long as that lasts, so that the others go on.
 //
 // A request that does not want to wait says so, and a peer that defers it answers at once: the
@@ -131,8 +131,8 @@
 // With Config.Retain (Roucairol and Carvalho, CACM 26(2), 1983) a permission that an exclusive
 // request has got is kept when the lock is released, until its giver asks for the name: so a
 // member that locks one name again and again asks no other. Of two members at most one has the
-// other's, so of two requests that exclude each other one enters. Requests for slots can fit
-// beside each other, two by two, and not all together: one asks every member, and counts by stamps
+// other's, so of two requests that exclude each other one enters. Requests for slots can be
+// compatible two by two, and not all together: one asks every member, and counts by stamps
 // (Safety). A peer that was deferred is answered before this member's next request may enter: that
 // one would pass it. At most 1024 names are remembered so, those that were used last.
 //
@@ -146,8 +146,8 @@
 //	E4  wanting and holding are one flag       held is a state, and defers regardless of the stamp
 //	    Raymond with one counter               a bound for each peer and request
 //	    Raynal with a flag for a debt          each request deferred is a debt of its own
-//	    a crash blocks everybody               views, and leases (package membership)
-//	    a lost message blocks everybody        repeated, and answered again
+//	    a crash blocks all                     views, and leases (package membership)
+//	    a lost message blocks all              repeated, and answered again
 //	    n = 1 waits for ever                   a member with no peer to ask enters at once
 //
 // # Bounds
@@ -159,8 +159,8 @@
 // # What it does not do
 //
 // There is no member that could hold a whole space: a suspension and a transfer are
-// ErrUnsupported. Partition mode any is refused: sides that grant alone would have to be told
-// apart by the member that merges them, and no member is in charge of that.
+// ErrUnsupported. Partition mode any is refused: the member that merges sides that grant alone
+// would have to keep them apart, and no member is in charge of that.
 //
 // No message goes by way of a third member: of two that do not hear each other one leaves the
 // view, with what its clients hold in every space, unless fewer than a majority of the founders

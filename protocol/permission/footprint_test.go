@@ -64,7 +64,7 @@ func newCrowd(t testing.TB, seed uint64, n int, config Config) *crowd {
 	return c
 }
 
-// view raises the next one, which has everybody.
+// view raises the next one, which has all members.
 func (c *crowd) view() {
 	c.number++
 	var members []protocol.Member
@@ -220,9 +220,9 @@ func (c *crowd) end() {
 	c.t.Errorf("the machines never rest")
 }
 
-// TestNamesThatNobodyWantsCostNothing: when everybody has gone, nothing is left of what they did
+// TestUnwantedNamesCostNothing: when all clients have gone, nothing is left of what they did
 // but, with retain, the permissions that are kept.
-func TestNamesThatNobodyWantsCostNothing(t *testing.T) {
+func TestUnwantedNamesCostNothing(t *testing.T) {
 	for _, config := range []Options{{}, {Defer: true}, {Retain: true}, {Capacity: 2}, {Capacity: 2, Defer: true}} {
 		lost, busy, kept := 0, 0, 0
 		for seed := range uint64(60) {

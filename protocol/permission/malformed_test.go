@@ -126,9 +126,9 @@ func TestMalformedMessages(t *testing.T) {
 		"fewer others than none":        permission.Defer{Tag: tag, Number: 2, By: lock.HeldBy{Others: -1}},
 		"differs by nothing":            permission.CapacityConflict{Tag: tag, Number: 2},
 		"differs by too much":           permission.CapacityConflict{Tag: tag, Number: 2, Capacity: holdfast.MaxCapacity + 1},
-		"a told clock too high":         permission.ClockAnswer{Tag: tag, Clock: above, Slot: 2},
-		"a told clock past all stamps":  permission.ClockAnswer{Tag: tag, Clock: beyond, Slot: 2},
-		"a told slot below 0":           permission.ClockAnswer{Tag: tag, Clock: 4 << 32, Slot: -1},
+		"an answer's clock too high":    permission.ClockAnswer{Tag: tag, Clock: above, Slot: 2},
+		"an answer's clock past stamps": permission.ClockAnswer{Tag: tag, Clock: beyond, Slot: 2},
+		"an answer's slot below 0":      permission.ClockAnswer{Tag: tag, Clock: 4 << 32, Slot: -1},
 		"an asking clock too high":      permission.ClockRequest{Tag: tag, Clock: above, Slot: 2},
 		"an asking clock past stamps":   permission.ClockRequest{Tag: tag, Clock: beyond, Slot: 2},
 		"an asking slot below 0":        permission.ClockRequest{Tag: tag, Clock: 4 << 32, Slot: -1},
@@ -173,7 +173,7 @@ func TestMessagesAboutNothing(t *testing.T) {
 	}
 }
 
-// unchanged: what a witness does is what another one does that has been told nothing.
+// unchanged: a witness does the same as another one that has taken no message.
 func unchanged(t *testing.T, w *witness) {
 	t.Helper()
 	got, otherwise := w.future(), newWitness(t, permission.Config{}).future()

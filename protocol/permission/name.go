@@ -26,7 +26,7 @@ type debt struct {
 	number   uint64
 	stamp    Stamp
 	shape    holdfast.Shape
-	reported int // how many units it was told that this member uses; everything at first
+	reported int // how many units it knows that this member uses; everything at first
 }
 
 // everything is the bound of a peer that has said nothing, for any capacity.
@@ -94,7 +94,7 @@ func (m *Machine) forget(nm *name) {
 // claim is what this member has at a name before a request of a peer.
 type claim struct {
 	uses          int      // units that it uses, where both are slots and fit one capacity
-	blocks        bool     // something that nothing fits beside
+	blocks        bool     // something that is compatible with nothing
 	otherCapacity int      // slots of another capacity: which
 	first         *request // the first of what is before it
 	others        int      // how many more hold
@@ -110,7 +110,7 @@ func (c *claim) heldBy(now protocol.Time) lock.HeldBy {
 	return by
 }
 
-// fits reports whether a request may enter beside what is before it here.
+// fits reports whether a request may enter with what is before it here.
 func (c *claim) fits(s holdfast.Shape) bool {
 	return !c.blocks && c.otherCapacity == 0 && s.Mode == holdfast.ModeSlots && c.uses+s.Units <= s.Capacity
 }
@@ -147,7 +147,7 @@ func (m *Machine) before(nm *name, stamp Stamp, s holdfast.Shape) (c claim) {
 	return c
 }
 
-// admissible reports whether a request may ask beside those that are before it here. One
+// admissible reports whether a request may ask together with those that are before it here. One
 // member's requests for a name do not compete in other members' queues: they have one here.
 func (m *Machine) admissible(ahead []*request, s holdfast.Shape) bool {
 	if len(ahead) == 0 {

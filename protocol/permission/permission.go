@@ -61,7 +61,7 @@ type Machine struct {
 	given     holdfast.Token // the highest token that this member has given
 	slot      int            // from 1, unlike any other's of the view; 0 before it is known
 	floor     uint64         // above it are the tokens of those who were lost
-	learned   bool           // every member of the view has told its clock since this one is in it
+	learned   bool           // every member of the view has sent its clock since this one is in it
 	unsaid    bool           // what is not answered has not been asked under this view yet
 	clockDue  protocol.Time  // when to ask again
 	clockWait protocol.Time
@@ -75,7 +75,7 @@ type Machine struct {
 	reminders protocol.Reminders[due]
 	leaseDue  protocol.Time // when to look again whether there is a lease
 	recount   bool          // the set of members that this one does not hear may have changed
-	complains bool          // the membership was told that there are some
+	complains bool          // the membership knows that there are some
 	recent    recent        // names whose permissions are kept
 
 	touched []*name
@@ -195,7 +195,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		m.onCapacityConflict(now, ev.From, &msg, out)
 	case ClockRequest:
 		// A member that asks has no slot yet, mostly, and takes one by the answers: only what it
-		// answers to this member counts as told.
+		// answers to this member counts as its clock.
 		m.onClock(now, ev.From, msg.Clock, msg.Slot, false, out)
 		out.Send(ev.From, ClockAnswer{Tag: m.standing.Tag(), Clock: m.clock, Slot: m.slot})
 	case ClockAnswer:

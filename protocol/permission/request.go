@@ -91,7 +91,7 @@ func (m *Machine) ask(now protocol.Time, r *request, out *protocol.Effects) {
 	m.enterIfAllowed(now, r, out)
 }
 
-// send sends a request to everybody whose Reply is missing, and sees to its being repeated.
+// send sends a request to all others whose Reply is missing, and sees to its being repeated.
 func (m *Machine) send(now protocol.Time, r *request, out *protocol.Effects) {
 	msg := m.message(r)
 	sent, said := false, true
@@ -222,7 +222,7 @@ func (m *Machine) enterIfAllowed(now protocol.Time, r *request, out *protocol.Ef
 	m.clients.Permit(now, r, m.token(r), out)
 }
 
-// inTheWay says who it is that a request that all have answered cannot enter beside.
+// inTheWay says who keeps a request that all have answered from entering.
 func (r *request) inTheWay(now protocol.Time) *lock.HeldBy {
 	if r.By != nil {
 		return r.By
@@ -245,8 +245,8 @@ func (m *Machine) answered(r *request) bool {
 	return true
 }
 
-// ended forgets a request in any state: others may enter now. Nothing is told to the peers
-// that were asked: their replies are about a number that no request has any more.
+// ended forgets a request in any state: others may enter now. The peers
+// that were asked hear nothing: their replies are about a number that no request has any more.
 func (m *Machine) ended(r *request) {
 	if r.number != 0 && !r.Held {
 		m.keepBounds(r)
@@ -265,7 +265,7 @@ func (m *Machine) ended(r *request) {
 	})
 }
 
-// attendAll looks at everybody who asks again, because what keeps all from entering may be over.
+// attendAll looks at all that ask again, because what keeps all from entering may be over.
 func (m *Machine) attendAll(now protocol.Time, out *protocol.Effects) {
 	m.resume(now, out)
 	if !m.ready() {

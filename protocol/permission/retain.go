@@ -76,7 +76,7 @@ func (m *Machine) keepBounds(r *request) {
 }
 
 // useKept gives a request the permissions that are kept. One for slots has none of them: a giver may
-// have asked by an older stamp, and not be heard here yet. It enters beside this one where the two
+// have asked by an older stamp, and not be heard here yet. It enters with this one where the two
 // fit, and a third member may have counted the giver alone.
 func (m *Machine) useKept(r *request) {
 	if r.Shape.Mode == holdfast.ModeSlots && !protocol.Mutated("slots ask every member") {

@@ -14,7 +14,7 @@ import (
 
 // A schedule lets the clients of some members want one name again and again, and delivers the
 // messages in an order that a seed draws: each link keeps none. No time passes, so nothing is
-// repeated, and each message is one that the algorithm needs. What was told and sent is held
+// repeated, and each message is one that the algorithm needs. What was answered and sent is held
 // against the properties of the algorithm when it happens, and counted.
 
 const contested = "X"
@@ -252,7 +252,7 @@ func (s *schedule) onDecision(p *peer, d *lock.Decision) {
 			s.ordered(p, d)
 		}
 	default:
-		s.errorf("client %v is told %v: %v", c.session, d.Kind, d.Err)
+		s.errorf("client %v hears %v: %v", c.session, d.Kind, d.Err)
 	}
 }
 
@@ -288,7 +288,7 @@ func (s *schedule) ordered(p *peer, d *lock.Decision) {
 	}
 	s.tokens = append(s.tokens, d.Token)
 	if len(s.members) == 1 || s.config.Retain {
-		return // no peer is told of a stamp
+		return // no peer hears of a stamp
 	}
 	stamp := permission.Stamp{Clock: p.request.Clock, Member: p.id}
 	if n := len(s.stamps); n > 0 && !s.stamps[n-1].Before(stamp) {

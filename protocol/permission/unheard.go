@@ -6,8 +6,8 @@ import (
 
 // A copy of a request is answered at once, whether or not its peer has the permission to give.
 // So a peer that leaves copies unanswered does not hear this member, or is not heard by it. As long
-// as it is in the view it is waited for: the membership is told, which may have to do without
-// one of the two.
+// as it is in the view it is waited for: the membership, which may have to do without
+// one of the two, gets a report.
 
 // maxUnanswered is how many copies in a row a peer may leave unanswered: it is unheard when the
 // next one is sent. Counted from the first of what it is asked that is seven patiences, or three

@@ -128,7 +128,7 @@ func (m *Machine) forgetPeer(id protocol.ID) {
 	for _, r := range m.pending() {
 		r.unlearn(id)
 	}
-	//tidy:unordered nothing is told
+	//tidy:unordered nothing is reported
 	for _, nm := range m.names {
 		nm.debts = slices.DeleteFunc(nm.debts, func(d debt) bool { return d.peer == id })
 	}
@@ -138,7 +138,7 @@ func (m *Machine) forgetPeer(id protocol.ID) {
 
 // tidy drops the names that are not needed any more.
 func (m *Machine) tidy() {
-	//tidy:unordered nothing is told
+	//tidy:unordered nothing is reported
 	for _, nm := range m.names {
 		if !nm.touched {
 			m.forget(nm)
@@ -172,7 +172,7 @@ func (m *Machine) startOver(now protocol.Time, out *protocol.Effects) {
 	for _, r := range m.unstamped {
 		r.clock, r.number, r.bounds, r.last, r.By, r.due, r.pause, r.Waits = 0, 0, nil, 0, nil, protocol.Never, 0, false
 	}
-	//tidy:unordered nothing is told
+	//tidy:unordered nothing is reported
 	for _, nm := range m.names {
 		nm.debts, nm.kept, nm.last = nil, nil, 0
 		m.recent.remove(nm)
@@ -180,7 +180,7 @@ func (m *Machine) startOver(now protocol.Time, out *protocol.Effects) {
 	m.tidy()
 }
 
-// learn asks those for their clocks who have not told them, until all have.
+// learn asks those for their clocks who have not sent them, until all have.
 func (m *Machine) learn(now protocol.Time, out *protocol.Effects) {
 	if m.learned {
 		m.clockDue = protocol.Never
@@ -242,7 +242,7 @@ func (m *Machine) know(now protocol.Time, out *protocol.Effects) {
 	m.attendAll(now, out)
 }
 
-// sayAgain asks everybody, under a new view, what has not been answered. An answer that is under
+// sayAgain asks all others, under a new view, what has not been answered. An answer that is under
 // way is void there.
 func (m *Machine) sayAgain(now protocol.Time, out *protocol.Effects) {
 	m.unsaid = !m.ready()
@@ -256,7 +256,7 @@ func (m *Machine) sayAgain(now protocol.Time, out *protocol.Effects) {
 }
 
 // resume brings the table in line with whether anything can be granted: a request that waits
-// for no member in particular is told that there is none that could.
+// for no member in particular is answered that there is none that could.
 func (m *Machine) resume(now protocol.Time, out *protocol.Effects) {
 	if !m.ready() || m.absent != 0 && m.config.Capacity == 0 {
 		m.clients.Pause()

@@ -125,11 +125,11 @@ func (p *pair) release(id protocol.ID, request uint64) {
 	p.call(id, &protocol.Release{Session: lock.SessionID{Member: uint64(id), Number: 1}, Name: "a", Request: request})
 }
 
-// wants compares what clients were told with what they should have been.
+// wants compares what clients heard with what they should have.
 func (p *pair) wants(want ...string) {
 	p.t.Helper()
 	if !slices.Equal(p.replies, want) {
-		p.t.Errorf("told %q, want %q", p.replies, want)
+		p.t.Errorf("replied %q, want %q", p.replies, want)
 	}
 	p.replies = nil
 }
@@ -234,6 +234,6 @@ func TestTryIsRefusedByAHolder(t *testing.T) {
 	held := &holdfast.HeldError{Owner: "job-7"}
 	p.wants("2/1 queued -1", "2/1 refused: "+held.Error())
 	if !errors.Is(held, holdfast.ErrHeld) {
-		t.Error("who is refused is told no ErrHeld")
+		t.Error("the refusal is no ErrHeld")
 	}
 }

@@ -2,7 +2,7 @@ package probe
 
 import "github.com/holdfast-locks/holdfast"
 
-// Deed is something that users do, of which the messages are counted.
+// Deed is an action of users whose messages are counted.
 type Deed uint8
 
 // The deeds.
@@ -31,7 +31,7 @@ var deedNames = [Deeds]string{
 	"transfer to another member",
 }
 
-// String tells what is done.
+// String names the action.
 func (d Deed) String() string { return deedNames[d] }
 
 // Cost is how many messages between spaces a deed takes.

@@ -1,6 +1,6 @@
-// Package probe is what the simulator and the explorers (packages sim and sim/explore) may know of a protocol beside
+// Package probe is what the simulator and the explorers (packages sim and sim/explore) may know of a protocol in addition to
 // what every protocol answers to. Each protocol's package has a file probe.go with its [Probes], which
-// its descriptor names. All of it is optional: a protocol without any is simulated, judged and explored all the same, but
+// its descriptor names. All of it is optional: a protocol without any is simulated, judged and explored all the same, except
 // for the order of its queues, what its messages cost, and coverage of what it alone does.
 //
 // A probe draws nothing, changes nothing and sends nothing: a run is the same whether or not anything is read off

@@ -2,14 +2,14 @@ package probe
 
 import "github.com/holdfast-locks/holdfast/protocol"
 
-// Field says what a field of a machine or of a message is for, where its type alone does not tell: it tells no states
-// apart, or only some.
+// Field says what a field of a machine or of a message is for, where its type alone does not: it makes no difference between
+// states, or only between some.
 type Field struct {
 	// In is a value of the struct that has it. Name leads there, with a point between the names of structs in place.
 	In   any
 	Name string
 	Kind Kind
-	// Unless, if not empty, names a field beside it: while that is zero this one says nothing.
+	// Unless, if not empty, names another field: while that is zero this one says nothing.
 	Unless string
 }
 

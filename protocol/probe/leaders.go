@@ -6,7 +6,7 @@ import (
 )
 
 // Leaders reads off spaces and messages of a protocol whose leaders number tickets from when on a ticket has its
-// place, at which step of one its master crashes, who has answered first, who is told who leads, and what comes too late.
+// place, at which step of one its master crashes, who has answered first, which members learn who leads, and what comes too late.
 type Leaders interface {
 	// Drawn reads off a space the tickets that its member is the master of.
 	Drawn(space protocol.Machine) []Drawn
@@ -49,7 +49,7 @@ type TicketStep uint8
 // The steps of a ticket.
 const (
 	TicketChoosing TicketStep = iota // its number
-	TicketAdded                      // it is being told
+	TicketAdded                      // other leaders are learning it
 	TicketWaiting                    // for those who were choosing when it was
 	TicketReady                      // for its turn
 	TicketLocked
@@ -57,7 +57,7 @@ const (
 	TicketSteps
 )
 
-// Topic is what a message is about that is sent.
+// Topic is what a sent message is about.
 type Topic uint8
 
 // What a message is about.

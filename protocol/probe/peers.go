@@ -34,7 +34,7 @@ type PeerRequest struct {
 // and of how many it keeps permissions.
 type Dealings struct{ Holds, Waits, Defers, Keeps int }
 
-// Meeting is what a message finds that reaches a peer.
+// Meeting is what a message finds when it reaches a peer.
 type Meeting uint8
 
 // What a message finds.

@@ -83,7 +83,7 @@ type Standing struct {
 	Reign   protocol.Epoch  // in which tokens are counted; where Decides says that, regardless of what stands here
 	Tenure  protocol.Tenure // of the member that asks
 	Gone    bool            // it stands there no more
-	Token   holdfast.Token  // it is granted under it; then the name, the session and the request are said beside, and no more
+	Token   holdfast.Token  // it is granted under it; then the name, the session and the request are given too, and no more
 }
 
 // Known is what the simulator must know of the options of a space; zero where the protocol does not have it.
@@ -112,7 +112,7 @@ type Run struct {
 	Often, Reigns bool
 	// Belief, if not zero, is the longest TTL that clients may ask for, and a tenth more.
 	Belief time.Duration
-	// TTL and Watch say that the store forgets what is old by itself, and tells of changes.
+	// TTL and Watch say that the store forgets what is old by itself, and reports changes.
 	TTL, Watch bool
 }
 

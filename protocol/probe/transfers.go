@@ -25,9 +25,9 @@ type TransferStep uint8
 const (
 	StepInvite  TransferStep = iota + 1 // a member is asked to become the authority
 	StepBecome                          // it asks to be named
-	StepDepose                          // the one before is told to stop
+	StepDepose                          // the one before must stop
 	StepDeposed                         // and says that it has
-	StepNamed                           // the asker is told that it is named, and who has the table
+	StepNamed                           // the asker learns that it is named, and who has the table
 	StepRequest                         // it asks for the table
 	StepTable                           // and gets a part of it
 	StepLast                            // the last part

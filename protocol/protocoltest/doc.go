@@ -2,7 +2,7 @@
 // keeps the lock table for all, or one of peers. The tests of such protocols use it; nothing
 // else does.
 //
-// Package golden has the format of conversations, and the requests of clients and operators. Every message is told when it is
+// Package golden has the format of conversations, and the requests of clients and operators. Every message is shown when it is
 // sent, every answer when it is given. Nothing is left to chance: the network does what the lines say, views and leases are
 // written by hand, and time passes where a line says so.
 //
@@ -23,20 +23,20 @@
 //	crash a           a takes and sends nothing any more
 //	start a           a begins a life that knows nothing of the one before
 //
-// The first founders= of the members are founders, and all where it is not said; the others are
-// guests. Each listens at its name, where address= says nothing else.
+// The first founders= of the members are founders, and all where it is not given; the others are
+// guests. Each listens at its name, unless address= has another one.
 //
 // With named, answers that show a lock say whose each session is. Each view has the next
 // number, but for one that is the last again, with other flags. Since when a member has its
-// place in all views the stage counts by itself; since= says it otherwise. Any line can begin
-// with quietly: then it happens, and nothing is said of it.
+// place in all views the stage counts by itself; since= overrides it. Any line can begin
+// with quietly: then it happens, and is not shown.
 //
 // # What is asked
 //
 // What package golden lists, and:
 //
-//	use a1 30 X       a1 locks and unlocks X so often, of which only the number is told
-//	crowd a1 30 X     a1 wants X so often, or X1, X2, … where it is X*; only how often it is granted is told
+//	use a1 30 X       a1 locks and unlocks X so often, of which only the number is shown
+//	crowd a1 30 X     a1 wants X so often, or X1, X2, … where it is X*; only how often it is granted is shown
 //	transfer b c      b is asked to make c the authority
 //
 // # The network and time
@@ -60,18 +60,18 @@
 //	store→a #4 a@1ms, b@2ms               what was read; of a write, done
 //
 // All wall clocks show the same at the beginning, 0s here; a token 1:2000 is the time 2ms. What members
-// read from their own clocks is not told. Lines for that:
+// read from their own clocks is not shown. Lines for that:
 //
 //	members [wait=100ms] [expiry=30s] [skew=40ms] [retries=3] [unit=ms] [cas [hold_on=1s]] [clock=store] [cleaner]
 //	        [store=watch,ttl,forgets] a b options of protocol claim; what the store can do, and whether it
 //	                                      forgets what was deleted
 //	wall b -30ms                          b's wall clock goes that far ahead, or after
-//	cut a>store                           nothing is done, and a is told that it is not known
-//	cut store>a                           it is done, and a is told that it is not known
-//	late a>store                          a is told so at once, and it is done when it flows
+//	cut a>store                           nothing is done, and a hears that the outcome is unknown
+//	cut store>a                           it is done, and a hears that the outcome is unknown
+//	late a>store                          a hears so at once, and it is done when it flows
 //	slow a>store      slow store>a        requests stay on their way, or answers do; flow lets them go
 //	pass store>a                          those go that wait, and the link stays slow
-//	refuse a>store    deny a>store        nothing is done, for now or ever, and a is told so
+//	refuse a>store    deny a>store        nothing is done, for now or ever, and a hears so
 //	cut a>store:Swap 2                    so for requests of one kind only; so for the next two only
 //	foreign X z -3s                       another process claims X at a time; erase deletes that
 //	settings [wait=200ms …]               another process writes these settings; without any, there are none

@@ -83,7 +83,7 @@ func NewMachine(t testing.TB, d protocol.Descriptor, given option.Values, setup 
 	return machine
 }
 
-// address is where a member listens: its name, if nothing else is said.
+// address is where a member listens: its name, unless an option has another one.
 func (s *Stage) address(m *member) string {
 	if address := s.own[m.name+" address"]; address != "" {
 		return address

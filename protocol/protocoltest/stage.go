@@ -58,7 +58,7 @@ func New(t testing.TB, d protocol.Descriptor) *Stage {
 	return &Stage{t: t, protocol: d, known: d.Options().List(), links: map[string]string{}, sent: map[string]int{}}
 }
 
-// NewStored makes an empty stage whose members share a store. What stands there a reader tells.
+// NewStored makes an empty stage whose members share a store. A reader says what stands there.
 func NewStored(t testing.TB, d protocol.Descriptor, reader Reader) *Stage {
 	s := New(t, d)
 	s.reader = reader
@@ -68,13 +68,13 @@ func NewStored(t testing.TB, d protocol.Descriptor, reader Reader) *Stage {
 // Play plays each conversation in testdata.
 func Play(t *testing.T, d protocol.Descriptor) { PlayStored(t, d, nil) }
 
-// PlayStored plays conversations whose members share a store. What stands there a reader tells.
+// PlayStored plays conversations whose members share a store. A reader says what stands there.
 func PlayStored(t *testing.T, d protocol.Descriptor, reader Reader) {
 	t.Helper()
 	golden.Play(t, func(t *testing.T) func(*golden.Line) string { return NewStored(t, d, reader).Play })
 }
 
-// Say lets one line happen, and returns what was said.
+// Say lets one line happen, and returns what the members did.
 func (s *Stage) Say(text string) string {
 	s.t.Helper()
 	l := golden.Read(s.t, text)
@@ -82,7 +82,7 @@ func (s *Stage) Say(text string) string {
 	return s.Play(l)
 }
 
-// Play lets one line happen, and all that follows from it by itself. It returns what was said.
+// Play lets one line happen, and all that follows from it by itself. It returns what the members did.
 func (s *Stage) Play(l *golden.Line) string {
 	l.Helper()
 	s.said.Reset()
@@ -241,7 +241,7 @@ func (s *Stage) call(l *golden.Line) {
 }
 
 // often lets a session lock and unlock a name so many times, or want it so many times, or as many names as begin with one. Only
-// how often it is granted is told.
+// how often it is granted is shown.
 func (s *Stage) often(l *golden.Line) {
 	l.Helper()
 	client, times, name := l.Next(), l.Count(), l.Next()

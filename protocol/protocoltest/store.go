@@ -131,7 +131,7 @@ func (s *Stage) keep(m *member, request protocol.Message) {
 	}
 }
 
-// marks are what is told of a request that something is wrong with.
+// marks are what is shown with a request that something is wrong with.
 var marks = map[string]string{"slow": " …", "late": " …", "cut": " ✗", "refuse": " ✗", "deny": " ✗"}
 
 // release lets go what waits on a link to the store.

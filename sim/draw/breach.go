@@ -38,7 +38,7 @@ func (b *breach) headline() string {
 	return fmt.Sprintf("%s at %s", b.promise, seconds(b.at))
 }
 
-// caption says what has happened: of two holders in words, otherwise as it was told.
+// caption says what has happened: for two holders in words of its own, otherwise in those of the violation.
 func (b *breach) caption(r *run) string {
 	var text strings.Builder
 	for i, h := range b.bars {

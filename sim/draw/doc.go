@@ -14,7 +14,7 @@
 //	                      grants, leases, lives; faults and views; the broken promise
 //	choose   (choose.go)  a window and, by rank (rank.go), what in it is shown, what is a
 //	                      tick and what is left out and counted
-//	lay out  (layout.go)  lanes get their places by the widest label beside them; then
+//	lay out  (layout.go)  lanes get their places by their widest label; then
 //	                      everything its height, in the order of the timeline (axis.go, place.go)
 //	write    (render.go)  what lies behind first, labels above lines, heads of arrows last
 //
@@ -30,13 +30,13 @@
 //   - Labels are monospaced, since only then the room that they take is known without
 //     the reader's font. They lie on a pad of the ground's colour, which keeps the lines
 //     that cross them away.
-//   - A message that says nothing new is a tick: one that the reporter calls routine, and one that was said
-//     before by the same to the same in the same words, unless it comes late or twice.
+//   - A message that says nothing new is a tick: one that the reporter calls routine, and one that repeats
+//     an earlier one between the same two in the same words, unless it comes late or twice.
 //     This is what makes five members and two hundred events readable.
-//   - Nothing is told by colour alone. Late, doubled and lost messages differ in dashes
+//   - Colour never carries a meaning alone. Late, doubled and lost messages differ in dashes
 //     and ends, modes in outlines, marks in shapes; the broken promise has words. Colours
-//     are two palettes, the dark one behind prefers-color-scheme; the light one is what
-//     readers get that know no such question. A test computes their contrasts (WCAG 2.1).
+//     are two palettes, the dark one behind prefers-color-scheme; readers that do not
+//     support it get the light one. A test computes their contrasts (WCAG 2.1).
 //   - Text is text: it can be searched, copied and read aloud. Names come from outside,
 //     and are escaped, shortened, and freed of what could hide or turn the text around it.
 //   - The same timeline gives the same bytes, so that a picture can be kept and compared.

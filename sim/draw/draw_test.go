@@ -32,7 +32,7 @@ func timelineOf(t *testing.T, protocol string, members int, faults sim.Faults, s
 	return events
 }
 
-// broken is a timeline of two who hold one name, told by hand.
+// broken is a hand-made timeline of two who hold one name.
 func broken(names ...string) []timeline.Event {
 	a, one, two, name := names[0], names[1], names[2], names[3]
 	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
@@ -186,7 +186,7 @@ func checkLabels(t *testing.T, l *layout) {
 	}
 }
 
-// checkBars: each bar stands beside its own lane, and no two share a place.
+// checkBars: each bar stands next to its own lane, and no two share a place.
 func checkBars(t *testing.T, l *layout) {
 	for i, p := range l.pieces {
 		if !p.placed || p.y2 < p.y1 {
@@ -241,8 +241,8 @@ func TestABrokenPromiseIsSeen(t *testing.T) {
 	}
 }
 
-// TestALongTitle leaves the words about the broken promise to the band below it; who cannot
-// see the picture, or points at the title, is told all of it.
+// TestALongTitle leaves the words about the broken promise to the band below it; the full text is there
+// for readers who cannot see the picture, or who point at the title.
 func TestALongTitle(t *testing.T) {
 	title := "central without a rule whose name is rather long"
 	document, l := drawn(t, Picture{Title: title}, broken("a", "one", "two", "n0"))

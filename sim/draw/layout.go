@@ -80,7 +80,7 @@ type layout struct {
 	column    []int // by lane: its place from the left, or -1
 	xs        []float64
 	bars      map[*bar]*piece
-	slots     []int // by lane: how many bars stand beside each other
+	slots     []int // by lane: how many bars stand next to each other
 	left      float64
 	right     float64
 	width     float64
@@ -120,7 +120,7 @@ func newLayout(c *choice, p *Picture) *layout {
 	return l
 }
 
-// placeBars gives each bar a place beside those of its lane that overlap it in time.
+// placeBars puts each bar next to those of its lane that overlap it in time.
 func (l *layout) placeBars() {
 	var busy [][]*bar
 	for range l.run.lanes {
@@ -145,7 +145,7 @@ func (l *layout) placeBars() {
 // rightRoom is how far the bars of a lane reach.
 func (l *layout) rightRoom(lane int) float64 { return 9 + barStep*float64(l.slots[lane]) }
 
-// spread gives each lane its place: the gap beside it has room for the longest label in it.
+// spread gives each lane its place: the gap next to it has room for the longest label in it.
 func (l *layout) spread() {
 	gaps := make([]float64, len(l.lanes)+1)
 	want := func(gap int, room float64) { gaps[gap] = max(gaps[gap], room) }
@@ -159,14 +159,14 @@ func (l *layout) spread() {
 	}
 	for _, m := range l.messages {
 		lane, toRight := l.side(m)
-		want(l.gap(lane, toRight), l.besides(lane, toRight)+wide(l.caption(m), labelSize))
+		want(l.gap(lane, toRight), l.clearance(lane, toRight)+wide(l.caption(m), labelSize))
 	}
 	for _, b := range l.choice.bars {
-		want(l.gap(b.lane, true), l.besides(b.lane, true)+max(wide(l.holding(b), labelSize), wide(l.ending(b), labelSize)))
+		want(l.gap(b.lane, true), l.clearance(b.lane, true)+max(wide(l.holding(b), labelSize), wide(l.ending(b), labelSize)))
 	}
 	for _, m := range l.marks {
 		if len(m.lanes) == 1 {
-			want(l.gap(m.lanes[0], true), l.besides(m.lanes[0], true)+wide(l.marked(m), labelSize))
+			want(l.gap(m.lanes[0], true), l.clearance(m.lanes[0], true)+wide(l.marked(m), labelSize))
 		}
 	}
 	x := margin + axisWidth
@@ -184,8 +184,8 @@ func (l *layout) spread() {
 	l.filled = make([][]box, len(l.lanes)+1)
 }
 
-// besides is the room that a gap needs for a label of a lane beside the label itself.
-func (l *layout) besides(lane int, toRight bool) float64 {
+// clearance is the room that a gap needs in addition to the label of a lane.
+func (l *layout) clearance(lane int, toRight bool) float64 {
 	other := l.column[lane] + 1
 	room := l.rightRoom(lane) + 4
 	if !toRight {
@@ -227,7 +227,7 @@ func (l *layout) stub(m *message) bool {
 
 func (l *layout) nameOf(lane int) string { return fit(clean(l.run.lanes[lane].name), 18) }
 
-// caption is what stands beside the head of an arrow.
+// caption is the label at the head of an arrow.
 func (l *layout) caption(m *message) string {
 	text := m.short
 	switch {
@@ -244,7 +244,7 @@ func (l *layout) caption(m *message) string {
 	return clean(l.brief.Replace(text))
 }
 
-// holding is what stands beside the beginning of a bar.
+// holding is the label at the beginning of a bar.
 func (l *layout) holding(b *bar) string {
 	text := fit(clean(b.name), 16) + " #" + l.brief.Replace(timeline.Token(b.token))
 	if b.mode != "" && b.mode != "exclusive" {
@@ -256,7 +256,7 @@ func (l *layout) holding(b *bar) string {
 	return text
 }
 
-// ending is what stands beside the end of a bar, if its holder did not wish it.
+// ending is the label at the end of a bar, if its holder did not ask for the end.
 func (l *layout) ending(b *bar) string {
 	if b.to == forever || b.why == "unlocked" {
 		return ""
@@ -264,7 +264,7 @@ func (l *layout) ending(b *bar) string {
 	return "ends: " + clean(b.why)
 }
 
-// marked is what stands beside a sign.
+// marked is the label of a sign.
 func (l *layout) marked(m *mark) string {
 	switch m.kind {
 	case timeline.Started:

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// palette is what a picture is coloured with. Nothing is told by a colour alone: each
-// has a shape, a dash or a word beside it.
+// palette has the colours of a picture. No colour carries a meaning alone: each comes
+// with a shape, a dash or a word.
 type palette struct {
 	ground string // behind everything
 	ink    string // names, times, titles
-	faint  string // what is said beside
+	faint  string // remarks
 	line   string // lifelines and other thin things
 	guide  string // the lightest lines; nothing has to be read off them
 	sent   string // messages

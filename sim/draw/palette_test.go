@@ -36,11 +36,11 @@ func TestContrast(t *testing.T) {
 			what, colour, ground string
 			least                float64
 		}{
-			{"names", p.ink, p.ground, 7}, {"what is said beside", p.faint, p.ground, 4.5},
+			{"names", p.ink, p.ground, 7}, {"remarks", p.faint, p.ground, 4.5},
 			{"messages", p.sent, p.ground, 4.5}, {"late ones", p.late, p.ground, 4.5}, {"copies", p.copy, p.ground, 4.5}, {"lost ones", p.lost, p.ground, 4.5},
 			{"grants", p.held, p.ground, 4.5}, {"marks", p.mark, p.ground, 4.5}, {"faults of many", p.lost, p.cut, 4.5},
 			{"the broken promise", p.wrong, p.behind, 4.5}, {"a red bar", p.wrong, p.ground, 3},
-			{"a bar's edge", p.held, p.ground, 3}, {"a red edge beside a green bar", p.wrong, p.bar, 1.5}, {"lifelines", p.line, p.ground, 3},
+			{"a bar's edge", p.held, p.ground, 3}, {"a red edge of a green bar", p.wrong, p.bar, 1.5}, {"lifelines", p.line, p.ground, 3},
 			{"who may grant", p.reign, p.ground, 3}, {"words over a bar", p.held, p.bar, 2},
 		} {
 			if got := contrast(t, c.colour, c.ground); got < c.least {

@@ -28,7 +28,7 @@ type item struct {
 	rank  rank
 }
 
-// repeated are the messages that say again what was said before, to which the same has
+// repeated are the messages that repeat an earlier one, to which the same has
 // happened as before.
 func (c *choice) repeated() map[*message]bool {
 	type saying struct {

@@ -145,8 +145,8 @@ func (e *engine) requests(w *world, n next, all []action) []action {
 	return all
 }
 
-// wants is the name that a user asks for if he is not told otherwise: each his own, and then
-// those of the others.
+// wants is the name that a user asks for by default: each his own, and then those of the
+// others.
 func (e *engine) wants(w *world, i int) uint8 {
 	return uint8((i + e.config.Calls - int(w.Users[i].Calls)) % e.config.Names)
 }

@@ -13,8 +13,8 @@ import (
 // digest names a state: 128 bits of what it is in canonical form.
 type digest [16]byte
 
-// gap is the greatest difference between neighbouring numbers that is told from a
-// greater one.
+// gap is the greatest difference between neighbouring numbers that is kept; greater ones
+// count as equal.
 const gap = 4
 
 // Numbers of this size are two in one, as tokens (reign, count) and those of sessions
@@ -28,8 +28,8 @@ const (
 // ranking renames the numbers and the times of one state.
 type ranking struct {
 	horizons [classes]int64
-	chained  bool // it is asked whether a view follows another directly
-	counted  bool // numbers without a class are told apart by all of their difference
+	chained  bool // whether one view directly follows another matters
+	counted  bool // numbers without a class keep all of their difference
 	numbers  []snapshot.Number
 	ranks    []uint64
 	far      []int64 // instants of which the order alone matters
@@ -267,7 +267,7 @@ func (r *ranking) order(w *world, t int64) (after int) {
 	return after
 }
 
-// remoteness says what is to be told of a time.
+// remoteness says which property of a time matters.
 type remoteness uint8
 
 const (

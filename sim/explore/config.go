@@ -27,8 +27,8 @@ type Config struct {
 	// Crashes, Pauses, Losses, Duplicates and Delays are the budgets of deviations.
 	Crashes, Pauses, Losses, Duplicates, Delays int
 	// Restarts is how often a member that has crashed starts again while faults may still
-	// come. One that starts beyond this ends all faults, so that it can be told whether
-	// everything comes to rest.
+	// come. One more start ends all faults, so that the search can check whether everything
+	// comes to rest.
 	Restarts int
 	// Dawdles is how often a user takes his time, whenever that ends. Else he asks at once,
 	// and gives back at once what he is given.
@@ -61,7 +61,7 @@ type Config struct {
 	// Exact takes states for equal only if they are, at the same time: nothing is renamed.
 	// An exploration of this kind ends at its depth only.
 	Exact bool
-	// SpaceLock tells states apart by everything that machines keep, whether or not it can
+	// Unreduced compares states by everything that machines keep, whether or not it can
 	// matter any more (rules.go). It finds the same, in more states.
 	Unreduced bool
 }

@@ -18,7 +18,7 @@
 // users act at any later point, and users ask for any name. Where the authority can be handed
 // over, an operator makes members the authority at any point. The explorer tries every deviation at every point of
 // every run; this is delay-bounded scheduling (Emmi, Qadeer, Rakamarić, 2011). Because
-// states are told apart in canonical form, what goes on without deviation returns to
+// states are compared in canonical form, what goes on without deviation returns to
 // states that are known, and the search ends. It is complete when no state is left that
 // was not looked at; there is no bound on the length of a run.
 //
@@ -34,12 +34,12 @@
 //
 // # What is checked
 //
-// In every state, from the holder's side: no user believes in a lock beside another, or in more
+// In every state, from the holder's side: no two users believe in one lock, nor in more
 // units than there are (P1); of the
 // members one at a time may grant, and knows of every member whose lease runs (P1, as in
-// sim/authority.go). In every transition: tokens of a name rise (P2), a grant is told when no user
+// sim/authority.go). In every transition: tokens of a name rise (P2), a grant is reported when no user
 // believes any more, and the unlock of a believed lock is not refused (P3), and a request
-// is told one token, and none after it was settled (P6). And from every state the schedule
+// gets one token, and none after it was settled (P6). And from every state the schedule
 // without further faults (a paused member wakes, a delayed packet arrives, a member that is down starts,
 // a user that holds unlocks) leads to one where everything that was asked is answered, all
 // members are in one view and its coordinator may grant (P4). P5, P7 and P8 are sim's.
@@ -50,8 +50,8 @@
 // numbers and times.
 //
 //   - Times. Each member's clock shows a huge number at the start of each life, its own, so
-//     that of any value of the type time.Duration it can be told whether it is a length of
-//     time or an instant, and on whose clock (world.go). Instants are written relative to
+//     that any value of the type time.Duration is either a length of time or an instant on
+//     a known clock (world.go). Instants are written relative to
 //     what that clock shows now. A machine never learns when real time began, so two states
 //     that differ by a shift of it go on alike. An instant that lies further back than any
 //     timer runs (D·(1+δ), and a patience to spare) is in the past of every comparison that a
@@ -69,7 +69,7 @@
 //     are known, everything else is counted by one member. A token is two numbers, since
 //     its upper half is compared with epochs; and so is any number that is as large.
 //     Where peers ask one another their clocks leap, to a slot or above what the lost may have
-//     given, and are compared with a bound: there each number is told apart by its value.
+//     given, and are compared with a bound: there each number keeps its value.
 //     The counters of the membership are known better (rules.go): rounds of polls are
 //     compared within an epoch alone, by the member that sent them and those that answered, so their
 //     order is kept and nothing else.
@@ -82,12 +82,12 @@
 //   - Shape: everything else is kept as it is, by package snapshot. Members keep their
 //     ids, and names and users theirs, because here no symmetry would be sound: elections go
 //     by ids and addresses, so no two members are alike; each user is at a member of his own;
-//     and which name a user asks for if not told otherwise goes by the user's number.
+//     and which name a user asks for by default goes by the user's number.
 //
 // The rules are as right as a test shows: it takes a state in the middle of a run, changes in
 // a copy all that is not to matter, and lets both go on through the same faults; they stay
 // one state (TestRulesAreRight). Other tests compare with explorations where nothing is left
-// out ([Config].SpaceLock), and where nothing is renamed ([Config].Exact), to a depth: they end
+// out ([Config].Unreduced), and where nothing is renamed ([Config].Exact), to a depth: they end
 // alike.
 //
 // # What it leaves out
@@ -96,7 +96,7 @@
 // later ones are lost. Jitter is a constant, another one for each
 // member. Timers are late by up to a quantum. Clocks are right, or one of them is
 // fast by all of the drift. Wall clocks stand still: with cells nothing hangs on them. Disks
-// write what they are told; a crash may come before or after. Users want exclusive locks, or where
+// write what machines ask for; a crash may come before or after. Users want exclusive locks, or where
 // peers ask one another slots, without limits of time. Clients that are processes of their own are sim's.
 //
 // Digests have 128 bits; the report says how likely it is that two states had one.

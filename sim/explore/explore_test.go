@@ -128,7 +128,7 @@ func TestStoppedExplorationsGoOn(t *testing.T) {
 	}
 }
 
-// TestNoCheckpoint: what is wrong with a file is said.
+// TestNoCheckpoint: the error says what is wrong with a file.
 func TestNoCheckpoint(t *testing.T) {
 	if _, err := Resume(filepath.Join(t.TempDir(), "none"), Limits{}); err == nil {
 		t.Error("a file that is not there is gone on with")
@@ -138,7 +138,7 @@ func TestNoCheckpoint(t *testing.T) {
 	}
 }
 
-// TestInterrupts: an exploration ends when it is told to.
+// TestInterrupts: an exploration ends when its context does.
 func TestInterrupts(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

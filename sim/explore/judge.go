@@ -24,12 +24,12 @@ func (e *engine) violate(promise, format string, arguments ...any) {
 	}
 }
 
-// judge looks at a state: no user believes beside another (P1), and one member at a time
+// judge looks at a state: no two users believe in one lock (P1), and one member at a time
 // may grant, which knows of all that may hold.
 func (e *engine) judge(w *world) {
 	for i := range w.Users {
 		for j := range i {
-			if w.believes(i) && w.beside(i, j) && e.excess(w, i) {
+			if w.believes(i) && w.contends(i, j) && e.excess(w, i) {
 				e.violate("P1", "%s holds %q under token %d, and so does %s under token %d", w.who(j), nameOf(w.Users[j].Name),
 					w.Users[j].Token, w.who(i), w.Users[i].Token)
 			}

@@ -60,8 +60,8 @@ func TestTheFlagIsWhatIsMissed(t *testing.T) {
 }
 
 // TestRenamingHidesNothing: where a rule is off, the shortest run that breaks a promise is
-// as long when states are told apart in canonical form as when they are told apart
-// exactly, and it breaks the same one; with all rules on, neither finds one.
+// as long with states in canonical form as with exact ones, and it breaks the same promise;
+// with all rules on, neither finds one.
 func TestRenamingHidesNothing(t *testing.T) {
 	parallel.SkipBrief(t)
 	for _, rule := range []string{"exclusion wait off", ""} {

@@ -56,8 +56,8 @@ func (c *Config) horizons() [classes]int64 {
 // than what members wait for a coordinator, which is three polls.
 func (c *Config) silence() int64 { return int64(2 * 3 * (c.Lease / 10)) }
 
-// rules say what the fields of the membership are for, and which of them say nothing when. Those of a protocol stand beside
-// it. What has no rule is taken for something that matters.
+// rules say what the fields of the membership are for, and which of them say nothing when. Those of a protocol follow.
+// A field without a rule is taken for one that matters.
 func rules(c *Config) []snapshot.Rule {
 	all := slices.Concat(mootRules(c), numberRules(c), timeRules(), Rules(c.Protocol.Timed))
 	if c.Protocol.Peers {

@@ -111,7 +111,7 @@ func (s *stranger) rename() {
 	s.t.Helper()
 	s.numbers = map[group]map[uint64]uint64{}
 	// Each member counts its own lapses, and they stand in one order with those of others: two
-	// states that are alike may be told apart later, though they are alike then. Queries are told
+	// states that are alike may differ later, though they are alike then. Queries differ
 	// from each other by up to gap.
 	number := func(f snapshot.Ruled) bool {
 		return f.Class != 0 && f.Class != lapses && f.Class != queries && !(f.Class == views && s.engine.rank.chained) && f.Value.Kind() == reflect.Uint64
@@ -238,7 +238,7 @@ func TestRulesAreRight(t *testing.T) {
 					strange = after
 				}
 				if named(t, e, w) != named(t, e, strange) {
-					t.Fatalf("%s, seed %d, step %d, after %+v (%+v): they are told apart", name, seed, step, taken, before)
+					t.Fatalf("%s, seed %d, step %d, after %+v (%+v): they differ", name, seed, step, taken, before)
 				}
 				before = taken
 			})

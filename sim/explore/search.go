@@ -19,7 +19,7 @@ type Limits struct {
 	Memory int64
 	// States bounds how many are visited. Zero means no bound but four billion.
 	States int
-	// Progress is told now and then how far it is; nil means that no function is.
+	// Progress reports from time to time how far the search is; nil means no reports.
 	Progress func(Report)
 }
 

@@ -21,7 +21,7 @@ type engine struct {
 	out       protocol.Effects
 	rank      ranking
 	all       []action
-	trace     func(format string, arguments ...any) // nil but where a trace is told
+	trace     func(format string, arguments ...any) // nil where no trace is printed
 	broken    *Violation                            // the first that the present transition shows
 }
 
@@ -97,7 +97,7 @@ func (e *engine) send(w *world, m *member, env *protocol.Envelope) error {
 	return nil
 }
 
-// savingForm is what is told of a write that is under way.
+// savingForm is what canonical form keeps of a write that is under way.
 type savingForm struct {
 	From, To int
 	Port     protocol.Port

@@ -8,7 +8,7 @@ import (
 )
 
 // Print writes what happens in the run that a counter-example is, a line for everything, and
-// beside each transition what every user believes. The times are real time since the
+// with each transition what every user believes. The times are real time since the
 // beginning of the run.
 func (r *Report) Print(out io.Writer) error {
 	if r.Found == nil {

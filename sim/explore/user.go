@@ -38,7 +38,7 @@ const (
 	opening                // his session is about to be opened
 	idle                   // he wants nothing
 	waiting                // he has asked for a name
-	holding                // he was told that he has it
+	holding                // his grant has reached him
 	releasing              // he gives it back
 )
 
@@ -145,13 +145,13 @@ func orNothing(err error) string {
 	return err.Error()
 }
 
-// granted checks P2 and P6 for what is told, and P1 and P3 with it: in the instant in which
-// a grant is told no other user believes.
+// granted checks P2 and P6 for a grant that is reported, and P1 and P3 with it: in that
+// instant no other user believes.
 func (e *engine) granted(w *world, i int, d *lock.Decision) {
 	u := &w.Users[i]
 	switch {
 	case d.Request != u.Last || u.Phase != waiting && u.Phase != holding || d.Name != nameOf(u.Name):
-		e.violate("P6", "%s is told that request %d for %q is granted under token %d, and has settled that before", w.who(i), d.Request, d.Name, d.Token)
+		e.violate("P6", "%s hears that request %d for %q is granted under token %d, and has settled that before", w.who(i), d.Request, d.Name, d.Token)
 		return
 	case u.Phase == holding && u.Token == d.Token:
 		return
@@ -162,25 +162,25 @@ func (e *engine) granted(w *world, i int, d *lock.Decision) {
 	_, capacity := e.config.Demand(i)
 	if capacity == 0 || !e.config.Protocol.Peers {
 		if uint64(d.Token) <= w.Highest[u.Name] {
-			e.violate("P2", "%s is told token %d for %q, after token %d was told", w.who(i), d.Token, d.Name, w.Highest[u.Name])
+			e.violate("P2", "%s is granted token %d for %q, after token %d", w.who(i), d.Token, d.Name, w.Highest[u.Name])
 		}
 		w.Highest[u.Name] = uint64(d.Token)
 	}
 	u.Phase, u.Token = holding, d.Token
 	for other := range w.Users {
 		switch {
-		case other == i || !w.beside(i, other):
+		case other == i || !w.contends(i, other):
 		case capacity == 0 || e.excess(w, i):
-			e.violate("P3", "%s is told that %q is granted under token %d, while %s believes that it holds it under token %d",
+			e.violate("P3", "%s hears that %q is granted under token %d, while %s believes that it holds it under token %d",
 				w.who(i), d.Name, d.Token, w.who(other), w.Users[other].Token)
 		case w.Users[other].Token == d.Token:
-			e.violate("P2", "%s is told token %d for %q, under which %s holds units of it", w.who(i), d.Token, d.Name, w.who(other))
+			e.violate("P2", "%s is granted token %d for %q, under which %s holds units of it", w.who(i), d.Token, d.Name, w.who(other))
 		}
 	}
 }
 
-// beside reports whether another user takes himself for a holder of the name that one is about.
-func (w *world) beside(i, other int) bool {
+// contends reports whether another user takes himself for a holder of the name that one is about.
+func (w *world) contends(i, other int) bool {
 	return w.Users[other].Name == w.Users[i].Name && w.believes(other)
 }
 
@@ -190,7 +190,7 @@ func (e *engine) excess(w *world, i int) bool {
 	_, capacity := e.config.Demand(i)
 	used := 0
 	for other := range w.Users {
-		if w.beside(i, other) {
+		if w.contends(i, other) {
 			units, _ := e.config.Demand(other)
 			used += max(1, units)
 		}

@@ -28,7 +28,7 @@ type world struct {
 // public is what the members do not know: the users, the budgets, and what was promised.
 type public struct {
 	Users   []user
-	Highest []uint64 // token that was told, by name
+	Highest []uint64 // token that was granted, by name
 	Left    budgets
 }
 
@@ -79,8 +79,8 @@ type saving struct {
 	Cell membership.Cell
 }
 
-// Clocks. A member's clock shows a number from which it can be told whose it is and which
-// of its lives': an instant is near the beginning of a life, a length of time is small. A
+// Clocks. A member's clock shows a number that names the member and which
+// of its lives it is: an instant is near the beginning of a life, a length of time is small. A
 // later life's begins below an earlier one's, so that what is remembered of that lies in
 // the future, as it does when a clock begins again at zero.
 const (
@@ -179,7 +179,7 @@ func (e *engine) start(w *world, m *member) error {
 }
 
 // change returns a member of a state that may be changed, with machines of its own; its form
-// is told anew.
+// is made anew.
 func (e *engine) change(w *world, place int) (*member, error) {
 	if w.members[place].owned {
 		w.members[place].formed = false

@@ -131,11 +131,11 @@ func (l *Log) operations() []porcupine.Operation {
 	for _, a := range l.all {
 		switch a.Outcome {
 		case Refused:
-			if a.Try && !l.beside(a, func(*Acquisition) bool { return true }) {
+			if a.Try && !l.overlaps(a, func(*Acquisition) bool { return true }) {
 				add(step{of: a}, a.requested, a.granted)
 			}
 		case Granted:
-			kept := a.Owner != "" && l.beside(a, func(o *Acquisition) bool { return o.owner == a.owner })
+			kept := a.Owner != "" && l.overlaps(a, func(o *Acquisition) bool { return o.owner == a.owner })
 			add(step{of: a, kept: kept}, a.requested, a.granted)
 			if a.ended != forever {
 				add(step{of: a, ends: true}, a.ended, a.taken)
@@ -145,9 +145,9 @@ func (l *Log) operations() []porcupine.Operation {
 	return all
 }
 
-// beside reports whether some other acquisition may have held the lock unheard while a was
+// overlaps reports whether some other acquisition may have held the lock unheard while a was
 // under way: it was under way itself, or has stayed open.
-func (l *Log) beside(a *Acquisition, some func(*Acquisition) bool) bool {
+func (l *Log) overlaps(a *Acquisition, some func(*Acquisition) bool) bool {
 	for _, o := range l.all {
 		until := o.granted
 		if o.Outcome == Open {

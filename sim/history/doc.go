@@ -10,13 +10,13 @@
 //
 // # What is an operation
 //
-//   - An acquisition that was granted: between asking and being told.
+//   - An acquisition that was granted: between its request and its answer.
 //   - One that was refused because the name is held, of a user who did not want to wait:
 //     between the same. At some instant in between another user held the name, or may have.
 //   - The end of a grant: from the last instant in which its user is known to have taken
 //     himself for a holder, to when the authority said that it has taken it back; or for
 //     ever, where it never said so. Whether it ended by an unlock, by the user's own clock
-//     (a session, a hold limit, however often that was extended), by what he was told, or
+//     (a session, a hold limit, however often that was extended), by the report of its loss, or
 //     with his process, is all the same: whichever came first.
 //
 // An acquisition whose end no user has seen (its user gave up waiting, crashed, or
@@ -31,7 +31,7 @@
 //	Mutex                   one at a time
 //	FencedMutex             and tokens rise with every grant
 //	ReentrantFencedMutex    and a named owner enters what he holds, under its token
-//	SharedExclusive         and readers beside readers
+//	SharedExclusive         and readers at the same time as readers
 //	Permits                 and as many units as there are, all of one capacity
 //
 // The observers (the simulator, and programs that record a real cluster) write one log per

@@ -22,7 +22,7 @@ type script struct {
 
 func newScript() *script { return &script{Log: NewLog("n"), last: map[string]*Acquisition{}} }
 
-// request lets a user ask for the lock, and ok lets it be told of it.
+// request lets a user ask for the lock, and ok grants it.
 func (s *script) request(who string, change ...func(*Request)) *script {
 	request := Request{Who: who}
 	for _, c := range change {
@@ -49,7 +49,7 @@ func (s *script) no(who string) *script    { s.Refuse(s.last[who], s.at); return
 func (s *script) end(who string) *script   { s.End(s.last[who], s.at, "unlock"); return s }
 func (s *script) taken(who string) *script { s.Take(s.last[who], s.at); return s }
 
-// lock is asking and being told; unlock is stopping and hearing that it was taken back.
+// lock is a request and its answer; unlock is stopping and hearing that it was taken back.
 func (s *script) lock(who string, token holdfast.Token, change ...func(*Request)) *script {
 	return s.request(who, change...).ok(who, token)
 }
@@ -99,7 +99,7 @@ var ofAMutex = map[string]testCase{
 	"overlap with one who ends later": {"P1", func(s *script) {
 		s.lock("a", 1).lock("b", 2).unlock("a").unlock("b")
 	}},
-	"told while the other is still asking": {"", func(s *script) {
+	"granted while the other is still asking": {"", func(s *script) {
 		s.request("a").request("b").ok("b", 1).unlock("b").ok("a", 2)
 	}},
 	"a release that no session has made": {"P1", func(s *script) {
@@ -120,9 +120,9 @@ var ofAMutex = map[string]testCase{
 	"refused when another has given up for good": {"P4", func(s *script) {
 		s.request("a").taken("a").request("b", try).no("b")
 	}},
-	"refused beside one who asks":                {"", func(s *script) { s.request("a").request("b", try).no("b").ok("a", 1) }},
-	"refused because of one that is not heard":   {"", func(s *script) { s.request("a").request("b", try).no("b") }},
-	"refused before anybody has asked but later": {"P4", func(s *script) { s.request("b", try).no("b").request("a").ok("a", 1) }},
+	"refused while another asks":               {"", func(s *script) { s.request("a").request("b", try).no("b").ok("a", 1) }},
+	"refused because of one that is not heard": {"", func(s *script) { s.request("a").request("b", try).no("b") }},
+	"refused before any user asks but later":   {"P4", func(s *script) { s.request("b", try).no("b").request("a").ok("a", 1) }},
 }
 
 func TestMutex(t *testing.T) {
@@ -195,18 +195,18 @@ func TestSharedExclusive(t *testing.T) {
 		check(t, SharedExclusive(), histories)
 	}
 	check(t, SharedExclusive(), map[string]testCase{
-		"readers beside readers": {"", func(s *script) {
+		"readers among readers": {"", func(s *script) {
 			s.lock("a", 1, shared).lock("b", 2, shared).unlock("a").unlock("b").lock("c", 3)
 		}},
-		"a writer beside a reader":             {"P1", func(s *script) { s.lock("a", 1, shared).lock("b", 2) }},
-		"a reader beside a writer":             {"P1", func(s *script) { s.lock("a", 1).lock("b", 2, shared) }},
+		"a writer while a reader holds":        {"P1", func(s *script) { s.lock("a", 1, shared).lock("b", 2) }},
+		"a reader while a writer holds":        {"P1", func(s *script) { s.lock("a", 1).lock("b", 2, shared) }},
 		"a writer when one of two has left":    {"P1", func(s *script) { s.lock("a", 1, shared).lock("b", 2, shared).unlock("b").lock("c", 3) }},
 		"two readers under one token":          {"P2", func(s *script) { s.lock("a", 1, shared).lock("b", 1, shared) }},
 		"readers hear in any order":            {"", func(s *script) { s.request("a", shared).request("b", shared).ok("a", 2).ok("b", 1) }},
 		"a reader who asks later has a lower":  {"P2", func(s *script) { s.lock("a", 2, shared).lock("b", 1, shared) }},
 		"an owner enters as a writer":          {"P1", func(s *script) { s.lock("a", 1, shared, as("o")).lock("b", 1, as("o")) }},
 		"an owner who shares enters":           {"", func(s *script) { s.lock("a", 1, shared, as("o")).lock("b", 1, shared, as("o")) }},
-		"a reader is refused beside a reader":  {"", func(s *script) { s.lock("a", 1, shared).request("b", shared, try).no("b") }},
+		"a reader is refused among readers":    {"", func(s *script) { s.lock("a", 1, shared).request("b", shared, try).no("b") }},
 		"slots are nothing that readers share": {"P1", func(s *script) { s.lock("a", 1, shared).lock("b", 2, slots(1, 2)) }},
 	})
 }
@@ -225,7 +225,7 @@ func TestPermits(t *testing.T) {
 		"another capacity when all have left": {"", func(s *script) {
 			s.lock("a", 1, slots(1, 3)).unlock("a").lock("b", 2, slots(1, 4))
 		}},
-		"alone beside units": {"P1", func(s *script) { s.lock("a", 1, slots(1, 3)).lock("b", 2) }},
+		"exclusive while units are held": {"P1", func(s *script) { s.lock("a", 1, slots(1, 3)).lock("b", 2) }},
 		"units come back once": {"P1", func(s *script) {
 			s.lock("a", 1, slots(2, 2), as("o")).lock("b", 1, slots(2, 2), as("o")).unlock("a").lock("c", 2, slots(1, 2))
 		}},
@@ -236,7 +236,7 @@ func TestPermits(t *testing.T) {
 	})
 }
 
-// TestWhatIsNotDecided is told, and judged alike each time.
+// TestWhatIsNotDecided is reported, and judged alike each time.
 func TestWhatIsNotDecided(t *testing.T) {
 	s := newScript()
 	s.lock("a", 1).lock("b", 2)

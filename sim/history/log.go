@@ -22,8 +22,8 @@ type Outcome uint8
 // The outcomes.
 const (
 	Open    Outcome = iota // it is not known, or does not matter any more
-	Granted                // he was told that he holds the name, and took himself for a holder
-	Refused                // he was told that another user holds it
+	Granted                // he was granted the name, and took himself for a holder
+	Refused                // another user held it
 )
 
 var outcomeNames = [...]string{"open", "granted", "refused"}
@@ -75,8 +75,8 @@ func (l *Log) tick() stamp {
 	return l.clock
 }
 
-// Request enters a request when it is sent for the first time. What becomes of it is told by the
-// other methods; until then it is open.
+// Request enters a request when it is sent for the first time. The other methods enter what becomes of it;
+// until then it is open.
 func (l *Log) Request(at time.Duration, request Request) *Acquisition {
 	a := &Acquisition{Request: request, Requested: at, requested: l.tick(), granted: forever, ended: forever, taken: forever, number: len(l.all)}
 	a.owner = -1 - int32(a.number)
@@ -90,7 +90,7 @@ func (l *Log) Request(at time.Duration, request Request) *Acquisition {
 	return a
 }
 
-// Grant takes note that the user was told, and takes himself for a holder from now on.
+// Grant takes note that the grant reached its user, who takes himself for a holder from now on.
 // Every other user that does so in this instant must have been seen before.
 func (l *Log) Grant(a *Acquisition, at time.Duration, token holdfast.Token) {
 	a.Outcome, a.Token, a.Granted = Granted, token, at
@@ -98,8 +98,8 @@ func (l *Log) Grant(a *Acquisition, at time.Duration, token holdfast.Token) {
 	a.believed = a.granted
 }
 
-// Refuse takes note that the user was told that the name is held. It says something of
-// those alone who did not want to wait.
+// Refuse takes note that the user was refused because the name is held. It is significant
+// only for users who did not want to wait.
 func (l *Log) Refuse(a *Acquisition, at time.Duration) {
 	a.Outcome, a.Granted, a.granted = Refused, at, l.tick()
 }

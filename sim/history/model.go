@@ -14,7 +14,7 @@ type Model struct {
 	name      string
 	fenced    bool // tokens rise
 	reentrant bool // owners enter what they hold
-	shared    bool // readers beside readers
+	shared    bool // readers at the same time as readers
 	permits   bool // units of a capacity
 	loose     bool // tokens of what is not exclusive identify, and do not order
 }
@@ -44,7 +44,7 @@ func Permits() Model {
 }
 
 // Loose is the model in which only an exclusive grant's token is above all before it: those of
-// grants that fit beside each other come in any order, as where no member is in charge.
+// compatible grants come in any order, as where no member is in charge.
 func (m Model) Loose() Model {
 	m.name, m.loose = "loose "+m.name, true
 	return m
@@ -132,7 +132,7 @@ func byOwner(h, o holder) int {
 	return cmp.Or(cmp.Compare(h.owner, o.owner), cmp.Compare(h.token, o.token))
 }
 
-// grant lets a user in: into what it holds already, or beside the holders.
+// grant lets a user in: into what it holds already, or as another holder.
 func (m Model) grant(s *state, do step) (*state, bool) {
 	wanted := m.shape(do.of)
 	i, held := slices.BinarySearchFunc(s.holders, wanted, byOwner)
@@ -157,7 +157,7 @@ func (m Model) grant(s *state, do step) (*state, bool) {
 	return next, true
 }
 
-// fits reports whether a user may be let in beside all holders.
+// fits reports whether a user is compatible with all holders.
 func (s *state) fits(wanted holder) bool {
 	units := wanted.units
 	for _, h := range s.holders {

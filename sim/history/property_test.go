@@ -53,7 +53,7 @@ func shaped(a, b *Acquisition) bool {
 	return a.Owner != "" && a.Owner == b.Owner && a.Mode == b.Mode && a.Units == b.Units && a.Capacity == b.Capacity
 }
 
-// fits reports whether a may hold beside those who do; entered is whose grant it enters.
+// fits reports whether a is compatible with the holders; entered is whose grant it enters.
 func (p *played) fits(a *Acquisition) (entered *Acquisition, fits bool) {
 	units := a.Units
 	counted := map[holdfast.Token]bool{}
@@ -149,7 +149,7 @@ func TestWhatALockDoesIsAccepted(t *testing.T) {
 	}
 }
 
-// granted lists the acquisitions that were granted, in the order in which users were told.
+// granted lists the acquisitions that were granted, in the order in which users heard of it.
 func (p *played) granted() (all []*Acquisition) {
 	for _, a := range p.log.all {
 		if a.Outcome == Granted {
@@ -173,7 +173,7 @@ func (p *played) harm() string {
 		victim.ended, victim.taken = forever, forever
 		other := p.log.Request(p.at, Request{Who: "intruder"})
 		p.log.Grant(other, p.at, p.token+1)
-		return "an intruder comes beside " + victim.Who
+		return "an intruder holds at the same time as " + victim.Who
 	case 1: // a grant after everything has the token of one before
 		if !p.model.fenced {
 			return ""
@@ -185,7 +185,7 @@ func (p *played) harm() string {
 		other := p.log.Request(p.at, Request{Who: "late"})
 		p.log.Grant(other, p.at, victim.Token)
 		return "a token comes again"
-	case 2: // all users have left, and one is told that it is held
+	case 2: // all users have left, and one is refused because the name is held
 		for _, a := range p.log.all {
 			if a.Outcome == Open {
 				p.log.Take(a, p.at)
@@ -196,7 +196,7 @@ func (p *played) harm() string {
 			p.log.Take(a, p.at)
 		}
 		p.log.Refuse(p.log.Request(p.at, Request{Who: "late", Try: true}), p.at)
-		return "somebody is refused what nobody holds"
+		return "a user is refused a free name"
 	default: // two who exclude each other are let in at the end
 		for i := range 2 {
 			a := p.log.Request(p.at, Request{Who: fmt.Sprint("twin", i)})

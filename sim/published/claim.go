@@ -14,7 +14,7 @@ func claim() []Row {
 				"A rival whose clock is ahead has looked before it was there, and both enter.",
 		},
 		{
-			Rule: "no bid begins beside a claim that is held by", Protocol: "claim", Source: "Titan's ConsistentKeyLocker, W5", Breaks: "P1", Budget: 20, Bias: crowd, Asserted: true,
+			Rule: "no bid begins while a claim is held by", Protocol: "claim", Source: "Titan's ConsistentKeyLocker, W5", Breaks: "P1", Budget: 20, Bias: crowd, Asserted: true,
 			Hole: "A process claims for one of its clients while another one holds, as where the mediator's refusal is ignored. " +
 				"Both claims have one rid, so the later one passes the former over, and both would hold: a machine notices and stops.",
 		},

@@ -2,7 +2,7 @@ package published
 
 import "github.com/holdfast-locks/holdfast/sim"
 
-// consensusRows has what is easily left out between a log that members agree on and the locks that are told from it.
+// consensusRows has what is easily left out between a log that members agree on and the grants that follow from it.
 func consensusRows() []Row {
 	return []Row{
 		{
@@ -11,7 +11,7 @@ func consensusRows() []Row {
 			// acknowledged answer each other without end, and the hunt with them. The first seeds show P2 once, and then that.
 			Faults: "crash,partition,disk-slow,disk-lost,disk-torn", Bias: sim.Bias{AllFaults: true, Often: 4}, First: 13, Rare: 20,
 			Hole: "A member acknowledges entries, and gives its vote, while its disk still writes them. " +
-				"A power cut takes what others count on, and locks that were told with it.",
+				"A power cut takes what others count on, and the grants that rest on it.",
 		},
 		{
 			Rule: "every session has its whole ttl at a new leader", Protocol: "consensus", Source: "sessions over Raft", Breaks: "P3", Budget: 50, Bias: sim.Bias{Crowd: true},

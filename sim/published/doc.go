@@ -1,5 +1,5 @@
 // Package published keeps the holes of the algorithms that Holdfast is made of, and of the
-// obvious design of its membership, so that everybody can see each of them: a rule is
+// obvious design of its membership, so that each of them can be seen: a rule is
 // switched off, and the simulator finds by the checks of the promises alone what follows.
 //
 // A published hole is not a second implementation. It is the code that ships with one rule
@@ -30,10 +30,10 @@
 // A run of a minute is no explanation. So each seed was shrunk (package shrink) to a script of
 // a few lines, which breaks the same promise, and nothing with the rule in place: scripts has
 // them, with what happens in each below it, and docs/pictures/published what is drawn of
-// them. The test plays every one, and demands that it goes as it is told and looks as it is
-// drawn.
+// them. The test plays every one, and demands that it goes as its transcript says and looks as its
+// picture shows.
 //
-//	go test ./sim/published -run 'Script|Picture|Table|Holes' -retell     tells and draws the scripts anew: look at what differs
+//	go test ./sim/published -run 'Script|Picture|Table|Holes' -retell     writes transcripts and pictures anew: look at what differs
 //	go test ./sim/published -run TestScripts -shrink . -timeout 2h      makes all scripts anew from their seeds (about an hour)
 //	go test ./sim/published -run TestScripts -shrink '^guests vote$'    that of one rule
 //

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// excerptLength is how many of the last lines of a trace are told.
+// excerptLength is how many of the last lines of a trace an excerpt has.
 const excerptLength = 24
 
 // quiet are parts of lines that happen all the time and tell nothing: the pulse of
@@ -23,7 +23,7 @@ var quiet = []string{
 var verdicts = []string{"VIOLATION", "STUCK", "CRASH"}
 
 // Excerpt returns the last lines of a trace that matter, oldest first: what users did and
-// were told, faults, views, and what decides about locks. The verdict itself, the last line,
+// heard, faults, views, and what decides about locks. The verdict itself, the last line,
 // is not among them.
 func Excerpt(trace []byte) []string {
 	lines := strings.Split(strings.TrimRight(string(trace), "\n"), "\n")

@@ -34,7 +34,7 @@ func TestNamesForShellsAndFiles(t *testing.T) {
 	}
 	for _, row := range All() {
 		if about(row.Breaks) == "" {
-			t.Errorf("%q breaks %s, of which nothing is said", row.Rule, row.Breaks)
+			t.Errorf("%q breaks %s, which has no explanation", row.Rule, row.Breaks)
 		}
 	}
 }

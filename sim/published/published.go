@@ -45,13 +45,13 @@ type Row struct {
 	First uint64
 	Rare  int
 	// Asserted says that machines notice by themselves, by an invariant that they assert in
-	// production too, before any user is told what is wrong.
+	// production too, before a wrong answer reaches any user.
 	Asserted bool
 	// Elsewhere says which test finds it, where seeds do not. Then Budget is zero.
 	Elsewhere string
 }
 
-// All lists every row: those of CENTRAL_LOCK2, of Geode, of the algorithms without anybody in
+// All lists every row: those of CENTRAL_LOCK2, of Geode, of the algorithms without a member in
 // charge, of what Raft leaves to its users, of the course notes on elections, of the obvious design of views and leases, and what
 // was found here.
 func All() []Row {
@@ -101,7 +101,7 @@ func (r *Row) Run(seed uint64, trace io.Writer) (sim.Result, error) {
 	return r.Kept(seed, trace)
 }
 
-// Observe simulates one seed without the rule, and lets by be told its timeline.
+// Observe simulates one seed without the rule, and passes its timeline to by.
 func (r *Row) Observe(seed uint64, by func(timeline.Event)) (sim.Result, error) {
 	mutation.Switch(r.Rule)
 	defer mutation.Switch("")

@@ -272,9 +272,9 @@ func TestFindNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// Shows reports whether a run without the rule shows what the row is about: users were
-// told what breaks a promise, or where that is what the rule prevents, a user is
-// stranded. A machine that panics shows it only where that is said of the row. Nor is it shown by
+// Shows reports whether a run without the rule shows what the row is about: an answer to a
+// user breaks a promise or, where that is what the rule prevents, a user is
+// stranded. A machine that panics shows it only where the row says so. Nor is it shown by
 // the order in which users come, where that is not what the row is about: a run ends there, and what is
 // worse would have come later.
 func (r *Row) Shows(result *sim.Result) bool {

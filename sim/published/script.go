@@ -17,8 +17,8 @@ var scripts embed.FS
 // ScriptFile is where the row's script is kept, from the folder of this package.
 func (r *Row) ScriptFile() string { return "scripts/" + r.Slug() + ".txt" }
 
-// Script returns the smallest script that is known to show the row, and what is told of it
-// when it is played: the verdict, and what happened. The error says that none is kept, or
+// Script returns the smallest script that is known to show the row, and the transcript of its
+// run: the verdict, and what happened. The error says that none is kept, or
 // what is wrong with it.
 func (r *Row) Script() (script *sim.Script, transcript string, err error) {
 	text, err := scripts.ReadFile(r.ScriptFile())

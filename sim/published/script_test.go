@@ -28,7 +28,7 @@ var (
 const tooLong = 120
 
 // TestScripts plays the script of each rule that seeds find: without the rule it breaks
-// what the rule is for and goes as it is told, and with the rule it breaks nothing.
+// what the rule is for and goes as its transcript says, and with the rule it breaks nothing.
 func TestScripts(t *testing.T) {
 	files := map[string]bool{}
 	for i, row := range All() {
@@ -73,7 +73,7 @@ func testScript(t *testing.T, row *Row) {
 	if *retell {
 		rewritten(t, row.ScriptFile(), head+"\n"+now)
 	} else if now != "----\n"+golden {
-		t.Errorf("it goes otherwise than it is told (look at what -retell makes of it):\n%s", now)
+		t.Errorf("it goes otherwise than its transcript says (look at what -retell makes of it):\n%s", now)
 	}
 }
 
@@ -105,7 +105,7 @@ func transcript(t *testing.T, row *Row, head string) string {
 		t.Errorf("%v: %s", &wrong.Choice, wrong.Allowed)
 	}
 	if len(script.Choices) > tooLong {
-		t.Errorf("%d choices: nobody reads that", len(script.Choices))
+		t.Errorf("%d choices: too many to read", len(script.Choices))
 	}
 	return "----\n" + abridged(text)
 }
@@ -139,7 +139,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// Picture plays the row's script, and lets by be told its timeline.
+// Picture plays the row's script, and passes its timeline to by.
 func (r *Row) Picture(by func(timeline.Event)) error {
 	script, _, err := r.Script()
 	if err != nil {

@@ -86,7 +86,7 @@ What the simulator has found in this code is a row, too, where one line of a rul
 |---|---|
 | Phase 1 ended before those had answered whose agreement a view needs; a full disk was written to without a pause; after a failed write a member forgot what its clients had been promised | One line switches each fix off, and the seeds that had shown them show nothing any more, nor do 400 others with all faults and, of the disk's, 3,000 that are bent towards it: what was rebuilt around them since catches it, too. |
 | With preempt, a coordinator that gave way stood again before the candidate could win | One line switches the fix off, and the seed that had shown it shows nothing any more. internal/member/membership/testdata/preempt.txt is the run that it is for: without the line two members take turns in it. |
-| A client went on believing in the other of two locks of a grant, or by a hold limit that was shortened before it was told | The rule is the client's, which the simulator repeats. One line switches it off there; 400 seeds with all faults show nothing. The conformance suite (lockertest) tests real clients. |
+| A client went on believing in the other of two locks of a grant, or by a hold limit that was shortened before the grant arrived | The rule is the client's, which the simulator repeats. One line switches it off there; 400 seeds with all faults show nothing. The conformance suite (lockertest) tests real clients. |
 | Sessions of an unwritten cell; requests that a hello or a refusal crosses; survivors that asked one another for too long; the lease of one whose coordinator has left | No one line is the fix, but how something is done: ids are given later, a client says what it has not settled, a phase has another length. |
 `
 

@@ -41,7 +41,7 @@ func linesOf(text []byte) (lines []string) {
 	return lines
 }
 
-// shownLines is how many lines of each kind are told.
+// shownLines is how many lines of each kind are printed.
 const shownLines = 40
 
 // String tells the difference: lines that both have begin with a space, those that were

@@ -97,7 +97,7 @@ func TestPanicIsReproduced(t *testing.T) {
 	mended := oddProtocol(func(protocol.Event, *protocol.Effects) {})
 	result := run(t, text.Bytes(), replay.Config{Protocols: sim.Nodes(mended)})
 	if d := result.Difference; d == nil || d.What() != "panic" && d.Want[len(d.Want)-1] != `panic "two members coordinate"` {
-		t.Errorf("a mended machine is told as %v", d)
+		t.Errorf("a mended machine is reported as %v", d)
 	}
 }
 
@@ -112,6 +112,6 @@ func TestHiddenEntropy(t *testing.T) {
 	})
 	text, _ := recordedOdd(t, p)
 	if d := run(t, text.Bytes(), replay.Config{Protocols: sim.Nodes(p)}).Difference; d == nil {
-		t.Error("nobody sees it")
+		t.Error("the replay does not see it")
 	}
 }

@@ -129,7 +129,7 @@ func TestEveryValueIsReadBack(t *testing.T) {
 	}
 }
 
-// TestDifferences: every alteration is told at its step, and with both lines.
+// TestDifferences: every alteration is reported at its step, and with both lines.
 func TestDifferences(t *testing.T) {
 	text := recorded(t, "central", 1, 5*time.Second)["a"].String()
 	for _, tt := range []struct {
@@ -165,10 +165,10 @@ func TestDifferences(t *testing.T) {
 			}
 		}
 		if d.Step != 0 && (d.Event != event || d.Line != at || d.Life != 1) {
-			t.Errorf("%q for %q in line %d is told at line %d, %s; want line %d, %s", tt.new, tt.old, line, d.Line, d.Event, at, event)
+			t.Errorf("%q for %q in line %d is reported at line %d, %s; want line %d, %s", tt.new, tt.old, line, d.Line, d.Event, at, event)
 		}
 		if got := d.String(); d.Step != 0 && tt.what != "drew" && !strings.Contains(got, "\n- "+strings.TrimPrefix(tt.new, "  ")) || !strings.Contains(got, "\n+ ") {
-			t.Errorf("%q for %q is told so:\n%s", tt.new, tt.old, got)
+			t.Errorf("%q for %q is reported so:\n%s", tt.new, tt.old, got)
 		}
 	}
 }

@@ -23,7 +23,7 @@ type Config struct {
 	// do. No run is under way meanwhile, so that it may play the script otherwise. Nil
 	// means that every one will.
 	Accept func(*sim.Script) bool
-	// Progress, if not nil, is told whenever something became smaller.
+	// Progress, if not nil, is called whenever something became smaller.
 	Progress func(Size)
 }
 

@@ -43,7 +43,7 @@ func TestShrink(t *testing.T) {
 		t.Errorf("from %v to %v, done: %v\n%v", s.From, s.To, s.Done, s.Script)
 	}
 	if last := sizes[len(sizes)-1]; sizes[0].Choices != s.From.Choices || last.Choices != s.To.Choices {
-		t.Errorf("told of %v at first and of %v at last", sizes[0], last)
+		t.Errorf("reported %v at first and %v at last", sizes[0], last)
 	}
 	if len(s.Played.Void) > 0 || len(s.Played.Wrong) > 0 {
 		t.Errorf("said in vain: %v, %v", s.Played.Void, s.Played.Wrong)

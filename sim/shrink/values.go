@@ -81,7 +81,7 @@ func (s *search) earlier() {
 }
 
 // moved is the script with an act at another place in the order of its kind; nil where
-// something is said of that one already, or a time says when the act is.
+// the script has that one already, or a time says when the act is.
 func moved(script *sim.Script, key string, to int) *sim.Script {
 	c := script.Clone()
 	taken := ""

@@ -11,8 +11,8 @@ import (
 
 // Front is what a member's users see of a protocol that is written to be tried. It turns
 // all that users may ask of a space into requests that are wanted or are not, and does for
-// them what does not depend on the protocol: waits end, sessions end, holders are told
-// to stop when the authority changes, and the membership is told when no user holds under an
+// them what does not depend on the protocol: waits end, sessions end, holders are
+// notified to stop when the authority changes, and the membership learns when no user holds under an
 // earlier one any more. So a protocol that is built on it need not hand over what is held
 // from one authority to the next; one that does so wants no Front. Hold limits are left to
 // the users that asked for them; every request has its name alone, in any mode.
@@ -24,7 +24,7 @@ type Front struct {
 	// Wants are the requests of this member's users that wait or hold, as they came.
 	Wants []Want
 	// Kept is how many names this member has given, as the authority: an inspection of the space
-	// is told that.
+	// shows that.
 	Kept int
 
 	again     protocol.Time
@@ -108,7 +108,7 @@ func (f *Front) Take(now protocol.Time, ev protocol.Event, out *protocol.Effects
 // hear that from every member before it may grant.
 func (f *Front) Clear() bool { return f.confirmed == f.epoch }
 
-// Cleared takes note that a member is clear under a tenure, as it has told.
+// Cleared takes note that a member is clear under a tenure, as it has reported.
 func (f *Front) Cleared(id protocol.ID, tenure protocol.Tenure) {
 	if at := (tenancy{id, tenure}); !slices.Contains(f.cleared, at) {
 		f.cleared = append(f.cleared, at)

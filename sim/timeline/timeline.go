@@ -5,8 +5,8 @@ import "time"
 // Kind says what has happened, and so which fields of a Event mean something.
 type Kind uint8
 
-// The kinds. Who is the lane of whomever it happens to, At when; what else counts stands
-// beside each.
+// The kinds. Who is the lane that an event happens to, At its time; each kind says which
+// other fields count.
 const (
 	// Lane introduces a process that lives, dies and comes back: Client says which sort.
 	Lane Kind = iota + 1

@@ -39,7 +39,7 @@
 //
 // Rows that are written by Swap are in a table of their own, and slices with Serial read that
 // one. Cassandra dates a compare-and-set by the clocks of its nodes and orders it against others
-// alone: a plain write with a later date would undo one that was told to be done, unseen. In two
+// alone: a plain write with a later date would undo one that was acknowledged, unseen. In two
 // tables no mistake of a caller mixes them. It costs nothing: a row is written in one way or in
 // the other.
 //

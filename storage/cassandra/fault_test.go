@@ -161,7 +161,7 @@ func TestFaults(t *testing.T) {
 	t.Run("crash", func(t *testing.T) { crashed(t, b, hasty) })
 }
 
-// doors: who may not come in is told why, and who comes in needs no more than to read and to
+// doors: the error of who may not come in says why, and who comes in needs no more than to read and to
 // write the two tables.
 func doors(t *testing.T, b *harness, root *Store) {
 	mustFail(t, b.url("cassandra", "secret", ""), "incorrect", storage.ErrInvalid)
@@ -257,7 +257,7 @@ func everything(t *testing.T, s storage.Store, limit time.Duration, reading, wri
 // paused: a node that is stopped answers nothing, and what it was asked for may happen later.
 func paused(t *testing.T, b *harness, s, patient *Store) {
 	add(t, patient, "k", 1, 0, "there", "")
-	// The node knows the statements from now on: of what is to be said in two steps the second
+	// The node knows the statements from now on: of a request in two steps the second
 	// would never come.
 	for warm := 0; warm < 5; {
 		warm = 0
@@ -301,7 +301,7 @@ func paused(t *testing.T, b *harness, s, patient *Store) {
 	want(t, patient, &storage.Slice{Key: "k", Start: "l"}, "late", "", "there", "")
 }
 
-// streams is told when a request is sent that has it in its context.
+// streams receives a value when a request is sent that has it in its context.
 type streams chan struct{}
 
 func (s streams) StreamContext(ctx context.Context) gocql.StreamObserverContext {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// TestURL: what is said in one, and what is taken where nothing is said.
+// TestURL: what a URL sets, and the defaults of what it does not.
 func TestURL(t *testing.T) {
 	for text, want := range map[string]options{
 		"cassandra://h/k": {hosts: []string{"h"}, keyspace: "k", table: "locks", timeout: 6 * time.Second},
@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 		{gocql.ErrConnectionClosed, r, u, u},
 		{context.DeadlineExceeded, r, u, u},
 		{context.Canceled, r, u, u},
-		{errors.New("what nobody has met"), r, u, u},
+		{errors.New("what no test has met"), r, u, u},
 		{&gocql.RequestErrInvalid{}, i, i, i},
 		{&gocql.RequestErrSyntax{}, i, i, i},
 		{&gocql.RequestErrUnauthorized{}, i, i, i},

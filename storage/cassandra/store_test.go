@@ -239,8 +239,8 @@ func TestManySwap(t *testing.T) {
 	t.Logf("%d swaps ended in something unknown", unknown)
 }
 
-// count adds words that no other goroutine adds to a column, and returns how often it was
-// not told whether that was done.
+// count adds words that no other goroutine adds to a column, and returns how often the outcome
+// was unknown.
 func count(ctx context.Context, s storage.Store, name string, rounds int) (unknown int, err error) {
 	for i := range rounds {
 		item := fmt.Sprintf(" %s.%d", name, i)
@@ -256,7 +256,7 @@ func count(ctx context.Context, s storage.Store, name string, rounds int) (unkno
 			if !w.Absent {
 				w.Old, w.New = entries[0].Value, entries[0].Value+item
 				if slices.Contains(strings.Fields(w.Old), item[1:]) {
-					break // what was not told has been done
+					break // what was not answered has been done
 				}
 			}
 			short, cancel := context.WithTimeout(ctx, time.Duration(1+i%7)*2*time.Millisecond)

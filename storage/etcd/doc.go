@@ -2,10 +2,10 @@
 //
 //	store, err := etcd.Open(ctx, "etcds://user:password@one:2379,two:2379/locks?ca=/etc/ca.pem")
 //
-//	config.go   the URL: what can be said, and what is usual
+//	config.go   the URL: its options, and their defaults
 //	store.go    requests, each one transaction or one read; swap.go: those of Swap
 //	lease.go    the ends of columns: leases that many share
-//	watch.go    who is told
+//	watch.go    who is notified
 //	errors.go   what an error says about a request
 //
 // # The URL
@@ -51,9 +51,9 @@
 //
 // # Watching
 //
-// A row that is watched has one watch at the server, all on one stream. Watchers are told of
+// A row that is watched has one watch at the server, all on one stream. Watchers hear of
 // deletions, of a column's end too, and of everything that Swap writes, not of what Mutate
 // adds. The client takes a watch up again where it was cut; where that cannot be, because the
 // server has forgotten what was meanwhile (compaction) or has no leader, all is watched again,
-// and told.
+// and notified.
 package etcd

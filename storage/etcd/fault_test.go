@@ -358,7 +358,7 @@ func TestWatchSurvives(t *testing.T) {
 		select {
 		case <-notified:
 		case <-time.After(patience):
-			t.Fatalf("%s: nobody is told", what)
+			t.Fatalf("%s: no watcher is notified", what)
 		}
 	}
 	swap := func(column string) {

@@ -21,5 +21,5 @@
 // forgotten: at the full second after their TTL, not earlier and not later.
 //
 // A request takes effect while one mutex is held, and none waits for anything else. Watchers
-// are told of every change, whether or not the request has said so.
+// hear of every change, whether or not the request asks for that.
 package memory

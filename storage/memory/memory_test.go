@@ -137,7 +137,7 @@ func TestHandles(t *testing.T) {
 		}
 		synctest.Wait()
 		if swapped, err := two.Swap(t.Context(), &swap); err != nil || swapped != (storage.Swapped{Present: true, Value: "v"}) || notified != 1 {
-			t.Errorf("the other handle sees %v, %v, and was told %d times", swapped, err, notified)
+			t.Errorf("the other handle sees %v, %v, and was notified %d times", swapped, err, notified)
 		}
 		if err := one.Close(); err != nil {
 			t.Fatal(err)

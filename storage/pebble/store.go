@@ -42,7 +42,7 @@ type stripe struct {
 	last atomic.Pointer[commit]
 }
 
-// commit is a batch that everybody sees and that the disk may not have yet.
+// commit is a batch that all readers see and that the disk may not have yet.
 type commit struct {
 	synced chan struct{} // closed when it has
 	err    error         // why it has not, to be read after that
@@ -103,7 +103,7 @@ func (s *Store) Mutate(ctx context.Context, m *storage.Mutate) error {
 }
 
 // write applies what fill puts into a batch, under the lock of a row, and waits until the disk
-// has it and what fill has seen. Watchers are told then, if tell says so.
+// has it and what fill has seen. Then it notifies watchers, if notify says so.
 func (s *Store) write(ctx context.Context, key string, notify bool, fill func(*pebble.Batch) error) error {
 	stripe := s.stripe(key)
 	b := s.db.NewBatch()
@@ -157,8 +157,8 @@ func unknown(err error) error {
 	return fmt.Errorf("%w: %w", storage.ErrUnknown, err)
 }
 
-// wait returns when the disk has what was written to the stripe before, so that no caller is told
-// of what a crash may take back.
+// wait returns when the disk has what was written to the stripe before, so that no answer has
+// what a crash may take back.
 func (s *stripe) wait(ctx context.Context, kind error) error {
 	last := s.last.Load()
 	if last == nil {

@@ -46,9 +46,9 @@
 // A process with watches has a connection of its own that listens. A process that deletes, or
 // swaps with Notify, notifies after its transaction, in one statement for all that has changed
 // meanwhile: a notification within it would have all such transactions of the server wait for
-// each other. So a process that ends just then has not told: watches are hints. When the
+// each other. So a process that ends just then has not notified: watches are hints. When the
 // connection was lost and is there again, after tries at growing intervals, all watchers are
-// told.
+// notified.
 //
 // # Errors
 //

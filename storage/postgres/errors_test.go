@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/storagetest"
 )
 
-// harness is a server, a connection beside all drivers, and drivers.
+// harness is a server, a connection that uses no driver, and drivers.
 type harness struct {
 	*testing.T
 	server *realstore.Server
@@ -39,7 +39,7 @@ func (b *harness) connect() *pgx.Conn {
 	return c
 }
 
-// do has the server do something beside the driver.
+// do has the server do something without the driver.
 func (b *harness) do(statements ...string) {
 	b.Helper()
 	for _, statement := range statements {

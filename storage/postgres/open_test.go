@@ -47,7 +47,7 @@ func TestServersThatAreRefused(t *testing.T) {
 	}
 	refuse("no server", "postgres://u@127.0.0.1:1/d", storage.ErrRefused, "refused")
 	refuse("no database", strings.Replace(b.server.URL(), "/postgres?", "/nowhere?", 1), storage.ErrInvalid, "3D000")
-	refuse("no user", strings.Replace(b.server.URL(), "postgres@", "nobody@", 1), storage.ErrInvalid, "28000")
+	refuse("no user", strings.Replace(b.server.URL(), "postgres@", "stranger@", 1), storage.ErrInvalid, "28000")
 	refuse("no such option", b.server.URL()+"&nonsense=1", storage.ErrInvalid, "42704")
 	b.do("CREATE TABLE others (key bytea)", "CREATE TABLE newer (key bytea)", "COMMENT ON TABLE newer IS 'holdfast storage 2'")
 	refuse("a table of others", b.server.URL()+"&table=others", storage.ErrInvalid, "something else has made it")
@@ -142,7 +142,7 @@ func TestWatchersHearOfALostConnection(t *testing.T) {
 		select {
 		case <-notified:
 		case <-time.After(30 * time.Second):
-			t.Fatalf("%s: was not told", what)
+			t.Fatalf("%s: no notice", what)
 		}
 	}
 	remove := storage.Mutate{Key: "k", Deletions: []string{"c"}, Timestamp: 1}
@@ -168,7 +168,7 @@ func TestWatchersHearOfALostConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		await("the connection is there again")
-		// It listens since before it has told so.
+		// It listens since before its notice.
 		if err := other.Mutate(t.Context(), &remove); err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestStandbyIsRefused(t *testing.T) {
 }
 
 // TestServerThatIsGoneSilently is missed by who listens, though nothing comes from one that is
-// there either; and watchers are told when it is back.
+// there either; and watchers get a notice when it is back.
 func TestServerThatIsGoneSilently(t *testing.T) {
 	b := newHarness(t)
 	proxy := realstore.NewProxy(t, b.server.Address())
@@ -239,6 +239,6 @@ func TestServerThatIsGoneSilently(t *testing.T) {
 	select {
 	case <-notified:
 	case <-time.After(30 * time.Second):
-		t.Fatal("the watcher was not told when the server was back")
+		t.Fatal("the watcher was not notified when the server was back")
 	}
 }

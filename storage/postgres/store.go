@@ -189,7 +189,7 @@ func (s *Store) Features() storage.Features {
 	return storage.Features{Name: "postgres", Consistent: true, Swap: true, Durable: true, TTL: true, Clock: true, Watch: true}
 }
 
-// Close gives up what is under way, tells watchers elsewhere what they have not been told, ends
+// Close gives up what is under way, sends watchers elsewhere what is still to be sent, ends
 // the watches of this Store, and closes its connections.
 func (s *Store) Close() error {
 	s.mu.Lock()

@@ -94,7 +94,7 @@ func (b *harness) refuses(what, address string, kind error, says string) {
 func TestEncrypted(t *testing.T) {
 	ours, others := newParty(t, "ours"), newParty(t, "others")
 	b := &harness{T: t, server: realstore.StartPostgresTLS(t, realstore.TLS{Authority: ours.Authority})}
-	for range 8 { // closing while others are being told must not take long, however far that has come
+	for range 8 { // closing while others are being notified must not take long, however far that has come
 		works(t, b.server.URL()+ours.trusts)
 	}
 	const unknown = "certificate signed by unknown authority"

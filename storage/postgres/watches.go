@@ -15,20 +15,20 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// channel is where changes of a table are told. Its name has no more bytes than one may have.
+// channel is where changes of a table are published. Its name has no more bytes than one may have.
 func channel(schema, table string) string {
 	sum := sha256.Sum256([]byte(schema + "\x00" + table))
 	return "holdfast_" + hex.EncodeToString(sum[:16])
 }
 
-// news is of which rows watchers elsewhere are still to be told.
+// news is the rows of which watchers elsewhere have still to hear.
 type news struct {
 	mu      sync.Mutex
 	waiting map[string]struct{}
 	come    chan struct{} // has room for one: there is something
 }
 
-// mostNews bounds what is kept for a server that does not take it: then watchers are not told.
+// mostNews bounds what is kept for a server that does not take it: then watchers hear nothing.
 const mostNews = 10000
 
 // publish tells the watchers of a row: of this Store now, all others soon.
@@ -45,7 +45,7 @@ func (s *Store) publish(key string) {
 	}
 }
 
-// take returns all that is to be told.
+// take returns all that is to be published.
 func (n *news) take() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Store) spread() {
 	}
 }
 
-// lingering is the context of what is told, which ends only some time after the store is closed: a statement that
+// lingering is the context of notifications, which ends only some time after the store is closed: a statement that
 // is cut off costs its connection, and by TLS the pool waits 15 s for the server to see that.
 func (s *Store) lingering() (context.Context, func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.settings.timeout)

@@ -32,7 +32,7 @@ type config struct {
 	retries int
 }
 
-// parse reads a URL.
+// parseURL reads a URL.
 func parseURL(url string) (*config, error) {
 	l, err := location.Parse(url, usualPort, "redis", "rediss")
 	if err != nil {

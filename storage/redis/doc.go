@@ -2,11 +2,11 @@
 //
 //	store, err := redis.Open(ctx, "redis://user:password@cache.example:6379/0?prefix=locks")
 //
-//	config.go   the URL: what can be said, and what is usual
+//	config.go   the URL: its options, and their defaults
 //	store.go    requests, each one round trip; swap.go: those of Swap
 //	column.go   how a row lies in Redis: columns in order, in one key
 //	mutate.lua  what Mutate runs there, swap.lua what Swap does
-//	watch.go    who is told, by the server's invalidations
+//	watch.go    who is notified, by the server's invalidations
 //	errors.go   what an error says about a request
 //
 // # The URL
@@ -49,7 +49,7 @@
 // # Requests
 //
 // Mutate and Swap are scripts (one for all swaps that are there at a time, by package gather, each
-// with its own comparison) that the server knows by their hash, and is told again after it
+// with its own comparison) that the server knows by their hash, and receives again after it
 // was restarted or has had SCRIPT FLUSH; requests of many goroutines share connections and are
 // sent together. No write is ever sent twice by itself.
 //
@@ -57,6 +57,6 @@
 //
 // A connection of its own asks for the rows that are watched, and the server, which remembers
 // that (CLIENT TRACKING), says which of them was written, once; then it is asked again, and then
-// the watchers are told. So they are told of every write, of any process, after one more round
-// trip. When the connection is lost, all are told once there is a new one.
+// the watchers are notified. So they hear of every write, of any process, after one more round
+// trip. When the connection is lost, all are notified once there is a new one.
 package redis

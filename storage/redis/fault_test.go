@@ -124,7 +124,7 @@ func TestServerIsBusy(t *testing.T) {
 	}
 }
 
-// TestMistakes: what will never be done is said to be so.
+// TestMistakes: the error of what will never be done says so.
 func TestMistakes(t *testing.T) {
 	s := realstore.StartRedis(t)
 	store, person := open(t, s.URL()), newConsole(t, s)
@@ -257,8 +257,8 @@ func await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestNobodyThere: where no connection comes about nothing was done.
-func TestNobodyThere(t *testing.T) {
+// TestNoServer: where no connection comes about nothing was done.
+func TestNoServer(t *testing.T) {
 	s, proxy, store := proxied(t, "")
 	if err := proxy.Refuse(true); err != nil {
 		t.Fatal(err)
@@ -341,7 +341,7 @@ func TestCloseEndsAll(t *testing.T) {
 	}
 }
 
-// TestScriptsForgotten by the server are told to it again.
+// TestScriptsForgotten by the server are sent to it again.
 func TestScriptsForgotten(t *testing.T) {
 	s := realstore.StartRedis(t)
 	store, person := open(t, s.URL()), newConsole(t, s)
@@ -353,7 +353,7 @@ func TestScriptsForgotten(t *testing.T) {
 	}
 }
 
-// TestWatchSurvives a cut, and a server that starts again: the watchers are told, and of what
+// TestWatchSurvives a cut, and a server that starts again: the watchers are notified, and of what
 // comes then, too.
 func TestWatchSurvives(t *testing.T) {
 	s, proxy, store := proxied(t, "")
@@ -373,11 +373,11 @@ func TestWatchSurvives(t *testing.T) {
 		select {
 		case <-notified:
 		case <-time.After(patience):
-			t.Fatalf("%s: nobody is told", what)
+			t.Fatalf("%s: no watcher is notified", what)
 		}
 	}
 	await("the beginning")
-	stamp := int64(0) // nothing is told of what changes nothing
+	stamp := int64(0) // what changes nothing causes no notice
 	for what, hurt := range map[string]func(){
 		"cut":     proxy.Cut,
 		"restart": func() { s.Kill(); s.Restart() },

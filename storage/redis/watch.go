@@ -47,7 +47,7 @@ func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	}
 }
 
-// tracker asks the server, on a connection of its own, to be told of writes.
+// tracker asks the server, on a connection of its own, to report writes.
 type tracker struct {
 	client  rueidis.Client
 	hub     *watch.Hub
@@ -67,7 +67,7 @@ type tracker struct {
 // tracked is a row that has watchers.
 type tracked struct {
 	watchers int
-	tracked  bool // for, on this connection, since the server last told of it
+	tracked  bool // for, on this connection, since the server last reported it
 	once     sync.Once
 	ready    chan struct{} // closed when it was asked for the first time
 }
@@ -79,7 +79,7 @@ func newTracker(client rueidis.Client, hub *watch.Hub, prefix string, timeout ti
 	}
 }
 
-// join adds a watcher of a row, and returns what is closed once every write is told.
+// join adds a watcher of a row, and returns what is closed once every write is reported.
 func (k *tracker) join(name string) (<-chan struct{}, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -161,7 +161,7 @@ func (k *tracker) run() {
 	}
 }
 
-// follow asks for rows, and again for each that was told of, until the connection is lost.
+// follow asks for rows, and again for each that was reported, until the connection is lost.
 func (k *tracker) follow() error {
 	connection, release := k.client.Dedicate()
 	defer release()

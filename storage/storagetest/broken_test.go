@@ -121,7 +121,7 @@ func (m *mutant) Mutate(ctx context.Context, given *storage.Mutate) error {
 	if m.is("given up is refused") && ctx.Err() != nil {
 		return storage.ErrRefused
 	}
-	if len(given.Deletions) > 0 && !m.is("deletions are not told") {
+	if len(given.Deletions) > 0 && !m.is("deletions are not reported") {
 		m.notify(given.Key)
 	}
 	return m.errs(err)
@@ -219,7 +219,7 @@ func (m *mutant) Swap(ctx context.Context, given *storage.Swap) (storage.Swapped
 			}
 		}
 	}
-	if swapped.Done && given.Notify && !m.is("swaps are not told") {
+	if swapped.Done && given.Notify && !m.is("swaps are not reported") {
 		m.notify(given.Key)
 	}
 	return swapped, m.errs(err)
@@ -268,7 +268,7 @@ func (m *mutant) Watch(ctx context.Context, key string, changed func()) error {
 			}
 			all.Wait()
 		}
-	case m.is("one watcher is told"):
+	case m.is("one watcher is notified"):
 		if m.next() > 1 {
 			changed = func() {}
 		}
@@ -281,7 +281,7 @@ func (m *mutant) notify(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, handle := range m.handles {
-		if handle == m || !m.is("only its own are told") {
+		if handle == m || !m.is("only its own are notified") {
 			handle.hub.Notify(key)
 		}
 	}

@@ -102,7 +102,7 @@ func closeWithWatches(s *stage) {
 	s.await(stays, "the watcher of another handle")
 	select {
 	case <-notified:
-		s.Errorf("the watcher of a handle that was closed is told")
+		s.Errorf("the watcher of a handle that was closed is notified")
 	default:
 	}
 }

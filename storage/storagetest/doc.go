@@ -31,8 +31,8 @@
 //
 // # How the suite waits
 //
-// No subtest sleeps and none compares durations, so none depends on how fast the machine is. Who
-// is to be told is waited for on a channel; what is to be forgotten is looked at again and
+// No subtest sleeps and none compares durations, so none depends on how fast the machine is. Notices
+// are waited for on a channel; what is to be forgotten is looked at again and
 // again. Every wait is bounded by the subtest's patience, which ends only what is stuck. Only
 // the subtest of TTL takes a while, about three seconds.
 //

@@ -37,7 +37,7 @@ type Faults struct {
 // Faulty is a store that does everything bad that the contract allows. Its requests go to
 // another, which it delays, refuses, and does as it pleases when it has said that the outcome
 // is not known; it never does half of one, nor shows what is no more. It may be used by many
-// goroutines, as any store. What is told to watchers is told late.
+// goroutines, as any store. Its watchers are notified late.
 type Faulty struct {
 	store storage.Store
 	odds  Odds
@@ -200,7 +200,7 @@ func (f *Faulty) doLater(ctx context.Context, is fate, do func(context.Context) 
 	timely := f.wait(ctx, is.later)
 	f.settled(&is, timely)
 	if timely {
-		_ = do(ctx) // the caller was told that it may come to nothing
+		_ = do(ctx) // the caller knows that it may come to nothing
 	}
 }
 

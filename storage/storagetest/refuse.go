@@ -129,8 +129,8 @@ func contextDoneBefore(s *stage) {
 	})
 }
 
-// contextEndsMidway in the one or the other request: what is said to be refused is never done,
-// what is said to be done is, and the store serves the next request.
+// contextEndsMidway in the one or the other request: what is reported refused is never done,
+// what is reported done is, and the store serves the next request.
 func contextEndsMidway(s *stage) {
 	const tries, workers = 40, 4
 	key := s.row()

@@ -123,7 +123,7 @@ func random(n int) string {
 	return string(bytes)
 }
 
-// longestNames that Check lets pass are taken, told apart by their last byte, and in order.
+// longestNames that Check lets pass are taken, differ by their last byte, and come in order.
 func longestNames(s *stage) {
 	stem, key := random(storage.MaxName-1), random(storage.MaxName-1)
 	a, b := entry(stem+"\x00", "1"), entry(stem+"\xff", "2")

@@ -103,7 +103,7 @@ func (s *stage) swap(store storage.Store, w *storage.Swap, want storage.Swapped)
 	}
 }
 
-// brief keeps what is said of a message readable where it is long.
+// brief keeps a long message readable in an error.
 func brief(message fmt.Stringer) string { return cut(message.String()) }
 
 func cut(text string) string {
@@ -171,12 +171,12 @@ func (s *stage) together(n int, f func(i int)) {
 	all.Wait()
 }
 
-// await waits for what is told on a channel.
+// await waits for a notice on a channel.
 func (s *stage) await(notified <-chan struct{}, what string) {
 	s.Helper()
 	select {
 	case <-notified:
 	case <-s.ctx.Done():
-		s.Fatalf("%s: was not told: %v", what, s.ctx.Err())
+		s.Fatalf("%s: was not notified: %v", what, s.ctx.Err())
 	}
 }

@@ -43,7 +43,7 @@ func TestFaulty(t *testing.T) {
 		open, handles := fleet(opener(seed%2 == 0), seed, Odds{Slow: 3, Refused: 12, Never: 12, Done: 12, Later: 12, While: 2e6})
 		RunFaulty(t, open)
 		if f := handles.faults(); min(f.Slow, f.Refused, f.Never, f.Done, f.Later, f.Reordered) == 0 {
-			t.Errorf("seed %d: a fault has befallen nobody: %+v", seed, f)
+			t.Errorf("seed %d: a fault has befallen no request: %+v", seed, f)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func swapsAtATime(s *stage) {
 	}
 }
 
-// swapHasOneWinner of those that find nothing there, and the others are told his value.
+// swapHasOneWinner of those that find nothing there, and the others get its value.
 func swapHasOneWinner(s *stage) {
 	const racers = 12
 	stores := s.several(3)
@@ -148,7 +148,7 @@ func swapHasOneWinner(s *stage) {
 			return
 		}
 		if len(won) != 1 || len(said) != 1 || said[won[0]] != racers {
-			s.Fatalf("%d have won: %q; and the value is said to be %v", len(won), won, said)
+			s.Fatalf("%d have won: %q; and the reported values are %v", len(won), won, said)
 		}
 	}
 }

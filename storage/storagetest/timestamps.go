@@ -107,8 +107,8 @@ func deletion(s *stage) {
 }
 
 // deletionAndLateAddition under a timestamp that is not higher end in one of two ways: nothing
-// where the deletion is remembered, and what was added where it is not. A column of which nothing
-// is said again stays away in both.
+// where the deletion is remembered, and what was added where it is not. A column that is not
+// written again stays away in both.
 func deletionAndLateAddition(s *stage) {
 	all := &storage.Slice{Key: s.row()}
 	s.add(s, all.Key, 5, entry("a", "1"), entry("b", "2"))

@@ -19,7 +19,7 @@ func watchChecks() []check {
 	}
 }
 
-// watched begins to watch a row, and returns where it is told.
+// watched begins to watch a row, and returns the channel of its notices.
 func (s *stage) watched(ctx context.Context, store storage.Store, key string) <-chan struct{} {
 	s.Helper()
 	notified := make(chan struct{}, 1)
@@ -35,7 +35,7 @@ func (s *stage) watched(ctx context.Context, store storage.Store, key string) <-
 	return notified
 }
 
-// drain forgets what was told before, as far as it has come.
+// drain forgets the notices that have come before.
 func drain(notified <-chan struct{}) {
 	select {
 	case <-notified:
@@ -43,7 +43,7 @@ func drain(notified <-chan struct{}) {
 	}
 }
 
-// delete adds a column and deletes it again. What a watcher is told of the former is no matter.
+// delete adds a column and deletes it again. Notices of the former are no matter.
 func (s *stage) delete(store storage.Store, key string, i int, notified ...<-chan struct{}) {
 	s.Helper()
 	column := fmt.Sprint("column ", i)
@@ -59,7 +59,7 @@ func watchOfDeletions(s *stage) {
 	stores := s.several(3)
 	for round := range 5 {
 		key := s.row() + "\x00\xff'"
-		// They are there before, so that there is nothing to be told of but that they go.
+		// They are there before, so that there is nothing to report but that they go.
 		s.add(s, key, 1, entry("0", ""), entry("1", ""), entry("2", ""), entry("3", ""))
 		notified := s.watched(s.ctx, stores[0], key)
 		for i := range 4 {
@@ -89,7 +89,7 @@ func watchOfSwaps(s *stage) {
 	}
 }
 
-// watchOfMany has every watcher told, of any handle, and of the row that it watches.
+// watchOfMany wants every watcher notified, of any handle, and of the row that it watches.
 func watchOfMany(s *stage) {
 	const rows = 4
 	stores := s.several(3)
@@ -130,17 +130,17 @@ func watchEnds(s *stage) {
 		before := calls.Load()
 		s.delete(s.Store, key, i, stays)
 		s.await(stays, "the watcher who stays")
-		runtime.Gosched() // a watcher that is told has its turn
+		runtime.Gosched() // a watcher that has a notice has its turn
 		if quiet++; calls.Load() != before {
 			quiet = 0
 		}
 		if i == 1200 {
-			s.Fatalf("200 deletions after its context has ended, a watcher is still told")
+			s.Fatalf("200 deletions after its context has ended, a watcher is still notified")
 		}
 	}
 }
 
-// watchOneCallAtATime for one watcher, however much is told.
+// watchOneCallAtATime for one watcher, regardless of the number of notices.
 func watchOneCallAtATime(s *stage) {
 	stores := s.several(2)
 	key := s.row()

@@ -25,7 +25,7 @@ func (g *Group) deferCommit(m *Message) bool {
 	return true
 }
 
-// replicates reports whether a member takes entries as they come: then one that is lost is said again for other reasons.
+// replicates reports whether a member takes entries as they come: then one that is lost is sent again for other reasons.
 func (g *Group) replicates(member uint64) (does bool) {
 	g.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		does = does || id == member && p.State == tracker.StateReplicate
@@ -44,13 +44,13 @@ func (g *Group) FlushCommit(member uint64, out *Output) {
 	}
 }
 
-// FlushCommits tells everybody.
+// FlushCommits tells all members.
 func (g *Group) FlushCommits(out *Output) {
 	out.Messages = append(out.Messages, g.deferred...)
 	g.deferred, g.flushDue = g.deferred[:0], Never
 }
 
-// lag sees when it is to be said at the latest.
+// lag sets when it is to be sent at the latest.
 func (g *Group) lag(now Time) {
 	switch {
 	case len(g.deferred) == 0:

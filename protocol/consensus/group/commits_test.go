@@ -116,7 +116,7 @@ func TestWhatIsCommittedGoesWithTheNextEntries(t *testing.T) {
 		t.Errorf("applied are %v after %d messages", w.applied, w.said)
 	}
 	if w.settle(); w.said != 2*count+2 {
-		t.Errorf("it is said again")
+		t.Errorf("it is sent again")
 	}
 }
 
@@ -132,12 +132,12 @@ func TestFlushCommit(t *testing.T) {
 	w.do(1, func(g *Group, out *Output) { g.FlushCommit(2, out) })
 	w.arrive()
 	if w.applied[2] != at || w.applied[3] != at-1 {
-		t.Errorf("applied are %v; want member 2 to be told", w.applied)
+		t.Errorf("applied are %v; want member 2 to hear of it", w.applied)
 	}
 	w.do(1, func(g *Group, out *Output) { g.FlushCommit(2, out); g.FlushCommits(out) })
 	w.arrive()
 	if w.applied[3] != at || w.groups[1].flushDue != Never {
-		t.Errorf("applied are %v; want all to be told, and nothing to be due: %v", w.applied, w.groups[1].flushDue)
+		t.Errorf("applied are %v; want all to hear of it, and nothing to be due: %v", w.applied, w.groups[1].flushDue)
 	}
 }
 

@@ -37,8 +37,8 @@ type Config struct {
 	Election, Heartbeat time.Duration
 	// Random draws when to ask for votes.
 	Random uint64
-	// Linger is for how long a leader may keep from others that entries are committed which they have, unless it has
-	// something else to say to them, or is told to flush it ([Group.FlushCommit]). Zero means a tenth of Heartbeat.
+	// Linger is for how long a leader may keep from others that entries are committed which they have, unless it sends
+	// them something else, or [Group.FlushCommit] asks it to. Zero means a tenth of Heartbeat.
 	Linger time.Duration
 	// Message is how many bytes of entries one message has, Inflight how many are on the way to one member,
 	// Uncommitted how many of those that were proposed are not committed. Zero means 256 KiB, 4 MiB, 64 MiB.
@@ -139,7 +139,7 @@ type Group struct {
 	now  Time // of the call
 	pace pace
 
-	deferred []Message // what others have of the log is committed, and they are not told yet
+	deferred []Message // what others have of the log is committed, and they do not know yet
 	flushDue Time      // when they are, at the latest
 }
 

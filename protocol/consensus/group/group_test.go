@@ -218,7 +218,7 @@ func (w *world) commit(m *member, e *Entry) {
 	w.highest = max(w.highest, e.Index)
 	if len(e.Data) > 0 && e.Kind == 0 {
 		if !w.proposed[string(e.Data)] {
-			w.fatalf("entry %d is %q, which nobody has proposed", e.Index, e.Data)
+			w.fatalf("entry %d is %q, which was never proposed", e.Index, e.Data)
 		}
 		m.applied = append(m.applied, string(e.Data))
 	}
@@ -374,7 +374,7 @@ func (w *world) settle() {
 			for _, m := range w.members {
 				w.Logf("member %d: term %d, leader %d, %v, applied %d, of %v", m.id, m.group.Term(), m.group.Leader(), m.group.seen.RaftState, m.at, members(m.group.conf))
 			}
-			w.fatalf("nobody leads, though nothing is wrong any more")
+			w.fatalf("no member leads, though nothing is wrong any more")
 		}
 		w.run(100 * time.Millisecond)
 		i := slices.IndexFunc(w.members, func(m *member) bool { return m.group.Leading() })
@@ -454,7 +454,7 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 	for what, change := range map[string]func(*Message){
 		"another's":         func(m *Message) { m.To = 2 },
 		"from itself":       func(m *Message) { m.From = 1 },
-		"from nobody":       func(m *Message) { m.From = 0 },
+		"from no member":    func(m *Message) { m.From = 0 },
 		"of no term":        func(m *Message) { m.Term = 0 },
 		"of the last term":  func(m *Message) { m.Term = math.MaxUint64 },
 		"half a read":       func(m *Message) { m.Context = make([]byte, 7) },
@@ -499,7 +499,7 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 			t.Errorf("%s is taken", what)
 		}
 	}
-	for what, c := range map[string]Config{"nobody": {}, "hasty": {Self: 1, Election: 2, Heartbeat: 1}, "narrow": {Self: 1, Inflight: 1}} {
+	for what, c := range map[string]Config{"nameless": {}, "hasty": {Self: 1, Election: 2, Heartbeat: 1}, "narrow": {Self: 1, Inflight: 1}} {
 		if _, err := New(c, &Kept{Snapshot: Founding([]uint64{1})}, 0); err == nil {
 			t.Errorf("%s is taken", what)
 		}

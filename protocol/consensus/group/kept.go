@@ -15,7 +15,7 @@ type Kept struct {
 	// State is that of the latest Write with one; nil where there was none.
 	State []byte
 	// Snapshot is where the snapshot stands; at the first start of a first voter the Founding one. The
-	// zero Mark is that of a member that is going to be told everything.
+	// zero Mark is that of a member that is going to be sent everything.
 	Snapshot Mark
 	// Records are the entries behind it, in their order, each as a Write has it. Those that it has are
 	// passed over.
@@ -44,7 +44,7 @@ func (m *Mark) Append(b []byte) []byte {
 	return c.Appended()
 }
 
-// ReadMark reads a mark, and nothing beside it.
+// ReadMark reads a mark, and nothing more.
 func ReadMark(b []byte) (m Mark, err error) {
 	c := wire.From(b)
 	m.Code(&c)

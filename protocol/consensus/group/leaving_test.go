@@ -64,7 +64,7 @@ func (p *pair) await(what string, so func() bool) {
 // may be it says so; and the other goes on alone, for which it needs the vote of the one that is removed.
 func TestLeavingLeader(t *testing.T) {
 	p := newPair(t)
-	p.await("that somebody leads", func() bool { return p.groups[1].Leading() || p.groups[2].Leading() })
+	p.await("that one leads", func() bool { return p.groups[1].Leading() || p.groups[2].Leading() })
 	remaining := uint64(1)
 	if p.groups[2].Leading() {
 		remaining = 2

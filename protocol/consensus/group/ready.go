@@ -166,7 +166,7 @@ type writing struct {
 	state   *hardState      // what the Write had
 }
 
-// hardState is what Raft has a member keep beside its log.
+// hardState is what Raft has a member keep besides its log.
 type hardState struct{ term, vote, commit uint64 }
 
 func (h hardState) raft() *raftpb.HardState {
@@ -175,8 +175,8 @@ func (h hardState) raft() *raftpb.HardState {
 
 // write has the journal keep what the library says.
 //
-// The commit index is no promise: a member that forgets it is told again, by the leader or by becoming it. So
-// it is kept with the next entries, and no sync is spent on it alone; but for the entries that change who is a
+// The commit index is no promise: a member that forgets it learns it again, from the leader or by becoming it. So
+// it is kept with the next entries, and no sync is spent on it alone, except for the entries that change who is a
 // member, because a member goes by those that it knows to be committed (apply).
 func (g *Group) write(m *raftpb.Message, out *Output) {
 	promised := false
@@ -195,7 +195,7 @@ func (g *Group) write(m *raftpb.Message, out *Output) {
 	g.keep(m, out)
 }
 
-// keep makes a Write, with all that the library has said of the state.
+// keep makes a Write, with the latest state from the library.
 func (g *Group) keep(m *raftpb.Message, out *Output) {
 	g.lastWrite++
 	state := g.hard

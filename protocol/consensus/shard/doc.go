@@ -46,7 +46,7 @@
 // member that does not lead asks the one that does for the index. So a leader that others have replaced
 // gives no answer.
 //
-// So is who may be told what: a member that comes back, or has fallen behind, applies again what was decided
+// The same holds for which answers a client may get: a member that comes back, or has fallen behind, applies again what was decided
 // long ago. To a client that has come to it a member tells what is decided from the answer to a read on,
 // and by the table what was decided before.
 //

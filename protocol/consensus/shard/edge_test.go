@@ -45,7 +45,7 @@ func TestPendingOperationsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLongOperationsAreForwarded in messages that a transport takes: one that it does not is said again for ever, and
+// TestLongOperationsAreForwarded in messages that a transport takes: one that it does not take is sent again for ever, and
 // what is in it is never done.
 func TestLongOperationsAreForwarded(t *testing.T) {
 	s := alone(t, Config{})
@@ -85,7 +85,7 @@ func TestLongOperationsAreForwarded(t *testing.T) {
 	}
 }
 
-// TestFailedJournalEndsTheShard: nothing is done any more, and a caller that asks is told why.
+// TestFailedJournalEndsTheShard: nothing is done any more, and the error of a later call says why.
 func TestFailedJournalEndsTheShard(t *testing.T) {
 	s := alone(t, Config{})
 	var out Output
@@ -101,7 +101,7 @@ func TestFailedJournalEndsTheShard(t *testing.T) {
 	s.Stored(1, storage.Appended{ID: write.ID, Err: full}, &out)
 	_, err := s.Submit(1, replica.Op{Kind: replica.Break, Name: "x"}, &out)
 	if !errors.Is(s.Failed(), full) || !errors.Is(err, full) || s.Wake() != protocol.Never {
-		t.Errorf("failed with %v, told %v, wakes at %v", s.Failed(), err, s.Wake())
+		t.Errorf("failed with %v, the call with %v, wakes at %v", s.Failed(), err, s.Wake())
 	}
 	if err := s.Hear(1, 2, ReadRequest{1}, &out); !errors.Is(err, full) {
 		t.Errorf("heard with %v", err)

@@ -107,9 +107,9 @@ func (l *lead) heard(s *Shard, from uint64, arrived protocol.Time, id lock.Sessi
 	return true
 }
 
-// flushCommits tells now that the entry which was applied just now is committed. It tells the members through which a client waits
+// flushCommits reports now that the entry which was applied just now is committed. It tells the members through which a client waits
 // for it: those that have asked for something in it, and those that serve the sessions about which it has decided. Where
-// that is not known all are told, and when a session is taken over: the client before may be at any of them.
+// that is not known it tells all, and when a session is taken over: the client before may be at any of them.
 func (l *lead) flushCommits(s *Shard) {
 	self, known := s.config.Group.Self, l.ready
 	for i := range s.latest.Ops {
@@ -163,7 +163,7 @@ func (l *lead) applied(s *Shard, now protocol.Time, o *replica.Op, err error) {
 	}
 }
 
-// work proposes what there is to be said.
+// work proposes what is queued.
 func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 	if now < l.refused {
 		return

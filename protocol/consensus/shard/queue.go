@@ -42,8 +42,8 @@ func (q *queue) take(s *Shard, now protocol.Time, ops []replica.Op) {
 	}
 }
 
-// waits reports whether an operation may wait for others: as far as can be said from here no client is answered or granted
-// anything by it. A client that is, nevertheless, is so a little later.
+// waits reports whether an operation may wait for others: as far as this member knows it answers or grants no client
+// anything. A client that is, nevertheless, is so a little later.
 func (q *queue) waits(s *Shard, o *replica.Op) bool {
 	table, underWay := s.replica.Table(), q.of[o.Name]
 	switch o.Kind {

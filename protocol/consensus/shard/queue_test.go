@@ -35,8 +35,8 @@ func (s *single) tick() {
 	s.do(func(out *Output) { s.shard.Tick(s.now, out) })
 }
 
-// TestNobodyWaitsForARelease of a name that no client wants: it goes with the next request, or by itself a moment later.
-func TestNobodyWaitsForARelease(t *testing.T) {
+// TestAReleaseCanLinger where no client wants the name: it goes with the next request, or by itself a moment later.
+func TestAReleaseCanLinger(t *testing.T) {
 	s := newSingle(t)
 	s.hear(from2(1, opens(sessionA)), from2(2, acquires(sessionA, 1, "x")))
 	s.lets("a release", 0, func() { s.hear(from2(3, releases(sessionA, 1, "x"))) })
@@ -61,13 +61,13 @@ func TestNobodyWaitsForARelease(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForAPlaceInAQueue behind others: a name goes from hand to hand by one entry each time.
-func TestNobodyWaitsForAPlaceInAQueue(t *testing.T) {
+// TestAPlaceInAQueueCanLinger behind others: a name goes from hand to hand by one entry each time.
+func TestAPlaceInAQueueCanLinger(t *testing.T) {
 	s := newSingle(t)
 	s.hear(from2(1, opens(sessionA)), from2(2, opens(sessionB)), from2(3, opens(sessionC)), from2(4, acquires(sessionA, 1, "x")))
 	s.lets("the first to wait", 1, func() { s.hear(from2(5, acquires(sessionB, 1, "x"))) })
 	s.lets("the second to wait", 0, func() { s.hear(from2(6, acquires(sessionC, 1, "x"))) })
-	s.lets("a release that somebody waits for", 1, func() { s.hear(from2(7, releases(sessionA, 1, "x"))) })
+	s.lets("a release that another waits for", 1, func() { s.hear(from2(7, releases(sessionA, 1, "x"))) })
 	if s.holder("x") != sessionB {
 		t.Errorf("x is held by %v", s.holder("x"))
 	}
@@ -87,7 +87,7 @@ func TestWhoWaitsIsAnswered(t *testing.T) {
 	try.Try = true
 	s.lets("who does not wait", 1, func() {
 		if got := s.hear(try); len(got) != 1 || !errors.Is(got[0].Err, holdfast.ErrHeld) {
-			t.Errorf("told %+v", got)
+			t.Errorf("answered %+v", got)
 		}
 	})
 	short := from2(7, acquires(sessionC, 2, "x"))

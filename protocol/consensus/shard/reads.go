@@ -39,7 +39,7 @@ type round struct {
 }
 
 // confirmed is a beat that counts when an index is applied: others may have applied what this member has not
-// synced yet, and a client may have been told of the session that is opened there.
+// synced yet, and a client may know already of the session that is opened there.
 type confirmed struct {
 	waiting
 	index uint64
@@ -110,7 +110,7 @@ func (s *Shard) askLeader(leader, id uint64, out *Output) {
 func (s *Shard) onReadRequest(from, id uint64) { s.await(waiting{from: from, id: id, read: true}) }
 
 // Beat says that sessions of this member were heard now. Beaten comes out, with the same number, when that counts;
-// it does not where no member leads, or what is said is lost.
+// it does not where no member leads, or a message is lost.
 func (s *Shard) Beat(now protocol.Time, m Beat, out *Output) {
 	if s.failed != nil {
 		return

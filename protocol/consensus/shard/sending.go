@@ -56,7 +56,7 @@ func (s *Shard) bring(now protocol.Time, m *group.Message, out *Output) {
 	s.sending[m.To] = t
 	switch {
 	case t.index != s.snapshot:
-		// It is being replaced. The group asks again as soon as it is told, so that is for later.
+		// It is being replaced. The group asks again as soon as it knows, so that is for later.
 		t.parts, t.tries, t.again = 0, mostTries, now+s.config.Group.Heartbeat
 	case t.parts == 0:
 		// It is the founding one, and empty. A founder has it, and says how far it has come: the group did not know, because

@@ -82,7 +82,7 @@ type Envelope struct {
 type Result struct {
 	Number uint64
 	Err    error
-	// Broken are the grants whose holders a Break has told to stop.
+	// Broken are the grants whose holders a Break has notified to stop.
 	Broken []lock.Grant
 	// Repeated says that it had been done before, where this member could not see it: what it did then comes out
 	// of the replica no more, and Err is nil regardless of what it was.
@@ -398,7 +398,7 @@ func (s *Shard) Changing() bool { return s.group.Changing() }
 // Lacks is how many committed entries a member is not known to have; known says whether it takes part. Only a leader knows.
 func (s *Shard) Lacks(member uint64) (entries uint64, known bool) { return s.group.Lacks(member) }
 
-// takesPart reports whether a member gets the log. One that does not any more is not told that its copy is new enough, nor
+// takesPart reports whether a member gets the log. One that does not any more hears neither that its copy is new enough, nor
 // that sessions were heard: it would go on to serve clients that it has nothing to say to.
 func (s *Shard) takesPart(id uint64) bool {
 	is := s.group.Members()

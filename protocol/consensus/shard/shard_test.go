@@ -39,7 +39,7 @@ type world struct {
 	trace   io.Writer
 
 	holders  map[string]map[*user]bool            // who believes that he holds a name
-	tokens   map[string]holdfast.Token            // the highest that was told of a name
+	tokens   map[string]holdfast.Token            // the highest that was reported of a name
 	reads    map[uint64]map[string]holdfast.Token // what a read must show at least
 	lastRead uint64
 
@@ -56,7 +56,7 @@ type world struct {
 	part  int    // of a snapshot; 0 for what is drawn
 	opens bool   // load opens sessions, which stay
 
-	loses func(m Message) bool // what the network loses beside that; nil where nothing
+	loses func(m Message) bool // what else the network loses; nil where nothing
 
 	grants, crashes, lost, answered, moved, snapshots, taken, cuts int
 }
@@ -164,7 +164,7 @@ type user struct {
 	ended    bool
 	calledAt *Shard
 	pending  uint64 // operation under way at at
-	attach   uint64 // the read that is to be answered before it is told anything there; 0 when it is
+	attach   uint64 // the read that must be answered before it hears anything there; 0 when it is
 	since    Time
 }
 
@@ -304,7 +304,7 @@ func (w *world) carry(m *member, out *Output) {
 		for name, token := range w.reads[id] {
 			shown := m.shard.Replica().Table().Show(name)
 			if last := max(shown.Token, latest(&shown)); last < token && shown.Token < token && m.shard.Replica().Reign()<<32 < uint64(token)>>32<<32 {
-				w.fatalf("read %d at member %d shows %v of %q, whose token %v was told before it was asked", id, m.id, shown, name, token)
+				w.fatalf("read %d at member %d shows %v of %q, whose token %v was reported before it was asked", id, m.id, shown, name, token)
 			}
 		}
 	}
@@ -348,7 +348,7 @@ func (w *world) granted(u *user, token holdfast.Token) {
 	u.actAt = w.now + Time(w.rand.Int64N(int64(100*time.Millisecond)))
 }
 
-// attached: from now on a user is told what is decided, and sees what was decided before.
+// attached: from now on a user hears what is decided, and sees what was decided before.
 func (w *world) attached(u *user) {
 	u.attach = 0
 	if !u.opened || !u.waits {

@@ -107,7 +107,7 @@ func (s *Shard) Stored(now protocol.Time, answer any, out *Output) {
 	}
 	switch {
 	case r.write != 0:
-		if !protocol.Mutated("what is acknowledged is synced") { // then it was said when it was asked for
+		if !protocol.Mutated("what is acknowledged is synced") { // then it was acknowledged when it was asked for
 			s.group.Written(now, r.write, &s.groupOutput)
 		}
 	case r.made != nil:

@@ -24,7 +24,7 @@ type taking struct {
 	waits    int                     // bytes of those
 }
 
-// complete reports whether all of it is stored. The group was told then, and has not listened where the term was over by that time.
+// complete reports whether all of it is stored. The group heard so then, and has not listened where the term was over by that time.
 func (t *taking) complete() bool { return t.last && t.stored == t.parts }
 
 // onSnapshotPart takes a part. One that comes before its turn waits, within the window of a leader.

@@ -31,7 +31,7 @@ type Rule struct {
 	// what is within a struct or behind a pointer has rules of its own.
 	Class uint8
 	// Group is kept with the number of the field, as Class is: numbers of two groups are
-	// not compared by anybody. Nil means the scope that Form was given.
+	// never compared. Nil means the scope that Form was given.
 	Group func(reflect.Value) uint64
 	// Table says that the field is a slice of structs of one number and one time each, in
 	// which an entry is looked up by its number, and that nothing else is done with it.
@@ -115,7 +115,7 @@ func (c *Copier) follow(r *Rule) error {
 		f.mayBeMoot = true
 	}
 	if r.Group != nil && strings.Contains(r.Field, ".") {
-		return fmt.Errorf("the struct that has the field identifies a group: give its Path")
+		return fmt.Errorf("a group needs the struct that has the field: give its Path")
 	}
 	if r.Table && !isTable(f.plan) {
 		return fmt.Errorf("a table is a slice of structs of one number and one time, and it is a %v", f.plan.is)

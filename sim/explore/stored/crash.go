@@ -3,7 +3,7 @@ package stored
 import "time"
 
 // restarts is after what times a process that has crashed starts again: at once; when what it had written last
-// is older than W; when all that it has left behind has expired, for everybody.
+// is older than W; when all that it has left behind has expired on every clock.
 func restarts() []time.Duration {
 	return []time.Duration{0, wait + 2*quantum, expiry + 2*skew}
 }

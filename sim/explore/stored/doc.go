@@ -1,6 +1,6 @@
 // Package stored plays every run of a few processes that lock by claims in one store, within bounds.
 //
-// Package explore knows of no store, and tells states apart by what machines keep. A claim has its time in
+// Package explore knows of no store, and compares states by what machines keep. A claim has its time in
 // the name of a column, so no two states of such a run are alike for long; but a run ends, because each user
 // wants a bounded number of locks. So runs are played, one for each way in which what is open can be chosen.
 //
@@ -13,7 +13,7 @@
 //     at once after the former or a while after it; and how long each but the last holds, nothing or more than W;
 //   - whose wall clock is ahead, by the skew, or that none is;
 //   - so many requests to the store as Slow says, whichever they are: each takes effect up to more than W after it was
-//     sent, and is answered at once or later; or it is told that nothing is known of it, and it was done, is done
+//     sent, and is answered at once or later; or the answer is that its outcome is unknown, and it was done, is done
 //     later, or never. All others are done and answered at once;
 //   - so many processes crash as Crashes says, whichever they are, each before any of its steps: what it has asked for
 //     takes effect, what stands in the store stays, and its user believes nothing any more. It starts again at
@@ -27,7 +27,7 @@
 //
 // # What is checked
 //
-// When a grant is told no user believes in the lock beside it (P1, P3), and its token is above those before (P2). Each
+// When a grant reaches its user no other user believes in the lock (P1, P3), and its token is above those before (P2). Each
 // run ends with every lock granted and given back (P4), and without claims that are left in the store for ever
 // in the way of any process.
 //

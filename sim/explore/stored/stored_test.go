@@ -62,7 +62,7 @@ func TestProcessesCrashAnywhere(t *testing.T) {
 				}
 				at := slices.IndexFunc(w.lines, func(line string) bool { return strings.Contains(line, " crashes, ") })
 				if at < 0 {
-					seen["nobody"]++
+					seen["no process"]++
 				} else {
 					seen[kindOf(t, w.lines, at)]++
 					seen[w.lines[at][strings.Index(w.lines[at], "after "):]]++
@@ -70,7 +70,7 @@ func TestProcessesCrashAnywhere(t *testing.T) {
 				path = w.next()
 			}
 		}
-		for _, kind := range []string{"nobody", "idle", "claiming", "holding", "released", "after 0s", "after 10ms", "after 66ms"} {
+		for _, kind := range []string{"no process", "idle", "claiming", "holding", "released", "after 0s", "after 10ms", "after 66ms"} {
 			if seen[kind] == 0 {
 				t.Errorf("cas=%v: in no run it is %q: %v", cas, kind, seen)
 			}
@@ -116,7 +116,7 @@ func kindOf(t *testing.T, lines []string, at int) string {
 	return kind
 }
 
-// elapsed is when a line was told.
+// elapsed is the time at the beginning of a line.
 func elapsed(t *testing.T, line string) time.Duration {
 	t.Helper()
 	d, err := time.ParseDuration(strings.Fields(line)[0])
@@ -169,7 +169,7 @@ func TestRulesOffAreFound(t *testing.T) {
 			continue
 		}
 		if lines, err := Play(c, r.Found.Choices); err != nil || len(lines) < 10 {
-			t.Errorf("the run is not told: %v %v", lines, err)
+			t.Errorf("the run has no lines: %v %v", lines, err)
 		}
 	}
 }

@@ -392,7 +392,7 @@ func (w *world) call(m *member, fact any) {
 }
 
 // acquire lets a user ask for the lock, which he holds for nothing or longer than W; the last one for longer,
-// so that it can be seen beside another.
+// so that a second holder would be seen.
 func (w *world) acquire(m *member) {
 	if m.dead {
 		return
@@ -408,7 +408,7 @@ func (w *world) acquire(m *member) {
 	w.call(m, &lock.Request{Session: m.session(), ID: m.request, Name: "x", Arrived: w.now, WaitEnd: lock.Never})
 }
 
-// hear takes what a user is told.
+// hear takes the answer to a user.
 func (w *world) hear(m *member, d *lock.Decision) {
 	switch d.Kind {
 	case lock.Granted:
@@ -416,17 +416,17 @@ func (w *world) hear(m *member, d *lock.Decision) {
 	case lock.Released:
 		w.gave(m)
 	case lock.Refused, lock.Lost, lock.Revoked:
-		w.violate("P4", "user %d is told %v: %v%v", m.number+1, d.Kind, d.Err, d.Loss)
+		w.violate("P4", "user %d hears %v: %v%v", m.number+1, d.Kind, d.Err, d.Loss)
 	}
 }
 
 func (w *world) granted(m *member, d *lock.Decision) {
 	w.say("user %d has the lock, token %d", m.number+1, d.Token)
 	if other := w.members[1-m.number]; other.believes {
-		w.violate("P1", "user %d is told that it holds the lock under token %d, while user %d holds it under token %d", m.number+1, d.Token, other.number+1, other.token)
+		w.violate("P1", "user %d is granted the lock under token %d, while user %d holds it under token %d", m.number+1, d.Token, other.number+1, other.token)
 	}
 	if d.Token <= w.highest {
-		w.violate("P2", "user %d is told token %d, after token %d was told", m.number+1, d.Token, w.highest)
+		w.violate("P2", "user %d is granted token %d, after token %d", m.number+1, d.Token, w.highest)
 	}
 	w.highest = max(w.highest, d.Token)
 	m.believes, m.token = true, d.Token

@@ -94,7 +94,7 @@ type Limits struct {
 	// States bounds how many are visited. Zero means no bound. At the bound the exploration
 	// stops, and says so.
 	States int
-	// Progress is told now and then how far it is; nil means that no function is.
+	// Progress reports from time to time how far the search is; nil means no reports.
 	Progress func(Report)
 }
 

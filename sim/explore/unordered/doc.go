@@ -9,9 +9,9 @@
 //
 // # What is a state
 //
-// The machines, the messages under way, of which it cannot be told which was sent first, and
-// what each user has asked for and was told. Time stands still, so nothing is repeated: every
-// message is one that the algorithm needs. States are told apart by what they are
+// The machines, the messages under way, whose order is unknown, and what each user has asked
+// for and heard. Time stands still, so nothing is repeated: every
+// message is one that the algorithm needs. States are compared by what they are
 // (package snapshot): nothing is renamed, and what nothing can depend on here is left out (rules.go).
 //
 // It finds what depends on the order alone: of the three faults of the published algorithms of permission two in
@@ -24,7 +24,7 @@
 //
 // # What is checked
 //
-// When a grant is told: no user holds beside it, or more than there is (P1); its token is above
+// When a grant is reported: no other user holds, or no more units than there are (P1); its token is above
 // those before it, or that of no other holder where tokens do not order (P2); and it
 // answers a request that waits (P6). Where nothing is under way and no user can do anything,
 // no user waits (P4). Members say nothing that the others ignore.
@@ -32,7 +32,7 @@
 // # Links that keep their order
 //
 // What members of protocol bakery say under a term goes in envelopes, which are numbered for each link and taken in turn
-// only; what comes out of turn is said again. So envelopes of one link arrive in turn here, and links interleave in
+// only; what comes out of turn is sent again. So envelopes of one link arrive in turn here, and links interleave in
 // every way: the model in which snaplock's hole is. Their numbers, and what is kept to say them again, tell no states apart.
 //
 // A step of a ticket ends by the first answer. One that comes later and changes nothing never will, so it arrives as
@@ -52,7 +52,7 @@
 //
 // # Files
 //
-//	config.go   what is explored, and what is found      begin.go    the state before anybody asks
+//	config.go   what is explored, and what is found      begin.go    the state before any user asks
 //	explore.go  depth first                              world.go    a state, and what can happen in it
 //	shorten.go  the shortest run that breaks a promise   engine.go   what leads to the next
 //	judge.go    what is checked                          crash.go    a member less

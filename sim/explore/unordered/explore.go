@@ -51,7 +51,7 @@ type search struct {
 	began  time.Time
 }
 
-// progressEvery is after how many transitions Progress is told how far it is, and ctx is looked at.
+// progressEvery is after how many transitions the search calls Progress and looks at ctx.
 const progressEvery = 10_000
 
 func (s *search) run(ctx context.Context) error {

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// decided takes what a user is told, and checks it.
+// decided takes the answer to a user, and checks it.
 func (e *engine) decided(w *world, d *lock.Decision) {
 	i := int(d.Session.Number) - 1
 	switch d.Kind {
@@ -14,12 +14,12 @@ func (e *engine) decided(w *world, d *lock.Decision) {
 		return
 	case lock.Granted:
 	default:
-		e.violate("P6", "user %d is told %v: %v", i+1, d.Kind, d.Err)
+		e.violate("P6", "user %d hears %v: %v", i+1, d.Kind, d.Err)
 		return
 	}
 	u := &w.users[i]
 	if u.phase != waiting || d.Request != u.request {
-		e.violate("P6", "user %d is told that request %d is granted under token %d, and waits for nothing by it", i+1, d.Request, d.Token)
+		e.violate("P6", "user %d hears that request %d is granted under token %d, and waits for nothing by it", i+1, d.Request, d.Token)
 		return
 	}
 	units, capacity := e.config.Demand(i)
@@ -40,7 +40,7 @@ func (e *engine) decided(w *world, d *lock.Decision) {
 	}
 	if capacity == 0 {
 		if d.Token <= w.highest {
-			e.violate("P2", "user %d is told token %d after token %d", i+1, d.Token, w.highest)
+			e.violate("P2", "user %d is granted token %d after token %d", i+1, d.Token, w.highest)
 		}
 		w.highest = d.Token
 	}

@@ -90,8 +90,8 @@ func (at *counted) check(t *testing.T, c Config) {
 	t.Logf("%v: %d states, %d transitions, runs of up to %d steps", &r.Config, r.States, r.Transitions, r.Depth)
 }
 
-// TestPublishedFaultsAreFound: with a rule switched off, the shortest run that breaks a promise is found, and
-// told from its beginning to its end. That of snaplock needs no loss and no crash: two masters, and a slow link
+// TestPublishedFaultsAreFound: with a rule switched off, the search finds the shortest run that breaks a promise, and
+// prints it from its beginning to its end. That of snaplock needs no loss and no crash: two masters, and a slow link
 // between them.
 func TestPublishedFaultsAreFound(t *testing.T) {
 	parallel.SkipBrief(t)
@@ -125,7 +125,7 @@ func TestStops(t *testing.T) {
 	c := of(t, func(c *Config) { c.Calls = 2 })
 	r := explored(t, c, Limits{States: 3000, Progress: func(Report) { reports++ }})
 	if r.Complete() || r.Stopped != "3000 states" || r.States != 3000 || reports == 0 {
-		t.Errorf("with at most 3000 states: %d states, stopped by %q, %+v, told %d times", r.States, r.Stopped, r.Found, reports)
+		t.Errorf("with at most 3000 states: %d states, stopped by %q, %+v, %d reports", r.States, r.Stopped, r.Found, reports)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -24,7 +24,7 @@ type world struct {
 	transit  []*parcel // in any order those of which none is, by their names; then link by link, in turn
 	users    []user
 	requests int            // that there may still be
-	highest  holdfast.Token // that was told of an exclusive grant
+	highest  holdfast.Token // of all exclusive grants that were reported
 	crashed  int            // whose place it is, from 1; 0 while no member has crashed
 	views    []knowledge    // what each member knows of that
 }
@@ -101,7 +101,7 @@ const (
 	viewing      // a member learns of it
 )
 
-// actions lists what can happen, what need not happen last. Of messages that cannot be told apart one is
+// actions lists what can happen, what need not happen last. Of messages that are alike one is
 // enough.
 func (e *engine) actions(w *world) (all []action) {
 	for i, p := range w.transit {

@@ -115,7 +115,7 @@ func TestEndOfContext(t *testing.T) {
 	}
 	sent, stop := context.WithCancel(t.Context())
 	ask(sent, "sent")
-	b.ask(t, "beside")
+	b.ask(t, "along")
 	b.AwaitQueue(2)
 	b.end <- struct{}{}
 	if keys := <-b.begun; len(keys) != 2 {

@@ -4,7 +4,7 @@
 // A driver has one [Hub] for each Store that it has opened. Its Watch calls the Hub's; where it
 // learns that a row has changed, from itself or from a server, it calls Notify; and where it may
 // have missed something, as after a connection was lost, NotifyAll. Neither of them ever waits
-// for a watcher: each has a goroutine of its own, which calls back once for all that was told
+// for a watcher: each has a goroutine of its own, which calls back once for all that came
 // meanwhile. So a row that changes a thousand times while its watcher is busy costs one call,
 // and nothing grows.
 //

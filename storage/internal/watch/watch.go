@@ -20,7 +20,7 @@ type Hub struct {
 
 // watcher is one call of Watch that goes on.
 type watcher struct {
-	// wake has room for one: what is told while the watcher is busy, however often, is one
+	// wake has room for one: all notices that come while the watcher is busy are one
 	// thing to be looked at.
 	wake    chan struct{}
 	changed func()
@@ -30,7 +30,7 @@ type watcher struct {
 var errClosed = fmt.Errorf("the store was closed: %w", storage.ErrInvalid)
 
 // Watch has changed called soon after each Notify of key and each NotifyAll, until ctx ends or the
-// Hub is closed: on a goroutine of its own, one call at a time, and one for all that was told
+// Hub is closed: on a goroutine of its own, one call at a time, and one for all that came
 // during the last. It may be called once more while ctx ends. Every Notify that begins after
 // Watch has returned is heard.
 //
@@ -95,7 +95,7 @@ func (h *Hub) leave(key string, w *watcher) {
 func (w *watcher) notify() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it has not looked yet at what was told before
+	default: // it has not looked yet at what came before
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
-// TestNotify: the watchers of that row, all of them, and everybody by NotifyAll.
+// TestNotify: the watchers of that row, all of them, and those of all rows by NotifyAll.
 func TestNotify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hub watch.Hub
@@ -26,7 +26,7 @@ func TestNotify(t *testing.T) {
 			}
 			defer func() {
 				if *count != w.want {
-					t.Errorf("%s was told %d times, want %d", w.name, *count, w.want)
+					t.Errorf("%s was notified %d times, want %d", w.name, *count, w.want)
 				}
 			}()
 		}
@@ -41,8 +41,8 @@ func TestNotify(t *testing.T) {
 	})
 }
 
-// TestNotificationsCoalesce to a watcher that is busy, and what comes while he is called is told
-// once more.
+// TestNotificationsCoalesce to a watcher that is busy, and what comes during its call leads to
+// one more.
 func TestNotificationsCoalesce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hub watch.Hub
@@ -88,7 +88,7 @@ func TestEnds(t *testing.T) {
 		hub.Notify("k")
 		synctest.Wait()
 		if ended != 0 || stays != 1 {
-			t.Errorf("told %d and %d times, want 0 and 1", ended, stays)
+			t.Errorf("notified %d and %d times, want 0 and 1", ended, stays)
 		}
 		hub.Close()
 		hub.Close()
