@@ -15,7 +15,7 @@ import (
 
 // Store takes the text of a trace.
 type Store interface {
-	// Put takes a part of the text without waiting, and copies it. SpaceLock says that a step
+	// Put takes a part of the text without waiting, and copies it. whole says that a step
 	// begins with it, so that it may be refused; the error then says why, and nothing is put
 	// any more but the line that ends the trace.
 	Put(text []byte, whole bool) error

@@ -126,7 +126,7 @@ func ofClaim() gallery {
 			"The write has less time than the wait, by the skew; one that took longer has failed.",
 		},
 		{
-			"no bid begins beside a claim that is held by", "One process holds a lock twice",
+			"no bid begins while a claim is held by", "One process holds a lock twice",
 			"Clients of one process ask a local mediator first, and its refusal is ignored. The process claims a second time while its first claim holds. It takes the older claim for a leftover of its own, passes it over, and both clients would hold.",
 			"A process has one claim of a name, and begins no other while that one stands.",
 		},

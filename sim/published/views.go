@@ -52,7 +52,7 @@ func views() []Row {
 func successions() []Row {
 	return []Row{
 		{
-			Rule: "old view beside an installed one", Protocol: "election", Source: "docs/design/membership.md §9, V23", Breaks: "P1", Budget: 100,
+			Rule: "old view next to an installed one", Protocol: "election", Source: "docs/design/membership.md §9, V23", Breaks: "P1", Budget: 100,
 			Hole: "A candidate that learns of a newer view, which is installed, starts from its own older one all the same. " +
 				"A quorum of that is none of the newer one.",
 		},

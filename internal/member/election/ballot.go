@@ -125,7 +125,7 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 		views = append(views, vote.Accepted)
 	}
 	s := &Succession{Predecessor: NewestOf(views...), Votes: b.Votes, Attendance: b.Attendance}
-	if own := b.Of(self); own != nil && own.Accepted != nil && protocol.Mutated("old view beside an installed one") {
+	if own := b.Of(self); own != nil && own.Accepted != nil && protocol.Mutated("old view next to an installed one") {
 		s.Predecessor = own.Accepted.Know(&View{Epoch: own.Accepted.Epoch, Number: own.Accepted.Number, Installed: true})
 	}
 	switch {

@@ -39,7 +39,7 @@ func holes() []hole {
 		{"V17 epoch from memory", "epoch from memory", forgottenEpochs},
 		{"V18 guests vote", "guests vote", guestsGoOn},
 		{"V19 same tenure after a lapse", "same tenure after a lapse", nil},
-		{"V23 old view beside an installed one", "old view beside an installed one", nil},
+		{"V23 old view next to an installed one", "old view next to an installed one", nil},
 		{"V24 dropped member renewed", "dropped member renewed", droppedAndRenewed},
 		{"V25 equal counters", "equal counters", equalCounters},
 		{"V25 with both serving", "equal counters", sidesOfOneNumber},

@@ -240,7 +240,7 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 	if v == nil || !v.Installed || m.config.Available && (m.reign != nil || m.content(now)) {
 		return // and another side's view is as good as this one's
 	}
-	if !v.Newer(old) || protocol.Mutated("old view beside an installed one") {
+	if !v.Newer(old) || protocol.Mutated("old view next to an installed one") {
 		if old != nil {
 			m.cell.Accepted = old.Know(v)
 		}
