@@ -295,7 +295,7 @@ func (w *simCluster) coordinator() int {
 		}
 	}
 	if found < 0 {
-		w.t.Fatal("nobody coordinates all")
+		w.t.Fatal("no member coordinates all")
 	}
 	return found
 }

@@ -71,7 +71,7 @@ func TestMemoryWithoutTheHorizon(t *testing.T) {
 		}
 		why, until := lock.WhyUnavailable(err)
 		if !errors.Is(err, holdfast.ErrUnavailable) || !strings.Contains(why, "shorter ttl") || until < left-time.Second/10 || until > left {
-			t.Errorf("#%d is told %v; that ends in %v, want %v", request, err, until, left)
+			t.Errorf("#%d got %v; that ends in %v, want %v", request, err, until, left)
 		}
 	}
 	refused(2, expires-d.now-3*time.Second)
@@ -115,7 +115,7 @@ func TestLimitOfUnrecordedRequests(t *testing.T) {
 		}
 	}
 	if limit == nil || limit.Limit != "unrecorded" || limit.Value != most {
-		t.Fatalf("one more is told %v", limit)
+		t.Fatalf("one more got %v", limit)
 	}
 	d.order(order{verb: "horizon", span: d.below.need.Want})
 	if held := d.shelf.held(s.ID); held != most {
@@ -191,10 +191,10 @@ func TestMemoryOfASingleCall(t *testing.T) {
 	}
 }
 
-// TestLossBesideLastingSpaces: a member is lost that has a space in memory beside a lasting one. A client of its own with a long ttl
+// TestLossWithLastingSpaces: a member is lost that has a space in memory and a lasting one. A client of its own with a long ttl
 // that has locked in the lasting space alone costs names in memory nothing beyond the lease. One that holds a name in memory keeps
 // it for as long as it may believe; without the rule it does not.
-func TestLossBesideLastingSpaces(t *testing.T) {
+func TestLossWithLastingSpaces(t *testing.T) {
 	defer mutation.Switch("")
 	const rule = "what is held in memory is within what others wait for"
 	for _, coordinator := range []bool{false, true} {

@@ -60,7 +60,7 @@ func TestLossCostsWhatWasPromised(t *testing.T) {
 					continue // of two, none goes on without the senior one, and in bakery none without the other; one alone coordinates
 				}
 				for what, long := range map[string]string{
-					"nobody's": "", "a survivor's": "survivor", "one that has ended": "ended", "its own": "own",
+					"no member's": "", "a survivor's": "survivor", "one that has ended": "ended", "its own": "own",
 				} {
 					if size == 1 && long == "survivor" {
 						continue
@@ -127,8 +127,8 @@ func lose(t *testing.T, w *simCluster, coordinator bool, long string) {
 	}
 }
 
-// TestShorterRequest: who asks for less than before may not hear the answer, and believes what it was
-// told first. So others wait for that; without the rule they do not.
+// TestShorterRequest: a client that asks for less than before may not hear the answer, and goes by the
+// earlier one. So others wait for that; without the rule they do not.
 func TestShorterRequest(t *testing.T) {
 	defer mutation.Switch("")
 	const rule = "less is wanted, less is waited for"

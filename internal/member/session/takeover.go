@@ -8,8 +8,8 @@ import (
 )
 
 // A session is used over a stream by one client at a time, which it is attached to: see lock.Attachments. The same client comes
-// back as often as its stream breaks. A Resume by another one takes the session over, with all that it holds, and the client
-// before it is at its end: it is told so, what it says on its stream has no effect, and its next Resume is refused.
+// back as often as its stream breaks. A Resume by another one takes the session over, with all that it holds. The client
+// before it gets TakenOver and is at its end: what it says on its stream has no effect, and its next Resume is refused.
 
 // claim attaches a session to the client that resumes it, and takes it over from the client before. The error says that a
 // later client has it.
@@ -79,8 +79,8 @@ func (m *Machine) takenElsewhere(now protocol.Time, p *presence, next lock.Attac
 	}
 }
 
-// takeOver attaches a session to a later client, if next is one. The client before, which was heard here last, is told. It is
-// not given the time to stop, because what it holds is granted to no other session.
+// takeOver attaches a session to a later client, if next is one. The client before, which was heard here last, gets TakenOver.
+// It is not given the time to stop, because what it holds is granted to no other session.
 func (m *Machine) takeOver(now protocol.Time, p *presence, next lock.Attachments, out *protocol.Effects) {
 	before := p.attached
 	p.attached = before.Join(next)
