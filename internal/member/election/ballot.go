@@ -74,9 +74,9 @@ func (b *Ballot) Silent() []string {
 	return slices.DeleteFunc(slices.Clone(b.Polled), b.at)
 }
 
-// Complete reports whether more promises are not to be expected soon: everybody who is
-// ACTIVE has promised or refused; or, without phase 1, everybody of the view and
-// everybody whose agreement it needs.
+// Complete reports whether no more promises are to be expected soon: all the
+// ACTIVE have promised or refused; or, without phase 1, all members of the view and
+// all whose agreement it needs.
 func (b *Ballot) Complete() bool {
 	if b.View == nil || b.Attendance || b.Merge {
 		return len(b.Silent()) == 0
@@ -93,9 +93,9 @@ func (b *Ballot) Complete() bool {
 type Succession struct {
 	Predecessor *View // nil at a bootstrap
 	View        *View
-	// Needs are the electorates, beside the view's own, of which a quorum must accept
-	// it. With Attendance, all founders must instead. A forced view needs none but those
-	// of who was named and is leaving.
+	// Needs are the electorates, besides the view's own, of which a quorum must accept
+	// it. With Attendance, all founders must instead. A forced view needs only those
+	// of a named member that is leaving.
 	Needs      []Electorate
 	Attendance bool
 	// Missing says that a member of the predecessor has not promised, or has no place
@@ -163,7 +163,7 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 // parting has an electorate for each of those named for a forced view that vote on what
 // follows the predecessor and have no place, because they are leaving: each of them must
 // accept the view. Otherwise its cell would have the predecessor, and the one that leaves may
-// be back: with the seniority that makes half of two a quorum it would lead beside the view.
+// be back: with the seniority that makes half of two a quorum it would lead a second view.
 func (b *Ballot) parting(s *Succession) (needs []Electorate) {
 	if s.Predecessor == nil {
 		return nil

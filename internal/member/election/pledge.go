@@ -28,7 +28,7 @@ type Pledges struct {
 
 // Limits bound all pledges. Top is what no pledge exceeds, and Durable the highest Top that every
 // founder is known to have written down: should a quorum's memories be lost, one founder's is
-// enough to know how far anybody may believe. No member promises more than Durable.
+// enough to know how far any client may believe. No member promises more than Durable.
 type Limits struct{ Top, Durable protocol.Reach }
 
 // Bounds returns the limits that are known; none are zero.

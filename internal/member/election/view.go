@@ -52,7 +52,7 @@ type Electorate struct {
 }
 
 // Less orders epochs. Two with one counter never both serve; the candidate orders
-// them nevertheless, so that everybody agrees which is newer.
+// them nevertheless, so that all agree which is newer.
 func Less(a, b protocol.Epoch) bool {
 	return a.Counter < b.Counter || a.Counter == b.Counter && a.Candidate < b.Candidate
 }

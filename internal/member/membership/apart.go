@@ -113,7 +113,7 @@ func (m *Machine) outcast(now protocol.Time) (out []protocol.ID) {
 	return out
 }
 
-// spares reports whether another founder can go beside those who have to: more than half of all
+// spares reports whether another founder can go besides those that have to: more than half of all
 // founders stay.
 func (m *Machine) spares(out []protocol.ID) bool {
 	staying := 0

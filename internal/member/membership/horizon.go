@@ -11,7 +11,7 @@ import (
 // promises is what this member's clients may be promised (docs/design/membership.md §6).
 type promises struct {
 	horizon    protocol.Horizon     // what may be promised now
-	given      protocol.Horizon     // the most that was said before and is still needed
+	given      protocol.Horizon     // the most that was promised before and is still needed
 	need       protocol.NeedHorizon // the latest request
 	requested  bool                 // a machine above waits for a Horizon
 	heeded     bool                 // the coordinator has heard the latest request
@@ -96,7 +96,7 @@ func (m *Machine) pledge() {
 	}
 }
 
-// lower promises no more than was asked for last, before the cell is told: nothing
+// lower promises no more than the latest request, before the cell is written: nothing
 // may be promised that a cell under way does not say.
 func (m *Machine) lower(out *protocol.Effects) {
 	lowered := m.within(m.horizon)

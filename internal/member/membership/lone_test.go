@@ -108,8 +108,8 @@ func TestWaitAtStart(t *testing.T) {
 		{"unclean", membership.Config{Kept: true, Serves: true, Cell: lived}, 3150 * time.Millisecond},
 		{"unclean with a horizon", membership.Config{Kept: true, Serves: true, Cell: far}, 3150*time.Millisecond + protocol.ReachOf(8*time.Second).Span()},
 		{"keeps none", membership.Config{Serves: true}, 3150 * time.Millisecond},
-		{"serves nobody", membership.Config{}, 0},
-		{"served others before, now nobody", membership.Config{Kept: true, Cell: far}, 3150*time.Millisecond + protocol.ReachOf(8*time.Second).Span()},
+		{"serves no client", membership.Config{}, 0},
+		{"served clients before, now none", membership.Config{Kept: true, Cell: far}, 3150*time.Millisecond + protocol.ReachOf(8*time.Second).Span()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.config.Wall = wall(1000)

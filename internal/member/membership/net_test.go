@@ -74,8 +74,8 @@ type process struct {
 	confirmed uint64 // epoch in which this process was confirmed
 	last      []protocol.Reply
 	lapses    int
-	halted    bool              // it was told to grant nothing more, and of no view of its own since
-	served    protocol.Epoch    // in which everybody has reported to it
+	halted    bool              // it was raised Halted, and no view of its own since
+	served    protocol.Epoch    // in which all members have reported to it
 	follows   protocol.Epoch    // of the newest view that it was seen to accept
 	carries   bool              // it had a lease then
 	known     protocol.Time     // until when what the newest epoch does not know may be held
@@ -277,7 +277,7 @@ func (s *site) crash() {
 }
 
 // lose forgets what the disk has. What clients were promised beyond the lease is void when no
-// founder is left that has written down how far anybody may believe, and not before.
+// founder is left that has written down how far any client may believe, and not before.
 func (s *site) lose() {
 	n := s.net
 	s.disk = nil

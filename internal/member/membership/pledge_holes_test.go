@@ -42,7 +42,7 @@ func foundersWithPledges(t testing.TB, founders int) *net {
 	return n
 }
 
-// pledged reports whether anybody remembers a pledge.
+// pledged reports whether any process remembers a pledge.
 func (n *net) pledged() bool {
 	return slices.ContainsFunc(n.sites, func(s *site) bool {
 		return s.live != nil && s.live.cell.Pledges.Longest() > 0

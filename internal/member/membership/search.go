@@ -141,7 +141,7 @@ func (m *Machine) isPlace(v *election.View, address string) bool {
 	return false
 }
 
-// beginSurvey is phase 1: how is everybody?
+// beginSurvey is phase 1: it polls all members for their status.
 func (m *Machine) beginSurvey(now protocol.Time, out *protocol.Effects) {
 	m.surveys++
 	m.objectors = nil

@@ -33,7 +33,7 @@ func TestSlowLinks(t *testing.T) {
 				n.run(60 * second)
 				n.kept("a", "b", "c")
 				if said, must := len(slow), 2*way*19/20 > 250*time.Millisecond; must && said < 2 || said > 0 && 2*way < 200*time.Millisecond {
-					t.Errorf("seed %d: links are said to be slow by %v", seed, slow)
+					t.Errorf("seed %d: links are reported slow by %v", seed, slow)
 				}
 				for name, s := range slow {
 					if s.Patience <= s.Configured || s.Trip < 2*way*9/10 || s.Trip > 2*way+10*time.Millisecond { // by a clock that may be slow

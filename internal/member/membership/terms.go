@@ -111,7 +111,7 @@ func (m *Machine) objects(a election.StatusAnswer, out *protocol.Effects) bool {
 	case terms && m.cell.Accepted == nil && a.View != nil && slices.Equal(a.Terms, a.View.Terms):
 		m.refuse(m.disagreement("at "+a.Self.Address+" and in its view", a.Terms), out)
 	case terms && m.cell.Accepted != nil && !m.dissents():
-		// the other one is wrong, and will be told
+		// the other one is wrong, and finds that out
 	case m.survey != nil && a.Number == m.survey.Number:
 		// A founder that starts again without its cell has another id at the same address.
 		again := func(o election.StatusAnswer) bool { return o.Self.Address == a.Self.Address }

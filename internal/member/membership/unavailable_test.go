@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestARefusalSaysWhatKeepsAMemberFromServing: beside its own reason, and until when where that is known.
+// TestARefusalSaysWhatKeepsAMemberFromServing: with the member's own reason, and until when, where that is known.
 func TestARefusalSaysWhatKeepsAMemberFromServing(t *testing.T) {
 	self := &membership.Self{State: membership.Joining, Why: "m2 is missing", Until: protocol.Never}
 	soon := &membership.Self{State: membership.Recovering, Why: "waiting", Until: 5 * time.Second}
