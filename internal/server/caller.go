@@ -25,7 +25,7 @@ type caller struct {
 // else what it says of itself.
 func (v caller) called(itself string) string { return cmp.Or(v.name, itself) }
 
-// known is what an edge knows of a call beside its request.
+// known is what an edge knows of a call besides its request.
 type known struct {
 	caller  caller
 	arrived protocol.Time // 0: it arrives now

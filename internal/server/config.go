@@ -63,7 +63,7 @@ type Config struct {
 	// Limits bound what clients may ask. A zero field means its default.
 	Limits Limits
 	// Hosts are further names under which HTTP requests may address this server,
-	// beside localhost, the loopback addresses, the address that the connection came
+	// besides localhost, the loopback addresses, the address that the connection came
 	// to, the machine's name, and the hosts of Identity's addresses. A request for
 	// another host is refused: a browser that was tricked sends one.
 	Hosts []string

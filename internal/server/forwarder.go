@@ -343,8 +343,8 @@ func (o *forwarder) first(stream grpc.ServerStream) (*frames.Raw, error) {
 	}
 }
 
-// sessionOf returns the session that a hello goes on with; "" for a new one, and where the frame cannot be read, which is said where it
-// is passed on to.
+// sessionOf returns the session that a hello goes on with; "" for a new one, and where the frame cannot be read: the member that it
+// is passed on to reports that.
 func sessionOf(frame *frames.Raw) string {
 	operations := &frames.Operations{}
 	defer operations.Release()

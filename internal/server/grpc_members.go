@@ -16,7 +16,7 @@ const closeLimit = time.Second
 
 // endMembers ends the streams of other members with the server: they have no end of
 // their own, and those members look for this one elsewhere or not at all. Those of events
-// end by themselves, when the last was told.
+// end by themselves, once the last event is sent.
 func (g *grpcServer) endMembers(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if !ofMembers(info.FullMethod) {
 		return handler(server, stream)

@@ -177,7 +177,7 @@ func TestRenewReportsLoss(t *testing.T) {
 	if lost.text("why") != "hold_limit" || lost.text("name") != "x" {
 		t.Errorf("lost: %s", lost.raw)
 	}
-	// It is told once; y is held on.
+	// The loss is reported once; y is held on.
 	b.post(200, "/v1/sessions/renew", object{"session": session})
 	again := b.post(410, "/v1/spaces/default/release", object{"name": "x", "token": got.text("token"), "session": session})
 	if again.text("why") != "hold_limit" {
@@ -249,8 +249,8 @@ func TestShowRow(t *testing.T) {
 	b := newWebHarness(t, nil)
 	events := b.watch()
 	const name = "site/a b/ü%"
-	free := b.get(200, "/v1/spaces/default/locks/nobody/has/it")
-	if free.text("name") != "nobody/has/it" || len(free.list("holders")) != 0 || free.json["token"] != nil {
+	free := b.get(200, "/v1/spaces/default/locks/no/client/has/it")
+	if free.text("name") != "no/client/has/it" || len(free.list("holders")) != 0 || free.json["token"] != nil {
 		t.Errorf("free: %s", free.raw)
 	}
 	got := b.acquire(object{"name": name, "owner": "job-7", "reason": "nightly"})

@@ -13,10 +13,10 @@ import (
 // mostLosses is how many losses are remembered, of all sessions together.
 const mostLosses = 16_384
 
-// losses remembers what one-shot sessions have lost. The session machine tells it with every
-// renewal, whichever lock that is about, and as long as the session lives; a client is
-// told once, and when it asks for that lock, so what was told is kept here. Past
-// its bound the oldest is forgotten, and who asks for that is told not_held.
+// losses remembers what one-shot sessions have lost. The session machine reports it with every
+// renewal, whichever lock that is about, and as long as the session lives; a client
+// hears it once, and again when it asks for that lock, so reported losses are kept here. Past
+// its bound the oldest is forgotten, and a client that asks for that gets not_held.
 type losses struct {
 	mu        sync.Mutex
 	bound     int

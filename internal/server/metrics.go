@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Observer sees everything that a member's machines decide, and makes of it the
-// metrics and, with an events.Source, what watchers are told. It is made before the driver, whose
+// Observer sees everything that a member's machines decide, and makes the metrics of it
+// and, with an events.Source, the events for watchers. It is made before the driver, whose
 // Config.Observe is its Observe; New takes it over.
 type Observer struct {
 	registry *prometheus.Registry
@@ -114,7 +114,7 @@ const resultOK = "ok"
 // unreadEvents is the name of the limit of events.ErrSlow.
 const unreadEvents = "unread_events"
 
-// malformed counts bytes that are no request of anybody's.
+// malformed counts bytes that are no valid request.
 const malformed = "malformed"
 
 func allLosses() []holdfast.Loss {

@@ -124,7 +124,7 @@ func newService(c Config) (*service, error) {
 	return s, nil
 }
 
-// close cancels what waits, gives back what no client was told of, and forgets.
+// close cancels what waits, gives back grants that no client has heard of, and forgets.
 func (s *service) close() {
 	s.stop()
 	s.admin.Close()

@@ -72,8 +72,8 @@ func atLeast(field string, d *durationpb.Duration, least time.Duration) (time.Du
 	return 0, api.Fail(api.CodeBadRequest, fmt.Sprintf("%s: %v: want at least %v", field, d.AsDuration(), least))
 }
 
-// once is what the deciding member is told of an order that may come through another member, too: one of a session that is given,
-// with an id. Where there is no session each member opens another one.
+// once is what the deciding member gets with an order that may come through another member, too: one with a session
+// and an id. Where there is no session each member opens another one.
 func (o *order) once() (id string, content uint64) {
 	if o.Session == "" || o.Request == "" {
 		return "", 0

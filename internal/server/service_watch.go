@@ -82,7 +82,7 @@ func (s *service) lookAt(space *Space, last *spaceState) {
 
 // feed is where the events of a watcher go.
 type feed interface {
-	begin() error // nothing is missed from now on without being told
+	begin() error // nothing is missed from now on without a report
 	idle() error  // nothing has happened for a while
 	send(ctx context.Context, turn *feedTurn, happened []*events.Batch) error
 }

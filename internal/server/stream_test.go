@@ -196,7 +196,7 @@ func TestExtend(t *testing.T) {
 	}
 	b.clock.Advance(2 * time.Second)
 	c.say(opExtend(1, "x", g.GetToken()+1, time.Second), opExtend(1, "x", g.GetToken(), -1))
-	first, second := c.hear(), c.hear() // what is refused at the edge is told first
+	first, second := c.hear(), c.hear() // what is refused at the edge comes first
 	codes := []string{first.GetRefused().GetProblem().GetCode(), second.GetRefused().GetProblem().GetCode()}
 	if codes[0] != api.CodeBadRequest || codes[1] != api.CodeNotHeld {
 		t.Errorf("a wrong hold and a wrong token: %v", codes)

@@ -71,7 +71,7 @@ func TestSuspendRow(t *testing.T) {
 	b.get(200, "/readyz")
 }
 
-// operation waits for the event of an operator's deed on a space. The space's state is told as
+// operation waits for the event of an operator's deed on a space. The space's state comes as
 // well, once the state has been looked at.
 func (w *watcher) operation(begins string) *schema.WatchEvent {
 	w.t.Helper()

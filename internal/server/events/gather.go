@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// gatherings is how many different questions other members are asked at once, beside
-// the one for everything.
+// gatherings is how many different questions other members are asked at once, besides
+// the one for all events.
 const gatherings = 8
 
 // Peers asks other members for what happens to their clients.

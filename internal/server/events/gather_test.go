@@ -59,8 +59,8 @@ func TestWatchersSeeEveryMember(t *testing.T) {
 	})
 }
 
-// TestSuspensionsAreNoLocks: a watcher is told of a suspension as a state of its
-// space, not as of a lock without a name; and it counts for nothing that could be missing.
+// TestSuspensionsAreNoLocks: a watcher sees a suspension as a state of its
+// space, not as a lock without a name; and it counts for nothing that could be missing.
 func TestSuspensionsAreNoLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHarness(t, 2)
@@ -106,7 +106,7 @@ func TestGapsArePublished(t *testing.T) {
 		pass(1500 * time.Millisecond)
 		b.sever(2, true)
 		pass(3 * time.Second)
-		// Beats have told up to 1 s that everything was told.
+		// Beats have confirmed that up to 1 s nothing is missing.
 		wants(b, f, "b granted x 1", "b released x 1", "b missing from 1.000")
 		late := b.watch("", "x")
 		defer late.Close()
@@ -119,14 +119,14 @@ func TestGapsArePublished(t *testing.T) {
 			t.Errorf("told %v", got)
 		}
 		if got := linesOf(late); len(got) != 1 || !strings.Contains(got[0], " until ") {
-			t.Errorf("who came later was told %v", got)
+			t.Errorf("the client that came later got %v", got)
 		}
 		grant(b.life(2), "x", 3)
 		wants(b, f, "b granted x 3", "b released x 3")
 	})
 }
 
-// TestWhoDoesNotAnswerAtFirst is told when the watch begins, which waits for it in vain.
+// TestWhoDoesNotAnswerAtFirst is reported missing when the watch begins, which waits for it in vain.
 func TestWhoDoesNotAnswerAtFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHarness(t, 2)
@@ -220,7 +220,7 @@ func TestFiltersTravel(t *testing.T) {
 		for i, name := range []string{"x", "a/c", "a/b"} {
 			grant(b.life(2), name, holdfast.Token(i))
 		}
-		pass(pause) // what comes behind the first event is told when a pause is over
+		pass(pause) // what follows the first event comes when a pause is over
 		wants(b, narrow, "b granted a/c 1", "b released a/c 1", "b granted a/b 2", "b released a/b 2")
 		wants(b, same, "b granted a/c 1", "b released a/c 1", "b granted a/b 2", "b released a/b 2")
 		wants(b, narrower, "b granted a/b 2", "b released a/b 2")

@@ -111,7 +111,7 @@ func (n *network) Follow(ctx context.Context, id protocol.ID, address string, in
 		late, done := context.WithTimeout(ctx, time.Second)
 		defer done()
 		<-late.Done()
-		return errors.New("nobody answers")
+		return errors.New("no member answers")
 	}
 	ctx, one.cut = context.WithCancelCause(ctx)
 	want := Filter{interest.GetSpace(), interest.GetPrefix()}

@@ -38,7 +38,7 @@ func (b *harness) again(prefix, after string) *Feed {
 	return f
 }
 
-// TestResume: a watcher that comes again has what happened through any member meanwhile, once and in order, or is told
+// TestResume: a watcher that comes again gets what has happened through any member meanwhile, once and in order, or a report of
 // what is missing.
 func TestResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
