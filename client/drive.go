@@ -210,7 +210,7 @@ func (c *Client) failRelease(r *request, err error) {
 	}
 }
 
-// onLate says that another stream is opened, beside the one that there is.
+// onLate logs that another stream is opened, in addition to the present one.
 func (c *Client) onLate(e *session.Effect) {
 	c.log.Warn("no heartbeat is acknowledged", "session", e.Session.ID, "remaining", e.At)
 	if c.settings.late != nil {

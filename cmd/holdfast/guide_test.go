@@ -54,7 +54,7 @@ var manyMembers = regexp.MustCompile(`-[59]\b| in [^;]*[59]`)
 // and for a short time.
 func TestGuideToTheBench(t *testing.T) {
 	if testing.Short() {
-		t.Skip("clusters are too much beside the race detector")
+		t.Skip("clusters are too much with the race detector")
 	}
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/bench.md")

@@ -159,7 +159,7 @@ func (l *storeLender) deadlineOf(lock *holdfast.Lock) time.Duration {
 	return end
 }
 
-// environment is what the command is told of where its locks are: as much as it may know. A URL with a password
+// environment is what the command may know of where its locks are. A URL with a password
 // it knows only if it stood in the environment before.
 func (o *storeOrder) environment(before []string, space string) []string {
 	env := slices.DeleteFunc(before, func(variable string) bool {

@@ -98,7 +98,7 @@ func TestLockStoreInTurns(t *testing.T) {
 		first := startLock(t, folder, nil, append(append(base, "n"), untilEOF...)...)
 		before, store, _ := strings.Cut(first.line(t), " ")
 		if store != "unset" {
-			t.Errorf("the command was told of %s", store)
+			t.Errorf("the command has %s", store)
 		}
 		busy := startLock(t, folder, nil, append(append(base, "--try", "n"), untilEOF...)...)
 		busy.ends(t, busyCode)

@@ -10,6 +10,6 @@ import (
 // does: on the socket that NOTIFY_SOCKET names.
 func notify(state string, log *slog.Logger) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		log.Warn("the service manager cannot be told", "state", state, "error", err)
+		log.Warn("notifying the service manager failed", "state", state, "error", err)
 	}
 }

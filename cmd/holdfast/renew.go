@@ -29,7 +29,7 @@ func (p *program) renewCommand() *cli.Command {
 		Usage:     "let a session of acquire live on",
 		UsageText: name + " renew [flags] --session SESSION",
 		Description: "Prints the session's public id and how long it lives from now on. The secret is not printed again.\n" +
-			"If a lock of the session was lost since it was told last, that is the error: exit code 79, or 81 if\n" +
+			"If the session has lost a lock since its last answer, that is the error: exit code 79, or 81 if\n" +
 			"an operator broke it.",
 		Flags: append([]cli.Flag{
 			sessionFlag(),

@@ -77,7 +77,7 @@ func errFileThere(c *cli.Command, file string) error {
 	return usageError(calledAs(c), "file %s is there already; give another name, or --replace", file)
 }
 
-// saveFile writes a snapshot beside its place, and gives it its name when it is whole and on disk.
+// saveFile writes a snapshot next to its place, and gives it its name when it is whole and on disk.
 func saveFile(file string, replace bool, write func(io.Writer) error) (saved *snapshot.Summary, err error) {
 	folder := filepath.Dir(file)
 	f, err := os.CreateTemp(folder, filepath.Base(file)+".saving-*") // for its owner alone

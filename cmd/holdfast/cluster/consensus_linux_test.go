@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// TestLastingMinority: the leader and the other members do not reach each other, while all clients reach everybody. It
+// TestLastingMinority: the leader and the other members do not reach each other, while all clients reach every member. It
 // grants nothing and shows nothing any more, and what is held through it goes on at the others. When it reaches them again
 // it knows what they have done.
 func TestLastingMinority(t *testing.T) {
