@@ -95,7 +95,7 @@ func TestSessionCloseReleases(t *testing.T) {
 	free(t, n)
 }
 
-// TestBreak: the holder is told why, and the next is granted when it has stopped.
+// TestBreak: the holder learns why, and the next is granted when it has stopped.
 func TestBreak(t *testing.T) {
 	ctx := context.Background()
 	n := start(t, host.Config{})

@@ -72,8 +72,8 @@ type Config struct {
 	// Terms asks the member at an address what all members of its cluster must agree on, for a guest without Spaces; see
 	// transport.Identity. Zero means over gRPC, with TLS.
 	Terms func(ctx context.Context, address string) ([]string, error)
-	// Unanswered is told by Adopt and Start why a guest without Spaces does not know those of its cluster yet, in one line
-	// that names each member of Join and its reason, whenever all of them were asked in vain. Nil is not told.
+	// Unanswered, unless nil, is called by Adopt and Start with the reason why a guest without Spaces does not know those of its
+	// cluster yet, in one line that names each member of Join and its reason, whenever all of them were asked in vain.
 	Unanswered func(why error)
 	// Data is the folder of what spaces of protocol consensus keep, which need one unless this member is a guest; the stable cell is kept
 	// there too, unless State names another folder. It is one member's and one process's, and knows which protocol

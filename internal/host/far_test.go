@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
-// relay is the way to a member that is far: what is said on it arrives later, each way, in order.
+// relay is the way to a member that is far: bytes arrive later, each way, in order.
 type relay struct {
 	to      string // a socket
 	delay   time.Duration
@@ -85,7 +85,7 @@ func (r *relay) carry(caller, member net.Conn) {
 	back.Wait()
 }
 
-// said is what was said at once, and when it arrives.
+// said is what was sent at once, and when it arrives.
 type said struct {
 	data []byte
 	at   time.Time

@@ -32,7 +32,7 @@ type localSession struct {
 	begin  time.Duration // where on the alarms' clock the member's time began
 
 	extending     chan struct{}  // extensions act here in the order in which they act there
-	acknowledging sync.WaitGroup // ends that the authority has yet to be told of
+	acknowledging sync.WaitGroup // ends that the authority has yet to hear of
 	closing       sync.Once
 	over          chan struct{} // closed when the session ends
 
@@ -155,7 +155,7 @@ func (s *localSession) decided(d *lock.Decision) {
 			s.alarms.Stop(h.alarm)
 		}
 		// The loss comes before the grant that it makes possible, so the lock ends here
-		// before anybody is told that the name is theirs (P3).
+		// before another client learns that it has the name (P3).
 		h.lock.End(d.Loss)
 		if d.Kind == lock.Revoked {
 			s.acknowledging.Go(func() { s.acknowledge(h) })
@@ -170,7 +170,7 @@ func (w *wait) notify(position int) {
 	}
 	select {
 	case w.queued <- position:
-	default: // one was told
+	default: // one position was sent
 	}
 }
 

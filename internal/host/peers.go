@@ -141,8 +141,8 @@ func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 	}
 }
 
-// flushTimeout is for how long other members are still told what has happened here, when
-// this one ends.
+// flushTimeout is for how long this member still sends others what has happened here, when
+// it ends.
 const flushTimeout = 500 * time.Millisecond
 
 // disconnect ends what connect and hear have begun.

@@ -200,7 +200,7 @@ func reasonOf(h *snapshot.Header) string {
 	return fmt.Sprintf("restored from a snapshot of %v; clients of the cluster before may still believe in what they hold", h.Saved)
 }
 
-// judge refuses what cannot be restored, or not beside others.
+// judge refuses what cannot be restored, or not together with others.
 func (r *Restore) judge(h *snapshot.Header, others []RestoredSpace) error {
 	refuse := func(format string, values ...any) error {
 		return fmt.Errorf(format+": %w", append(values, snapshot.ErrInvalid)...)

@@ -66,8 +66,8 @@ func (n *Member) Suspend(ctx context.Context, space, reason string) error {
 	return ofSpace("suspend", space, err)
 }
 
-// Resume lets a space grant again, regardless of which member has suspended it: the holder of
-// the suspension is told that it is broken, and grants go on when that has given it up. A
+// Resume lets a space grant again, regardless of which member has suspended it: it breaks the
+// suspension's lock, and grants go on when the holder has given that up. A
 // space that is not suspended is no error. The error is an ErrUnavailable where no member
 // decides, an ErrSpace, or the context's.
 func (n *Member) Resume(ctx context.Context, space, reason string) error {
@@ -79,7 +79,7 @@ func (n *Member) Resume(ctx context.Context, space, reason string) error {
 }
 
 // OpenSpace begins the space's instance at this member again, after a CloseSpace. Every
-// space is open at first; who waits for one to be closed is told an ErrConflict. The error is
+// space is open at first; a caller that waits for one to be closed gets an ErrConflict. The error is
 // an ErrSpace, or the context's.
 func (n *Member) OpenSpace(ctx context.Context, space string) error {
 	return ofSpace("open space", space, n.admin.OpenSpace(ctx, space))

@@ -116,7 +116,7 @@ func (s *localSession) unlocked(l *holdfast.Lock, err error) error {
 		}
 	}
 	if errors.Is(err, holdfast.ErrNotHeld) && holdfast.Why(l.Check()) == holdfast.HoldLimit {
-		return nil // the grace was over, or there was none: that it was lost is told already
+		return nil // the grace was over, or there was none: its loss is reported already
 	}
 	switch {
 	case err == nil, errors.Is(err, holdfast.ErrClosed): // Close has released it

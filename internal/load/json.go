@@ -78,7 +78,7 @@ func (r *Row) detail() object {
 	return append(o, field{"rounds", len(r.Rounds)}, field{"spread", spread})
 }
 
-// Section is a list with a name of its own in the document, beside the rows.
+// Section is a list with a name of its own in the document, next to the rows.
 type Section struct {
 	Name  string
 	Lines []any // each is written on a line

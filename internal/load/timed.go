@@ -26,7 +26,7 @@ const (
 // timed is one measurement for a while: workloads Uncontended and Hot.
 type timed struct {
 	cell    Cell
-	checker *Checker // of Hot; nil where no name is anybody else's
+	checker *Checker // of Hot; nil where no two workers share a name
 	phase   atomic.Int32
 	every   atomic.Int64 // the clock is read in one cycle of so many
 	workers []*worker

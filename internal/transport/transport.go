@@ -100,7 +100,7 @@ type Observer interface {
 	Refused(why string)
 }
 
-// Why a stream is closed by its receiver, beside the words of a Refusal.
+// Why a stream is closed by its receiver, other than by a Refusal.
 const (
 	Garbage   = "garbage"    // a frame that does not decode
 	Limit     = "members"    // more members or streams than are served at once

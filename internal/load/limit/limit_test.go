@@ -199,7 +199,7 @@ func TestBrokenConnection(t *testing.T) {
 	unlock(t, lock(t, other, "m"))
 }
 
-// TestCancel: a wait that was given up is not granted to anybody, nor keeps its place.
+// TestCancel: a wait that was given up is not granted to any client, nor keeps its place.
 func TestCancel(t *testing.T) {
 	_, address := serve(t)
 	c := dial(t, address)

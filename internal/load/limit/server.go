@@ -88,7 +88,7 @@ func (s *Server) serve(c *connection) {
 		}
 		rest, err := s.executeAll(c, buffer[:kept+n])
 		if err != nil {
-			return // told by the end of the connection, as the protocol says
+			return // the end of the connection says it, by the protocol
 		}
 		kept = copy(buffer, rest)
 		if c.flush() != nil {

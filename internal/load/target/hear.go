@@ -38,8 +38,8 @@ func hear(address string, count *messages, delay time.Duration, hearing *sync.Wa
 	}
 }
 
-// messages counts those of spaces, both ways. What the memberships say to each other is
-// said whether or not anybody locks.
+// messages counts those of spaces, both ways. What memberships send each other does not
+// depend on locks.
 type messages struct {
 	transport.Silent
 	count atomic.Uint64

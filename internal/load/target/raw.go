@@ -134,13 +134,13 @@ func (p *pipeline) send(message []byte) {
 	}
 	p.writing = true
 	p.mu.Unlock()
-	runtime.Gosched() // others that can run put theirs beside it
+	runtime.Gosched() // others that can run add theirs
 	p.mu.Lock()
 	for len(p.out) > 0 {
 		p.out, p.spare = p.spare[:0], p.out
 		p.mu.Unlock()
 		if _, err := p.net.Write(p.spare); err != nil {
-			_ = p.net.Close() // the reader tells everybody
+			_ = p.net.Close() // the reader tells all
 		}
 		p.mu.Lock()
 	}

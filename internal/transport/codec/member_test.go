@@ -352,7 +352,7 @@ func failures() []error {
 		&lock.HeldBy{Owner: "job-7", Others: 2, Holder: lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}, Age: time.Hour + 17},
 		&holdfast.LimitError{Limit: "waiters_per_name", Value: 1 << 40},
 		holdfast.SessionExpired,
-		errors.New("of no kind that anybody tests for"),
+		errors.New("of no kind that a caller tests for"),
 	)
 }
 

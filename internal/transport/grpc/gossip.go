@@ -19,7 +19,7 @@ import (
 
 // The gossip that finds members travels on the members' connections: its packets in
 // the frames of their links, after the messages and dropped before them; its
-// connections as streams of their own beside a link.
+// connections as streams of their own next to a link.
 
 // Gossip says who takes the packets and the connections of the gossip: each packet
 // with the address of the member that has sent it. Neither function may block. It is

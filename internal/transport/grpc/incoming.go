@@ -161,7 +161,7 @@ func (in *incoming) greet(frame *schema.MemberFrame) error {
 		return err
 	}
 	welcome := in.stream.Send(&schema.MemberReceipt{Welcome: in.t.hello("")})
-	if err != nil { // the welcome has told it who it has reached
+	if err != nil { // it knows from the welcome which member it has reached
 		return status.Error(codes.Aborted, err.Error())
 	}
 	return welcome

@@ -62,9 +62,9 @@ func TestWhoHangsUpGreeting(t *testing.T) {
 	}
 }
 
-// TestWhoHasHungUpTakesNobodysPlace: its hello may be read after that of the stream that
+// TestAClosedStreamTakesNoPlace: its hello may be read after that of the stream that
 // the caller has opened instead.
-func TestWhoHasHungUpTakesNobodysPlace(t *testing.T) {
+func TestAClosedStreamTakesNoPlace(t *testing.T) {
 	identity := transport.Identity{ID: 1, Incarnation: 1, Cluster: 77, Name: "a", Address: "127.0.0.1:1"}
 	tr, err := New(Config{Identity: func() transport.Identity { return identity }})
 	if err != nil {

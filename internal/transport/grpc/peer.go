@@ -25,13 +25,13 @@ type peer struct {
 
 	// Of the goroutine alone.
 	spoken   bool        // since quiet was set
-	quiet    *time.Timer // looks whether anything was said since it was set
+	quiet    *time.Timer // looks whether anything was sent since it was set
 	pause    time.Duration
 	trouble  string     // why it could not be reached, as the log has it
 	attempts int        // since a link broke
 	met      string     // where the member that was reached here last wants to be reached
 	name     string     // of that member
-	missed   bool       // the machine was told that no member is there
+	missed   bool       // the machine has a hint that no member is there
 	outgoing []outgoing // the batch before, for its memory
 	frame    schema.MemberFrame
 
@@ -80,7 +80,7 @@ func (p *peer) run() {
 }
 
 // wait returns when something waits to be sent, and reports false when the peer is to
-// be let go: the transport ends, the link is broken, nothing was said for long.
+// be let go: the transport ends, the link is broken, nothing was sent for long.
 func (p *peer) wait(l *link) bool {
 	var broken <-chan struct{}
 	if l != nil {
@@ -345,7 +345,7 @@ func (p *peer) saidThere(theirs *theirRefusal) string {
 
 var errHungUp = errors.New("it has closed the connection")
 
-// logReachable tells the operator that the trouble is over, and the machine if it was told
+// logReachable reports to the operator that the trouble is over, and to the machine if that has heard
 // of it.
 func (p *peer) logReachable(l *link) {
 	p.met, p.name, p.attempts = l.peer.Address, l.peer.Name, 0
@@ -376,6 +376,6 @@ func (p *peer) unlink(l *link) {
 func (p *peer) call() {
 	select {
 	case p.called <- struct{}{}:
-	default: // it was told
+	default: // a call is noted already
 	}
 }

@@ -75,7 +75,7 @@ type Door struct {
 	// Encryption is what its connections are encrypted with. Nil means what Certificates
 	// has for a port of members and clients.
 	Encryption *tls.Config
-	// Refused is told why a connection was not let in. Nil means that nothing is told.
+	// Refused gets the reason why a connection was not let in. It may be nil.
 	Refused func(why string)
 	// Logger gets what operators should know. Nil discards.
 	Logger *slog.Logger
@@ -130,7 +130,7 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	}
 	known, ok := info.(credentials.TLSInfo)
 	if !ok {
-		return nil, nil, errors.Join(fmt.Errorf("a TLS handshake has told %T", info), conn.Close())
+		return nil, nil, errors.Join(fmt.Errorf("a TLS handshake has returned %T", info), conn.Close())
 	}
 	v := &Peer{CommonAuthInfo: known.CommonAuthInfo, TLS: &known.State}
 	if v.Name, v.Refusal = a.door.Certificates.Client(v.TLS); v.Name != "" {
@@ -139,8 +139,8 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	return conn, v, nil
 }
 
-// refuse tells why a connection is not let in. Who knocks at every port must not fill the
-// log, so what has nothing to do with certificates is for debugging, and the rest is told
+// refuse reports why a connection is not let in. Who knocks at every port must not fill the
+// log, so what has nothing to do with certificates is for debugging, and the rest is logged
 // once a minute.
 func (a *accept) refuse(raw net.Conn, why string, err error) error {
 	if a.door.Refused != nil {

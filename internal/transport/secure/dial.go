@@ -72,7 +72,7 @@ func (d *dial) Info() credentials.ProtocolInfo {
 // Clone returns the credentials: they have no state of their own.
 func (d *dial) Clone() credentials.TransportCredentials { return d }
 
-// OverrideServerName is said where they are made.
+// OverrideServerName does nothing: the name is set where the credentials are made.
 func (d *dial) OverrideServerName(string) error { return nil }
 
 // plain makes connections that are not encrypted.
