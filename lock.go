@@ -64,7 +64,7 @@ type Lock struct {
 	ending *ending // nil while the context was not asked for and nothing but Unlock has ended it
 }
 
-// ending is how a lock ended, and who is told.
+// ending is how a lock ended, and the contexts that end with it.
 type ending struct {
 	cause  error // nil while it is held, and after Unlock
 	inner  context.Context

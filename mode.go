@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Mode says what a grant fits beside: exclusive fits nothing, shared fits
-// shared, slots fit slots of the same capacity while units remain.
+// Mode says which grants can coexist: exclusive with none, shared with
+// shared, slots with slots of the same capacity while units remain.
 type Mode uint8
 
 // The modes. The zero Mode is Exclusive.

@@ -4,7 +4,7 @@
 //
 //	material.go  what the files hold: a certificate with its key, two pools of authorities
 //	store.go     the newest material, read again when the files change
-//	config.go    what crypto/tls is told, on each side of each port
+//	config.go    the configuration of crypto/tls, on each side of each port
 //	name.go      the names that a certificate carries
 //	verify.go    who a certificate is good for: a member, or a client
 //	explain.go   why a handshake did not succeed, and what to do, in a sentence
@@ -19,7 +19,7 @@
 //   - A member shows a certificate that Members has signed, that carries the name that
 //     the member says it has, and that is good for a server. Nothing else makes a member,
 //     even where clients need not show a certificate: with two authorities no client's
-//     certificate ever does, and with one a client's is told by its extended key usage,
+//     certificate ever does, and with one a client's is recognized by its extended key usage,
 //     which has clientAuth and not serverAuth. A certificate without any extended key usage
 //     is good for both, as RFC 5280 (4.2.1.12) has it.
 //   - A client shows a certificate that Clients has signed. With two authorities a

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRealIsBoottime: what is told lies between two readings of the clock that it stands
-// for, but for the blur, and is mostly told without reading it.
+// TestRealIsBoottime: the time lies between two readings of the clock that it stands
+// for, but for the blur, and mostly comes without reading it.
 func TestRealIsBoottime(t *testing.T) {
 	c := newReal()
 	for range 100_000 {
@@ -38,9 +38,9 @@ func TestRealReadsAgainAfterTrust(t *testing.T) {
 	}
 }
 
-// TestRealNeverGoesBackForAnybody: what one goroutine was told is not after what another
-// is told later.
-func TestRealNeverGoesBackForAnybody(t *testing.T) {
+// TestRealNeverGoesBackForAnyGoroutine: the time that one goroutine got is not after what another
+// gets later.
+func TestRealNeverGoesBackForAnyGoroutine(t *testing.T) {
 	c := newReal()
 	var mu sync.Mutex
 	var last time.Duration

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// Bounds of values. What they are measured against stands beside them.
+// Bounds of values, with a comment where one is measured against something.
 const (
 	minLease     = 100 * time.Millisecond // shorter ones end by scheduling alone
 	maxLease     = time.Hour

@@ -31,7 +31,7 @@ const OwnCalls = 1 << 62
 
 // Call steps one event on the caller's goroutine. If its answer came in the same
 // step it is returned, and not delivered to the sink; otherwise answered is false
-// and the sink will be told.
+// and the sink will get it.
 func (d *Driver) Call(ev protocol.Event) (reply protocol.Reply, answered bool, err error) {
 	d.mu.Lock()
 	defer d.leave()

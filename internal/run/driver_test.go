@@ -46,7 +46,7 @@ func TestStartsFromZero(t *testing.T) {
 	}
 }
 
-// TestCallAnswersInTheSameStep: the answer is the caller's, and no caller is told twice.
+// TestCallAnswersInTheSameStep: the answer is the caller's, and no caller gets it twice.
 func TestCallAnswersInTheSameStep(t *testing.T) {
 	m, d := standing(t)
 	box := &mailbox{}
@@ -64,7 +64,7 @@ func TestCallAnswersInTheSameStep(t *testing.T) {
 	same(t, "delivered", box.take(), [][]string{{"2/0 before", "2/5 later word", "2/0 after"}})
 }
 
-// TestCallAnsweredLater: without an answer in its step the sink is told.
+// TestCallAnsweredLater: without an answer in its step the sink gets it.
 func TestCallAnsweredLater(t *testing.T) {
 	m, d := standing(t)
 	box := &mailbox{}
@@ -81,7 +81,7 @@ func TestCallAnsweredLater(t *testing.T) {
 }
 
 // TestDeliversOncePerBatch: all events of one Step are one batch, in which each sink
-// is told once, in the order of the decisions.
+// is called once, in the order of the decisions.
 func TestDeliversOncePerBatch(t *testing.T) {
 	m, d := standing(t)
 	one, two := &mailbox{}, &mailbox{}
@@ -89,7 +89,7 @@ func TestDeliversOncePerBatch(t *testing.T) {
 	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 		out.Reply(protocol.CallID{Sink: second, Op: 1}, ev.Fact)
 		out.Reply(protocol.CallID{Sink: first, Op: 1}, ev.Fact)
-		out.Reply(protocol.CallID{Sink: 99, Op: 1}, "nobody")
+		out.Reply(protocol.CallID{Sink: 99, Op: 1}, "no sink")
 		out.Reply(protocol.CallID{}, "nowhere")
 		out.Reply(protocol.CallID{Sink: second, Op: 2}, ev.Fact)
 	}
@@ -233,17 +233,17 @@ func TestManyCallers(t *testing.T) {
 	d.Step(protocol.Event{Kind: protocol.Receive})
 	for i, sink := range sinks {
 		if len(sink.counts) != calls/3 {
-			t.Errorf("caller %d was told of %d calls later, want %d", i, len(sink.counts), calls/3)
+			t.Errorf("caller %d heard of %d calls later, want %d", i, len(sink.counts), calls/3)
 		}
 		for op, n := range sink.counts {
 			if n != 1 || op%3 != 0 {
-				t.Errorf("caller %d was told %d times of call %d", i, n, op)
+				t.Errorf("caller %d heard %d times of call %d", i, n, op)
 			}
 		}
 	}
 }
 
-// counting counts what it is told, under the driver's mutex alone.
+// counting counts its replies, under the driver's mutex alone.
 type counting struct{ counts map[uint64]int }
 
 func (c *counting) Deliver(replies []protocol.Reply) {

@@ -46,7 +46,7 @@ type Process struct {
 	left     chan struct{}  // closed when what it has left running has ended, too
 	tended   chan struct{}  // closed when the guardian has ended too
 
-	deadline atomic.Int64 // that the guardian was told last, on the clock of package clock
+	deadline atomic.Int64 // that the guardian got last, on the clock of package clock
 
 	stopped atomic.Bool // the command is stopped
 	wants   bool        // it is stopped for wanting the terminal; of the tending goroutine alone

@@ -41,7 +41,7 @@ func become(args []string) {
 	if !errors.As(err, &number) {
 		number = syscall.EINVAL // an argument or variable with a NUL in it
 	}
-	// A caller that cannot be told any more is gone.
+	// A caller that cannot be reached any more is gone.
 	_, _ = os.NewFile(uintptr(reportAt), "report").WriteString(strconv.Itoa(int(number)))
 	os.Exit(StatusNotExecutable)
 }

@@ -104,7 +104,7 @@ func (p *Process) collectAdopted() {
 	}
 }
 
-// end notes how the command ended, and puts the terminal back before anybody hears
+// end notes how the command ended, and puts the terminal back before any caller hears
 // of it.
 func (p *Process) end(exit Exit, err error) {
 	p.wants = false
@@ -191,7 +191,7 @@ func (p *Process) collectGuardian() (gone, released bool) {
 
 // release ends the guardian. It is killed, because that works on a stopped one too;
 // its number is its own until collectGuardian has taken note of its end. One that has
-// ended before tells no end again, so tend is told to look.
+// ended before tells no end again, so tend has to look.
 func (p *Process) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

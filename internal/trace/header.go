@@ -28,7 +28,7 @@ type Header struct {
 	Config member.Config
 }
 
-// about is what the header has beside the configuration.
+// about is what the header has besides the configuration.
 type about struct {
 	Holdfast    string   // the version of the program
 	Protocols   []string // what members must agree on, with versions

@@ -21,7 +21,7 @@ type Store interface {
 	Put(text []byte, whole bool) error
 	// Flush waits until what was put is written, or cannot be soon.
 	Flush()
-	// Ended is told that nothing more comes, and why; "" writes nothing of it.
+	// Ended hears that nothing more comes, and why; "" writes nothing of it.
 	Ended(why string)
 }
 

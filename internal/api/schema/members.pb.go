@@ -476,12 +476,12 @@ func (x *MemberInterest) GetPrefix() string {
 	return ""
 }
 
-// MemberEvents holds everything that was waiting to be told, or a part of it.
+// MemberEvents holds all the events that were waiting to be sent, or a part of them.
 type MemberEvents struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Welcome *MemberHello           `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
 	Events  []*MemberEvent         `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"` // in the order of the decisions
-	// Up to when, by the sender's wall clock in Unix nanoseconds, everything was told with
+	// Up to when, by the sender's wall clock in Unix nanoseconds, every event has been sent, with
 	// this message. 0 in one that the next goes on with.
 	At int64 `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
 	// With at: how many events there were in the life of the sender's process until then,

@@ -43,7 +43,7 @@ func (m *Machine) onSaid(event *schema.Event) {
 	}
 }
 
-// onOwn takes what only a request of this client can be told.
+// onOwn takes the events that only a request of this client can get.
 func (m *Machine) onOwn(r *Request, event *schema.Event) {
 	switch kind := event.GetKind().(type) {
 	case *schema.Event_Granted:

@@ -29,7 +29,7 @@ type Contact struct {
 	Caller any // what the driver knows of it
 
 	hello  hello
-	greets bool          // the hello is said
+	greets bool          // the hello is sent
 	asked  *Session      // that the hello names; nil: it opens one
 	listed []*Request    // by the hello, as not settled; in the order of their ids
 	sent   time.Duration // when the hello was
@@ -105,7 +105,7 @@ func bare(err error) error {
 }
 
 // limitContact lets a contact be silent for no longer than leaves time for another address before the session ends. But the
-// others are asked beside this one, so an answer has a second at least: a member that resumes a session of a durable space asks
+// others are asked as well as this one, so an answer has a second at least: a member that resumes a session of a durable space asks
 // members that may be far away. Without a session no deadline presses: an attempt that a member with much to do will come to is
 // not thrown away and made again, which would cost it more than to serve it.
 func (m *Machine) limitContact(a *Contact) {

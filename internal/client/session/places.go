@@ -10,7 +10,7 @@ import (
 type cluster struct {
 	id         string        // as the first member has told it; "" where it tells none
 	authority  string        // the address of the authority, as far as known
-	learned    []api.Address // of its members, beside the addresses that were given
+	learned    []api.Address // of its members, besides the addresses that were given
 	plain      bool          // a given address is among those that members have told
 	sentAway   bool          // the member at the latest place does not serve, by its own word
 	redirected bool          // Direct has been followed for the present session

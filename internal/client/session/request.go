@@ -107,7 +107,7 @@ func (m *Machine) limitWait(r *Request) {
 	switch {
 	case r.Bounded:
 	case r.Want.Try && r.Want.Wait == 0:
-		// The limit is ours, and what is said of it here comes behind the authority's word.
+		// The limit is ours, and its end here comes behind the authority's word.
 		m.timeOutAt(r, r.WaitEnd)
 		r.WaitEnd -= WaitGrace
 	case r.WaitEnd != clock.Never:

@@ -15,7 +15,7 @@ import (
 // room, and no word on standard error.
 func databaseOptions(d *disk, folder string, listener *pebble.EventListener) *pebble.Options {
 	if listener == nil {
-		// Who reads is told by what is read, and the disk knows its errors.
+		// A reader finds the fault in what it reads, and the disk knows its errors.
 		listener = &pebble.EventListener{BackgroundError: func(error) {}, DataCorruption: func(pebble.DataCorruptionInfo) {}}
 	}
 	return &pebble.Options{

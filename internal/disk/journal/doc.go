@@ -59,7 +59,7 @@
 // copy lacks what it has promised since.
 //
 // What a crash has cut off is no damage: a batch that was not synced is there or not, as a whole.
-// So the database cannot tell what it has lost at its end, and the files beside it say how much
+// So the database cannot tell what it has lost at its end, and the files next to it say how much
 // there was. After a Close the floor knows every batch. After the death of the process alone the
 // file "reached" does: it is written before a batch is answered, and the kernel has it. After a power
 // cut it says what the kernel had written back, and the floor which log must be there and how

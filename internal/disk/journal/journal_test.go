@@ -328,7 +328,7 @@ func TestFoldersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestOtherFormats are told from damage.
+// TestOtherFormats are distinguished from damage.
 func TestOtherFormats(t *testing.T) {
 	folder := t.TempDir()
 	closeJournal(t, open(t, nil, folder))

@@ -120,7 +120,7 @@ func (j *Journal) apply(b *batch, touched map[uint64]*ledger) error {
 	return nil
 }
 
-// note leaves beside the database what it has synced, before that is answered.
+// note leaves next to the database what it has synced, before that is answered.
 func (j *Journal) note() error {
 	j.synced = j.root.batches
 	if _, err := j.reached.WriteAt(encodeReached(j.synced), 0); err != nil {

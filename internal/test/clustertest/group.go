@@ -132,7 +132,7 @@ func (c *Group) History(mark int) []Event {
 	return slices.Clone(c.history[mark:])
 }
 
-// Await waits until something was told since a mark, and returns the first of it. A
+// Await waits until a worker has reported something since a mark, and returns the first of it. A
 // worker that fails ends the wait.
 func (c *Group) Await(ctx context.Context, what string, mark int, is func(Event) bool) (Event, error) {
 	for {
@@ -239,7 +239,7 @@ func (c *Group) Finish() error {
 	return errors.Join(errs...)
 }
 
-// Judge judges all that was told, once the workers have ended.
+// Judge judges all reports, once the workers have ended.
 func (c *Group) Judge() (Verdict, error) {
 	writes, err := Register{c.Register}.writes()
 	return judge(c.History(0), writes), err

@@ -87,7 +87,7 @@ func (v *Verdict) read(history []Event) (stints []stint) {
 	return stints
 }
 
-// count compares what the register has taken with what was told.
+// count compares what the register has taken with what was reported.
 func (v *Verdict) count(history []Event, writes uint64) {
 	var wrote, killed uint64
 	for _, e := range history {

@@ -72,7 +72,7 @@ func (w Worker) Run(ctx context.Context) error {
 		err = errors.Join(at.work(ctx), at.locks.Close())
 	}
 	if ctx.Err() != nil {
-		return nil // its input has ended: it was told to stop
+		return nil // its input has ended: that is the order to stop
 	}
 	return err
 }
@@ -193,7 +193,7 @@ func (s *holding) wait(ctx context.Context, enough <-chan time.Time, goOn <-chan
 			if goOn == nil {
 				return
 			}
-			ended = nil // it was told to keep it, even beyond the end of the lock
+			ended = nil // its order is to keep it, even beyond the end of the lock
 		case <-enough:
 			return
 		case <-goOn:

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Names say who members and sessions are, in what is told of answers.
+// Names say who members and sessions are, in lines about answers.
 type Names struct {
-	Member func(protocol.ID) string // "" is not told
+	Member func(protocol.ID) string // "" is left out
 	Client func(lock.SessionID) string
 }
 
@@ -29,7 +29,7 @@ func Name(name string) string {
 	return name
 }
 
-// Decided tells what becomes of a request: "call" is the immediate answer, "told" what its session is told unasked.
+// Decided describes what becomes of a request: "call" is the immediate answer, "told" one that its session gets unasked.
 func Decided(reply *protocol.Reply, client string) string {
 	if reply.To.Sink == 0 {
 		return "told " + client + Decision(&reply.Decision)
