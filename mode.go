@@ -58,11 +58,11 @@ type Class uint8
 // The classes, weakest first. The zero Class is Advisory, so that requiring
 // nothing is met by everything.
 const (
-	// Advisory: exclusion, tokens and the telling of loss hold while clock skew,
+	// Advisory: exclusion, tokens and the report of each loss hold while clock skew,
 	// pauses and slow writes stay under the configured bounds.
 	Advisory Class = iota
 	// Available: every side of a partition keeps granting; what that doubled is
-	// found and told when the sides meet.
+	// found and reported when the sides meet.
 	Available
 	// Fenced: all promises in full.
 	Fenced

@@ -71,7 +71,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		if got := api.Code(err); got != row.code {
-			t.Errorf("%s: told on as %s", row.code, got)
+			t.Errorf("%s: passed on as %s", row.code, got)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func TestRealIsBoottime(t *testing.T) {
 		before := bootTime()
 		now := c.Now()
 		if after := bootTime(); now < before-blur || now > after {
-			t.Fatalf("told %v between %v and %v", now, before, after)
+			t.Fatalf("got %v between %v and %v", now, before, after)
 		}
 	}
 }
@@ -30,7 +30,7 @@ func TestRealReadsAgainAfterTrust(t *testing.T) {
 	c.until.Store(int64(time.Since(c.base)))
 	before := bootTime()
 	if now := c.Now(); now < before-blur {
-		t.Errorf("told %v after %v", now, before)
+		t.Errorf("got %v after %v", now, before)
 	}
 	c.until.Store(0)
 	if _, ok := c.derive(); ok {
@@ -51,7 +51,7 @@ func TestRealNeverGoesBackForAnyGoroutine(t *testing.T) {
 				mu.Lock()
 				now := c.Now()
 				if now < last {
-					t.Errorf("told %v after %v", now, last)
+					t.Errorf("got %v after %v", now, last)
 				}
 				last = now
 				mu.Unlock()

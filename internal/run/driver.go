@@ -228,7 +228,7 @@ func (d *Driver) Step(events ...protocol.Event) {
 	d.deliver()
 }
 
-// Close stops the driver. Machines are not told: what a member owes others before
+// Close stops the driver. Machines do not hear of it: what a member owes others before
 // it goes is asked of it before. Nothing is delivered after any call of Close has
 // returned, and writes under way have ended.
 func (d *Driver) Close() error {

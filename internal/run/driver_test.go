@@ -94,8 +94,8 @@ func TestDeliversOncePerBatch(t *testing.T) {
 		out.Reply(protocol.CallID{Sink: second, Op: 2}, ev.Fact)
 	}
 	d.Step(call(0, 0, "x"), call(0, 0, "y"))
-	same(t, "told to the first", one.take(), [][]string{{"2/1 x", "2/1 y"}})
-	same(t, "told to the second", two.take(), [][]string{{"3/1 x", "3/2 x", "3/1 y", "3/2 y"}})
+	same(t, "delivered to the first", one.take(), [][]string{{"2/1 x", "2/1 y"}})
+	same(t, "delivered to the second", two.take(), [][]string{{"3/1 x", "3/2 x", "3/1 y", "3/2 y"}})
 }
 
 // TestDetach: the machine hears of it, and what it says then reaches no sink.
@@ -114,8 +114,8 @@ func TestDetach(t *testing.T) {
 	same(t, "steps", m.steps, []string{
 		"call port=0 from=0 call=2/0 *session.Detach at 0s", "receive port=0 from=0 call=0/0 <nil> at 0s",
 	})
-	same(t, "told to the detached", box.take(), [][]string(nil))
-	same(t, "told to the other", other.take(), [][]string{{"3/0 news"}, {"3/0 news"}})
+	same(t, "delivered to the detached", box.take(), [][]string(nil))
+	same(t, "delivered to the other", other.take(), [][]string{{"3/0 news"}, {"3/0 news"}})
 	if again := d.Attach(box); again == sink || again == stays {
 		t.Errorf("sink number %d is used again", again)
 	}
@@ -189,7 +189,7 @@ func TestClose(t *testing.T) {
 	d.Step(protocol.Event{Kind: protocol.Receive, Call: protocol.CallID{Sink: sink}})
 	d.Detach(sink)
 	same(t, "steps after Close", m.steps, []string(nil))
-	same(t, "told after Close", box.take(), [][]string(nil))
+	same(t, "delivered after Close", box.take(), [][]string(nil))
 }
 
 // TestManyCallers: all that many goroutines ask at once is answered once each: to the

@@ -55,7 +55,7 @@ func (m *mailbox) Deliver(replies []protocol.Reply) {
 	m.batches = append(m.batches, batch)
 }
 
-// take returns the batches told since it was called last.
+// take returns the batches delivered since it was called last.
 func (m *mailbox) take() [][]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

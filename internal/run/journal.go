@@ -93,7 +93,7 @@ func (c *journalWorker) answered(port protocol.Port, answer any) {
 	}
 }
 
-// deliver has the machine told. It is called with the mutex held.
+// deliver steps the machine with an answer. It is called with the mutex held.
 func (c *journalWorker) deliver(port protocol.Port, answer any) {
 	if c.closed {
 		return

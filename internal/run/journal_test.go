@@ -73,7 +73,7 @@ func expect(t *testing.T, answers <-chan string, want ...string) {
 	t.Helper()
 	for _, next := range want {
 		if got := <-answers; got != next {
-			t.Fatalf("told %q, want %q", got, next)
+			t.Fatalf("got %q, want %q", got, next)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 type post struct {
 	mu      sync.Mutex
 	batches [][]string
-	box     *mailbox // if not nil, must not have been told of the batch yet
+	box     *mailbox // if not nil, must not have the batch yet
 	early   bool
 }
 

@@ -79,9 +79,9 @@ type Config struct {
 
 // Forcer is who makes a view without the quorum that is lost for good.
 type Forcer interface {
-	// PlanForce tells what a view of the named founders alone would be.
+	// PlanForce returns what a view of the named founders alone would be.
 	PlanForce(ctx context.Context, members []string) (*schema.ForcePlan, error)
-	// Force makes it, unless what the confirmed plan told is true no longer.
+	// Force makes it, unless the confirmed plan no longer holds.
 	Force(ctx context.Context, order *schema.ForceViewRequest) (*schema.ForcedView, error)
 	// Forced returns the latest view that was forced; nil where there is none.
 	Forced() *schema.ForcedView

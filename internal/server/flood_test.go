@@ -393,7 +393,7 @@ func TestFloodOfHeaders(t *testing.T) {
 	}
 	for _, c := range all {
 		if got := readToEnd(t, c); got != "" && !strings.HasPrefix(got, "HTTP/1.1 431 ") {
-			t.Errorf("told %.80q", got)
+			t.Errorf("got %.80q", got)
 		}
 		noError(t, c.Close())
 	}
@@ -432,7 +432,7 @@ func TestFloodOfAbandonedWaits(t *testing.T) {
 	m.backTo(before, slack)
 }
 
-// TestFloodOfUnreadEvents: watchers that never read are dropped, and told why.
+// TestFloodOfUnreadEvents: watchers that never read are dropped, with the reason.
 func TestFloodOfUnreadEvents(t *testing.T) {
 	parallel.SkipBrief(t)
 	m := serve(t, host.Limits{}, server.Limits{Watchers: 4, Body: 3 * time.Second})

@@ -57,7 +57,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func TestHeldSaysByWhom(t *testing.T) {
+func TestHeldNamesTheHolder(t *testing.T) {
 	b := newWebHarness(t, nil)
 	b.acquire(object{"name": "x", "owner": "job-7"})
 	held := b.post(409, acquirePath, object{"name": "x"})
@@ -65,7 +65,7 @@ func TestHeldSaysByWhom(t *testing.T) {
 		t.Errorf("held: %s", held.raw)
 	}
 	if held.json["retry"] != nil {
-		t.Errorf("who did not want to wait is not told to go on waiting: %s", held.raw)
+		t.Errorf("a try that was refused says to wait on: %s", held.raw)
 	}
 	if detail := held.text("detail"); !strings.HasPrefix(detail, `acquire "x": held by job-7 on a since `) {
 		t.Errorf("detail %q", detail)

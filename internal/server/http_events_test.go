@@ -176,7 +176,7 @@ func TestSlowReaderIsNotified(t *testing.T) {
 		line = reader.line()
 	}
 	if line != ": dropped: "+events.ErrSlow.Error() {
-		t.Errorf("told %q", line)
+		t.Errorf("got %q", line)
 	}
 	if rest := reader.line(); rest != "" {
 		t.Errorf("and then %q", rest)
@@ -246,7 +246,7 @@ func TestEventsOfOtherMembers(t *testing.T) {
 	<-other.followed // and nothing is sent
 	must(t, b.server.Shutdown(t.Context()))
 	if answer := <-answered; answer != nil && (answer.status != 503 || answer.text("code") != api.CodeUnavailable) {
-		t.Errorf("told %d %s", answer.status, answer.raw)
+		t.Errorf("got %d %s", answer.status, answer.raw)
 	}
 }
 

@@ -125,7 +125,7 @@ func TestUnreportedGrantIsForgotten(t *testing.T) {
 	}
 }
 
-// waitAgain sends a request until it is no longer told to ask again.
+// waitAgain sends a request until the answer no longer says to ask again.
 func (b *webHarness) waitAgain(body object) *reply {
 	b.t.Helper()
 	for {

@@ -70,7 +70,7 @@ func (l *losses) push(n *loss) {
 	l.next = (l.next + 1) % l.bound
 }
 
-// why returns why session c has lost that grant, or "", and counts it as told.
+// why returns why session c has lost that grant, or "", and counts it as reported.
 func (l *losses) why(c credentials, port protocol.Port, name string, token holdfast.Token) holdfast.Loss {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,8 +90,8 @@ func (l *losses) find(c credentials, port protocol.Port, name string, token hold
 	return nil
 }
 
-// unreported returns the first loss of session c that was not told yet, and counts all
-// of them as told.
+// unreported returns the first loss of session c that was not reported yet, and counts all
+// of them as reported.
 func (l *losses) unreported(c credentials) (first loss, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -363,15 +363,15 @@ func TestOperationsOverGRPC(t *testing.T) {
 	}
 	_, err := admin.Transfer(t.Context(), &schema.TransferRequest{Member: "b"})
 	if failure := api.FromStatus("transfer", err); !errors.Is(failure, holdfast.ErrUnsupported) || failure.Error() != "transfer: protocol central does not offer transfer" {
-		t.Errorf("told %v", failure)
+		t.Errorf("got %v", failure)
 	}
 	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Reason: "x\x00"})
 	if failure := api.FromStatus("suspend", err); api.Code(failure) != api.CodeName {
-		t.Errorf("told %v", failure)
+		t.Errorf("got %v", failure)
 	}
 	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: api.Span(-1)})
 	if failure := api.FromStatus("suspend", err); api.Code(failure) != api.CodeBadRequest {
-		t.Errorf("told %v", failure)
+		t.Errorf("got %v", failure)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.says(func(any) any { cancel(); return nil })

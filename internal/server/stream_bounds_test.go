@@ -63,7 +63,7 @@ func TestBadOperations(t *testing.T) {
 				problem = refused.GetReleased().GetProblem()
 			}
 			if refused.GetId() != test.operation.GetId() || problem.GetCode() != test.code || problem.GetDetail() == "" || len(problem.GetDetail()) > 500 {
-				t.Errorf("told %v, want %s", refused, test.code)
+				t.Errorf("got %v, want %s", refused, test.code)
 			}
 			if granted != 2 {
 				t.Errorf("%d of the two others were granted", granted)

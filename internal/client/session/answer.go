@@ -94,7 +94,7 @@ func (m *Machine) onLost(r *Request, why holdfast.Loss, mustRelease bool) {
 	}
 	switch r.state {
 	case Requested:
-		// Its grant was not told, or not in time, and has ended. The acquire may have been
+		// Its grant has not come, or not in time, and has ended. The acquire may have been
 		// sent again since and be granted anew, and then no caller would hold the grant:
 		// so the acquire is cancelled, which releases any grant that it has.
 		m.out.of(Fail, r, why)
@@ -154,9 +154,9 @@ func (m *Machine) sendLater(r *Request) {
 	m.alarms.Set(&r.guard, m.now+LaterPause)
 }
 
-// failRelease tells why a release was refused. That a release which was sent
+// failRelease returns the reason why a release was refused. That a release which was sent
 // twice is of something not held means that its first copy has acted: had the lock
-// been lost, the authority would have told that before.
+// been lost, the authority would have reported that before.
 func (m *Machine) failRelease(r *Request, problem *schema.Problem) {
 	switch {
 	case r.loss != "":

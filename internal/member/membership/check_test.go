@@ -265,7 +265,7 @@ func (n *net) checkMember(authority, p *process) {
 	case accepted.Epoch != authority.view.Epoch:
 		n.fail("%s acts under %d, and %s follows %d", authority.site.name, authority.view.Epoch.Counter, p.site.name, accepted.Epoch.Counter)
 	case p.carries && p.local() < p.lease.Carried && (authority.epoch != accepted.Epoch.Counter || authority.reports[p.self] != own):
-		n.fail("%s acts, and %s holds what it has not told it", authority.site.name, p.site.name)
+		n.fail("%s acts, and %s holds what it has not reported to it", authority.site.name, p.site.name)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestForcedView(t *testing.T) {
 			t.Errorf("%s knows of %+v, want %+v", s.name, got, want)
 		}
 		if n.heard[s.name] != 1 {
-			t.Errorf("%s has told %d times that a view was forced", s.name, n.heard[s.name])
+			t.Errorf("%s has reported %d times that a view was forced", s.name, n.heard[s.name])
 		}
 	}
 }

@@ -192,7 +192,7 @@ func TestLeave(t *testing.T) {
 	out.Reset()
 	m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: failed}, &out)
 	if left := out.Replies[0].Result.(*membership.Left); left.Err == nil {
-		t.Error("a failed last word was not told")
+		t.Error("a failed last word was not reported")
 	}
 }
 

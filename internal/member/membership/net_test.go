@@ -28,7 +28,7 @@ type net struct {
 	acted     []act            // who has acted as an authority, each reign once
 	viewed    []*election.View // under which an authority has acted, each once
 	acceptors map[protocol.ID]acceptorState
-	heard     map[string]int // how often a member has told of a forced view
+	heard     map[string]int // how often a member has reported a forced view
 	found     string
 	trace     bool
 	trusts    bool // no member is held to its word: what follows from a broken one is looked for
@@ -540,7 +540,7 @@ func (p *process) promiseClient() {
 	if !p.alive() || p.site.paused > n.now || !p.leased || p.held != p.lease.Tenure || left <= 0 || !p.horizon.Clients {
 		return
 	}
-	bare := n.now + left // told left/(1+δ), by a clock that may be 1+δ times as slow
+	bare := n.now + left // it hears left/(1+δ), by a clock that may be 1+δ times as slow
 	n.clients = append(n.clients, belief{p.self, p.lease.Tenure, bare + p.horizon.Confirmed, bare})
 }
 

@@ -275,7 +275,7 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 
 // isForeign reports whether a view is of another cluster than the one in which a founder has taken part. A
 // guest has no vote: it goes with the founders when all have forgotten, and have founded another cluster. So
-// does a founder that has only heard of a view: a late message may have told it of a cluster that is over.
+// does a founder that has only heard of a view: a late message may have been of a cluster that is over.
 func (m *Machine) isForeign(v *election.View) bool {
 	own := m.cell.Joined()
 	return m.config.Founder && own != 0 && own != v.Cluster

@@ -29,7 +29,7 @@ func TestARefusalSaysWhatKeepsAMemberFromServing(t *testing.T) {
 	} {
 		var unavailable *holdfast.UnavailableError
 		if got := tt.self.Unavailable(2*time.Second, tt.err); !errors.As(got, &unavailable) || unavailable.Why != tt.why || unavailable.Until != tt.until {
-			t.Errorf("%v: told %v, want %q for %v", tt.err, got, tt.why, tt.until)
+			t.Errorf("%v: got %v, want %q for %v", tt.err, got, tt.why, tt.until)
 		}
 	}
 	once := self.Unavailable(0, own)

@@ -61,7 +61,7 @@ func TestResumeElsewhere(t *testing.T) {
 	stop := at(func(r protocol.Reply) bool { return r.To.Sink == 1 && r.Decision.Kind == lock.Revoked })
 	answer := at(func(r protocol.Reply) bool { return r.To == call })
 	if stop < 0 || answer < stop {
-		t.Errorf("told to stop at %d, answered at %d", stop, answer)
+		t.Errorf("revoked at %d, answered at %d", stop, answer)
 	}
 	renewed := answered[*session.Renewed](d, call)
 	if renewed == nil || renewed.Err != nil || !renewed.Taken || renewed.TTL > 1500*time.Millisecond || renewed.TTL < 1400*time.Millisecond {
@@ -84,7 +84,7 @@ func TestResumeElsewhere(t *testing.T) {
 	d.vault.said()
 	d.at(5 * time.Second)
 	if e := d.expired(1); e == nil || e.ID != id || d.vault.said() != "dismiss" {
-		t.Errorf("it is not renewed, and told %+v", e)
+		t.Errorf("it is not renewed, and got %+v", e)
 	}
 }
 
@@ -287,10 +287,10 @@ func TestResumesRace(t *testing.T) {
 		}
 	}
 	if r := answered[*session.Renewed](d, wrong); r == nil || r.Err != session.ErrUnknown {
-		t.Errorf("who does not have the secret is answered %+v", r)
+		t.Errorf("a client without the secret is answered %+v", r)
 	}
 	if answered[*session.Superseded](d, protocol.CallID{Sink: 1}) == nil {
-		t.Error("the first stream is not told that it is not the session's any more")
+		t.Error("the first stream gets no Superseded")
 	}
 	d.lock(2, vaultPort, id, 7, "a")
 	if got := d.decided(2, 7); !slices.Equal(got, []lock.Kind{lock.Granted}) {

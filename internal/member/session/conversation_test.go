@@ -196,7 +196,7 @@ func (c *conversation) aboutLock(l *golden.Line, ev *protocol.Event, id lock.Ses
 
 func (c *conversation) step(ev protocol.Event) { c.machine.Step(c.now, ev, &c.out) }
 
-// told tells what came of a line.
+// told is the output that a line has caused.
 func (c *conversation) told() string {
 	said := &strings.Builder{}
 	for _, send := range c.out.Sends {

@@ -153,7 +153,7 @@ func TestBackAfterALapse(t *testing.T) {
 	for sink := uint64(1); sink < 4; sink++ {
 		d.order(order{verb: "lapse"})
 		if e := d.dismissed(sink); e == nil || d.expired(sink) != nil {
-			t.Fatalf("told %+v", e)
+			t.Fatalf("got %+v", e)
 		}
 		resume := &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1}
 		if r := answered[*session.Renewed](d, d.call(sink+1, protocol.Below, resume)); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {

@@ -371,7 +371,7 @@ func (c *simClient) renewed(sent protocol.Time, renewed *session.Renewed) {
 	t, now := c.cluster.t, c.cluster.now
 	switch {
 	case c.gone || sent < c.newest || errors.Is(renewed.Err, holdfast.ErrUnavailable):
-		return // an unavailable one is not told
+		return // an unavailable one is not sent
 	case renewed.Err != nil:
 		t.Fatalf("at %v: the heartbeat of %v is refused: %v", now, sent, renewed.Err)
 	case now >= c.deadline:
@@ -415,6 +415,6 @@ func (c *simClient) hear(reply protocol.Reply) {
 	case reply.Decision.Kind == lock.Granted:
 		c.granted = true
 	case reply.Result == nil && reply.Decision.Kind != lock.Queued:
-		c.cluster.t.Fatalf("at %v: told %s: %v", c.cluster.now, said, reply.Decision)
+		c.cluster.t.Fatalf("at %v: got %s: %v", c.cluster.now, said, reply.Decision)
 	}
 }

@@ -51,7 +51,7 @@ func TestMemoryWaitsForTheHorizon(t *testing.T) {
 }
 
 // TestMemoryWithoutTheHorizon: where no more than the lease can be promised in memory, a session that asks for something there is cut, and
-// what it asks for waits until its earlier promise has passed. What does not want to wait for that is refused, and told why.
+// what it asks for waits until its earlier promise has passed. A request that does not want to wait is refused, with the reason.
 func TestMemoryWithoutTheHorizon(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, longTTL)
@@ -111,7 +111,7 @@ func TestLimitOfUnrecordedRequests(t *testing.T) {
 	var limit *holdfast.LimitError
 	for _, reply := range d.replies {
 		if reply.Decision.Request != most+1 || !errors.As(reply.Decision.Err, &limit) {
-			t.Fatalf("told %+v", reply)
+			t.Fatalf("got %+v", reply)
 		}
 	}
 	if limit == nil || limit.Limit != "unrecorded" || limit.Value != most {
@@ -151,12 +151,12 @@ func TestMemoryIsNotWaitedForInVain(t *testing.T) {
 			d.lock(1, shelfPort, s.ID, 1, "a")
 			test.end(d, s)
 			if got := d.decided(1, 1); !slices.Equal(got, test.want) {
-				t.Errorf("told %v, want %v", got, test.want)
+				t.Errorf("got %v, want %v", got, test.want)
 			}
 			d.order(order{verb: "lease", span: 24 * time.Hour})
 			d.order(order{verb: "horizon", span: longTTL})
 			if d.shelf.held(s.ID) != 0 || !slices.Equal(d.decided(1, 1), test.want) {
-				t.Errorf("later: %d held, told %v", d.shelf.held(s.ID), d.decided(1, 1))
+				t.Errorf("later: %d held, got %v", d.shelf.held(s.ID), d.decided(1, 1))
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestMemoryAfterAStreamBroke(t *testing.T) {
 		t.Fatalf("resumed with %+v", r)
 	}
 	if !slices.Equal(d.decided(2, 1), []lock.Kind{lock.Granted}) || len(d.decided(1, 1)) > 0 {
-		t.Errorf("told %v at the new stream and %v at the old one", d.decided(2, 1), d.decided(1, 1))
+		t.Errorf("got %v at the new stream and %v at the old one", d.decided(2, 1), d.decided(1, 1))
 	}
 }
 
@@ -187,7 +187,7 @@ func TestMemoryOfASingleCall(t *testing.T) {
 	d.call(3, vaultPort, &protocol.Release{Session: s.ID, Name: "v", Request: lock.SingleCall + 1})
 	d.order(order{verb: "horizon", span: d.below.need.Want})
 	if got := d.decided(2, lock.SingleCall+2); !slices.Equal(got, []lock.Kind{lock.Granted}) {
-		t.Errorf("told %v", got)
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// unknown is an ended session, or a wrong secret: the two are not told apart. Its
+// unknown is an ended session, or a wrong secret: the two are not distinguished. Its
 // holder has lost what it held.
 type unknown struct{}
 

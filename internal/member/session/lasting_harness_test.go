@@ -273,7 +273,7 @@ func answered[T any](d *machine, call protocol.CallID) (result T) {
 	return result
 }
 
-// decided returns the kinds of the decisions told to a sink about a request, and forgets nothing.
+// decided returns the kinds of the decisions sent to a sink about a request, and forgets nothing.
 func (d *machine) decided(sink, request uint64) (kinds []lock.Kind) {
 	for _, reply := range d.replies {
 		if reply.To.Sink == sink && reply.Decision.Kind != 0 && reply.Decision.Request == request {

@@ -204,7 +204,7 @@ func TestExpiryWithoutTheSpace(t *testing.T) {
 	}
 }
 
-// TestEndedInTheSpace: a session that its space has ended is ended, and its client told. A name that its client may believe
+// TestEndedInTheSpace: a session that its space has ended is ended, and its client gets Expired. A name that its client may believe
 // to hold elsewhere is no other session's until its deadline.
 func TestEndedInTheSpace(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
@@ -297,7 +297,7 @@ func TestSilentSpaceHoldsNoCall(t *testing.T) {
 	}
 	last := d.replies[slices.IndexFunc(d.replies, func(r protocol.Reply) bool { return r.Decision.Kind == lock.Refused })]
 	if !errors.Is(last.Decision.Err, holdfast.ErrUnavailable) || last.Decision.Name != "a" || last.Port != vaultPort {
-		t.Errorf("told %+v", last)
+		t.Errorf("got %+v", last)
 	}
 }
 
@@ -405,7 +405,7 @@ func TestLeavingLeavesWhatLasts(t *testing.T) {
 		}
 		_, leaves := how.(*membership.Leave)
 		if got := slices.Contains(d.decided(3, 2), lock.Revoked); got != leaves {
-			t.Errorf("told to stop: %v", got)
+			t.Errorf("revoked: %v", got)
 		}
 		d.call(3, shelfPort, &protocol.Release{Session: both.ID, Name: "c", Request: 2})
 		if d.dismissed(3) == nil || d.expired(3) != nil || !gone(d, call) || d.vault.held(both.ID) != 1 {
@@ -455,7 +455,7 @@ func TestRevokedInALastingSpace(t *testing.T) {
 		})
 		d.in(vaultPort, func(v *vault, out *protocol.Effects) { v.shelf.Step(d.now, protocol.Event{}, out) })
 		if !slices.Contains(d.decided(1, 1), lock.Revoked) {
-			t.Fatalf("told %v", d.decided(1, 1))
+			t.Fatalf("got %v", d.decided(1, 1))
 		}
 		if renews {
 			d.at(2 * time.Second)

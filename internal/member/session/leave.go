@@ -28,7 +28,7 @@ type closing struct {
 	drained   []protocol.CallID           // wait until nothing is held
 	immediate bool                        // it leaves regardless of what is held
 	pending   bool                        // a space's authority is being handed over
-	passed    bool                        // the membership has been told
+	passed    bool                        // the membership has its order
 	until     protocol.Time               // handing over is waited for
 	parting   partings                    // sessions that hold something in lasting spaces alone
 	holders   map[lock.SessionID]struct{} // sessions that hold something

@@ -299,7 +299,7 @@ func (m *Machine) answerParked(now protocol.Time, out *protocol.Effects) {
 }
 
 // refusal says why a session is not the caller's; nil if it is. A nil presence is no
-// caller's. A caller that does not have the secret is not told whose it is.
+// caller's. A caller that does not have the secret does not learn whose it is.
 func (p *presence) refusal(s Secret, identity string) error {
 	switch {
 	case p == nil || !p.proves(s):

@@ -209,7 +209,7 @@ type presence struct {
 	// stream, and who waits for them.
 	waiting map[uint64]wait
 
-	numbered uint64 // the latest id that Numbered has told; 0 before the first
+	numbered uint64 // the latest id that Numbered has given; 0 before the first
 
 	live map[uint64]protocol.Port // OneShot only: the requests that hold
 

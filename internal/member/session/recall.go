@@ -147,7 +147,7 @@ func (m *Machine) recall(now protocol.Time, p *presence, port protocol.Port, of 
 		return
 	}
 	if _, revoked := p.revoked.byRequest[revokedKey{port, of.ID}]; revoked {
-		return // it has been told for another reason
+		return // its client has a revocation for another reason
 	}
 	out.Decide(p.reach(of.ID), &lock.Decision{
 		Kind: lock.Revoked, Session: p.id, Request: of.ID, Name: of.Name, Token: of.Token, Loss: holdfast.EndedByAnother,

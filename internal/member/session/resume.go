@@ -11,7 +11,7 @@ import (
 // client comes back with the list of what it has not settled, and asks again for what it
 // waits for. Two things can then cross:
 //
-//   - a request was decided, told and settled while its repetition was under way: it
+//   - a request was decided, answered and settled while its repetition was under way: it
 //     would be asked for a second time, and no client would take its grant;
 //   - it was granted like that on the stream before, and the grant was not heard.
 //

@@ -36,7 +36,7 @@ func (r *revocations) inOrder() []revocation {
 }
 
 // routeRevoked keeps what the session must stop using, and forgets what it has given
-// up. Told again, a grant is due when it was.
+// up. A grant that is revoked again is due when it was.
 func (m *Machine) routeRevoked(now protocol.Time, p *presence, reply *protocol.Reply) {
 	d, key := &reply.Decision, revokedKey{reply.Port, reply.Decision.Request}
 	switch d.Kind {

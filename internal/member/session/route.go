@@ -66,7 +66,7 @@ func (m *Machine) goingAway(p *presence) error {
 // been renewed by an answer that came later, and so has heard.
 func (m *Machine) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply) {
 	if why := reply.Decision.Loss; why == holdfast.HoldLimit || p.expires == 0 {
-		return // the client's own clock has told it, or the session ends
+		return // the client knows by its own clock, or the session ends
 	}
 	at := slices.IndexFunc(p.lost, func(l loss) bool { return l.Port == reply.Port && l.Decision.Request == reply.Decision.Request })
 	if at >= 0 {
@@ -131,10 +131,10 @@ const (
 	maxStreamLost = 16 * maxLost
 )
 
-// loss is what may not have been told.
+// loss is a loss that the client may not have heard of.
 type loss struct {
 	Lost
-	due protocol.Time // until when its client may believe that it holds; a stream that is alive then has been told
+	due protocol.Time // until when its client may believe that it holds; a stream that is alive then has heard
 }
 
 // lose remembers a loss that could not be reported, once a request.

@@ -71,7 +71,7 @@ func TestTransferWithoutAView(t *testing.T) {
 	defer o.Close()
 	b.space.answer = func(any) any { return &protocol.Transferred{Err: holdfast.ErrConflict} }
 	if _, err := o.Transfer(t.Context(), "billing", "b"); !errors.Is(err, holdfast.ErrUnavailable) {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestOpenAndClose(t *testing.T) {
 		}
 	}
 	if err := o.OpenSpace(t.Context(), "nowhere"); api.Code(err) != api.CodeUnknownSpace {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 

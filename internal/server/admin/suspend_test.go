@@ -34,7 +34,7 @@ func suspendAndResume(t *testing.T, b *harness) {
 			t.Fatalf("held by %+v", holders)
 		}
 		if g := first.Grant; g.Token != holders[0].Token || g.Session != holders[0].Session || g.Reason != "restore" || g.Client != "ops" {
-			t.Errorf("told %+v, held %+v", g, holders[0])
+			t.Errorf("got %+v, held %+v", g, holders[0])
 		}
 		again, err := o.Suspend(t.Context(), admin.Order{Space: "billing", Reason: "another"})
 		if err != nil || again.Changed || again.Grant.Token != first.Grant.Token || again.Grant.Reason != "restore" {
@@ -240,7 +240,7 @@ func closes(t *testing.T, b *harness) {
 	waits := b.service()
 	held := b.program().acquire("x", false)
 	if held.Kind != lock.Granted {
-		t.Fatalf("told %+v", held)
+		t.Fatalf("got %+v", held)
 	}
 	ended := make(chan error)
 	go func() {

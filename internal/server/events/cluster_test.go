@@ -164,7 +164,7 @@ func (w *watcher) until(what string, is func(*schema.WatchEvent) bool) (found *s
 		}
 		more, err := w.feed.Next(bounded(w.t))
 		if err != nil {
-			w.t.Fatalf("wait for %s: %v; told %+v", what, err, w.unread)
+			w.t.Fatalf("wait for %s: %v; got %+v", what, err, w.unread)
 		}
 		for _, batch := range more {
 			for _, item := range batch.Items {
@@ -265,7 +265,7 @@ func TestCrashWhileWatched(t *testing.T) {
 	b.isolate(t)
 	gap, _ := w.until("a gap", func(e *schema.WatchEvent) bool { return e.Since != nil && (e.Until == nil) && e.Member == "b" })
 	if gap.Event != events.Space || gap.Why == "" {
-		t.Errorf("told %+v", gap)
+		t.Errorf("got %+v", gap)
 	}
 	if next := w.sees(c, "x"); next <= held.Token() { // when the lease of b has run out
 		t.Errorf("token %v follows %v", next, held.Token())
@@ -338,7 +338,7 @@ func TestSubscriptionsEndWithTheLastWatcher(t *testing.T) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Fatal("the members are still told, and no watcher is left")
+			t.Fatal("members still get events, and no watcher is left")
 		}
 	}
 }

@@ -20,7 +20,7 @@ func wants(b *harness, f *Feed, lines ...string) {
 	b.Helper()
 	synctest.Wait()
 	if got := linesOf(f); !slices.Equal(got, lines) {
-		b.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
+		b.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
 	}
 }
 
@@ -116,7 +116,7 @@ func TestGapsArePublished(t *testing.T) {
 		pass(5 * time.Second)
 		got := linesOf(f)
 		if len(got) != 1 || !strings.HasPrefix(got[0], "b missing from 1.000 until ") {
-			t.Errorf("told %v", got)
+			t.Errorf("got %v", got)
 		}
 		if got := linesOf(late); len(got) != 1 || !strings.Contains(got[0], " until ") {
 			t.Errorf("the client that came later got %v", got)
@@ -307,7 +307,7 @@ func TestSlowMember(t *testing.T) {
 		pass(2 * pause)
 		got := linesOf(f)
 		if len(got) != 3 || !strings.HasPrefix(got[0], "b missing from 0.000 until ") || got[1] != "b granted x 2" {
-			t.Errorf("told %v", got)
+			t.Errorf("got %v", got)
 		}
 	})
 }

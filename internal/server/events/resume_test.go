@@ -23,7 +23,7 @@ func idsOf(b *harness, f *Feed, want ...string) (ids []string) {
 		}
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		b.Errorf("told %q, want %q", got, want)
+		b.Errorf("got %q, want %q", got, want)
 	}
 	return ids
 }
@@ -86,7 +86,7 @@ func missing(b *harness, f *Feed) {
 	pass(2 * pause)
 	items := flat(f.take().batches)
 	if len(items) != 1 || items[0].Member != "a" || items[0].Since == nil || items[0].Until == nil || items[0].GetId() != "" {
-		b.Errorf("told %v, want that events are missing", items)
+		b.Errorf("got %v, want that events are missing", items)
 	}
 }
 

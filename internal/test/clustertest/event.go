@@ -36,7 +36,7 @@ const (
 	Entered Kind = "entered" // it has had the lock at At
 	Left    Kind = "left"    // it has had the lock until At, and has given it back
 	Lost    Kind = "lost"    // it has had the lock until At; then the lock ended by itself
-	Keeping Kind = "keeping" // as told, it keeps the lock that it has just entered
+	Keeping Kind = "keeping" // as ordered, it keeps the lock that it has just entered
 	Wrote   Kind = "wrote"   // the register took its write
 	Refused Kind = "refused" // the register refused its write: the token is stale
 	Failed  Kind = "failed"  // something else went wrong; Why says what

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Group is a group of workers and all that they have told, in the order in which it was
+// Group is a group of workers and all that they have reported, in the order in which it was
 // heard.
 type Group struct {
 	// Worker is the command that is a worker; servers, the register's path, and "pool"
@@ -28,7 +28,7 @@ type Group struct {
 
 	clock   clock.Clock
 	workers []*Process
-	gone    []chan struct{} // of each worker: closed when all that it told is in the history
+	gone    []chan struct{} // of each worker: closed when all its reports are in the history
 
 	mu      sync.Mutex
 	history []Event

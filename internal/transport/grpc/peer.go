@@ -50,7 +50,7 @@ func newPeer(t *Transport, address string) *peer {
 	}
 }
 
-// run speaks to the peer until nothing has been said for a while, or the transport
+// run speaks to the peer until nothing has been sent for a while, or the transport
 // ends.
 func (p *peer) run() {
 	defer p.discard(transport.Closing)
