@@ -132,7 +132,7 @@ func (k *kept) unlockOfWhatIsNotHeld() {
 	}
 }
 
-// sessionThatIsNamed: who names a session that another process has opened has that one, through whichever member.
+// sessionThatIsNamed: a client that names another process's session gets that one, through whichever member.
 func (k *kept) sessionThatIsNamed() {
 	first := dial(k.T, k.all[0], client.TTL(time.Minute))
 	l := lock(k.T, first, "named")

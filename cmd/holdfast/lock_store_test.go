@@ -158,7 +158,7 @@ func TestLockStoreLost(t *testing.T) {
 	}
 }
 
-// TestStoreThatIsSilent: who accepts connections and says nothing is waited for no longer than asked for.
+// TestStoreThatIsSilent: a command waits for a store that accepts connections but sends nothing only as long as --timeout.
 func TestStoreThatIsSilent(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

@@ -58,7 +58,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-// TestCloseWakesWaitReady: who waits for a member to recover hears that it will not.
+// TestCloseWakesWaitReady: a caller that waits for a member to recover hears that it will not.
 func TestCloseWakesWaitReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := life(t, host.Config{Serves: true, Clock: clocktest.NewManual()})

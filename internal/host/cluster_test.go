@@ -174,8 +174,8 @@ func TestClusterLocks(t *testing.T) {
 	}
 }
 
-// TestClusterLosesItsCoordinator: who holds keeps, who waits is granted in the end, and
-// what the coordinator's own process held is free.
+// TestClusterLosesItsCoordinator: holders keep their locks, waiters are granted theirs in the
+// end, and what the coordinator's own process held is free.
 func TestClusterLosesItsCoordinator(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

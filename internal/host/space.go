@@ -86,7 +86,7 @@ func (n *Member) OpenSpace(ctx context.Context, space string) error {
 }
 
 // CloseSpace ends the space's instance at this member, and returns when nothing of it is
-// left: who waits for a lock through this member is refused with ErrUnavailable, what is held
+// left: a client that waits for a lock through this member gets ErrUnavailable, what is held
 // through it is lost (MemberLost), and an authority that is here is handed over. What the
 // space is, and what other members have in it, does not change. The end of ctx ends the
 // waiting alone. The error is an ErrConflict where it is opened again meanwhile, an ErrLimit

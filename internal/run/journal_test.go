@@ -187,7 +187,7 @@ func TestJournalOfAFolder(t *testing.T) {
 }
 
 // TestJournalAnswersTogether: answers that come while a batch is stepped are stepped in one, each to
-// who has asked, in the order in which they come: a journal may answer one log before another.
+// its caller, in the order in which they come: a journal may answer one log before another.
 func TestJournalAnswersTogether(t *testing.T) {
 	answers := make(chan string, 16)
 	s, peers := &shelf{room: 8}, &post{}

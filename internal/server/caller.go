@@ -115,7 +115,7 @@ func (g *grpcServer) passedOn(ctx context.Context) (v caller, is bool) {
 	return caller{first(callerKey), first(identityKey)}, true
 }
 
-// admit refuses who is no client. Who is a member is for the members' service to say.
+// admit refuses a caller that is no client. Whether it is a member, the members' service decides.
 func (g *grpcServer) admit(ctx context.Context, method string) error {
 	v := secure.Of(ctx)
 	if v == nil || v.Refusal == nil || ofMembers(method) {

@@ -154,7 +154,7 @@ func TestClientsAreBounded(t *testing.T) {
 		t.Errorf("one of too many may make %d and %d requests", requests, returns)
 	}
 	if c.find("early", now) != early {
-		t.Error("who has a stream is forgotten")
+		t.Error("a client with a stream is forgotten")
 	}
 	now += protocol.Time(time.Hour) // all have been quiet
 	late := c.find("late", now)

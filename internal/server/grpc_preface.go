@@ -33,7 +33,7 @@ func (c countedCredentials) Clone() transport.TransportCredentials {
 	return countedCredentials{c.TransportCredentials.Clone(), c.observer}
 }
 
-// prefacedConn looks at the first bytes of a connection. Who has said others than those
+// prefacedConn looks at the first bytes of a connection. One that sends others than those
 // with which HTTP/2 begins, or only some of them, is counted when it is closed.
 type prefacedConn struct {
 	net.Conn

@@ -151,7 +151,7 @@ func TestLongPollKeepsThePlace(t *testing.T) {
 		t.Fatalf("after the long poll: %s", answer.raw)
 	}
 	events.until(eventWaiting, "x")
-	// Who comes later is behind it, and stays so while it asks again.
+	// A later request is behind it, and stays so while it asks again.
 	second := make(chan *reply, 1)
 	go func() {
 		second <- b.waitAgain(object{"name": "x", "request": "r-2", "wait": "10m", "ttl": "1h"})

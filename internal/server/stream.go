@@ -56,7 +56,7 @@ type stream struct {
 	endOnce sync.Once
 	gone    chan struct{} // closed when nothing of it can step the driver any more
 
-	sending sync.Mutex      // who has it takes from the box and sends
+	sending sync.Mutex      // its owner takes from the box and sends
 	batch   []edge.Outgoing // memory of who sends
 }
 

@@ -184,7 +184,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestClosedWithoutEnd: who closes only its own direction hears its answers.
+// TestClosedWithoutEnd: a client that closes only its own direction gets its answers.
 func TestClosedWithoutEnd(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()

@@ -103,7 +103,7 @@ func TestSuspendIsHeldUp(t *testing.T) {
 }
 
 // TestSuspendWaitsForHolders: new grants stop when it is asked for, and it is answered when
-// all have released. Who hangs up has not asked.
+// all have released. A caller that hangs up suspends nothing.
 func TestSuspendWaitsForHolders(t *testing.T) {
 	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x"})

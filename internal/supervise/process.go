@@ -296,9 +296,9 @@ func (p *Process) Terminate(killAfter time.Duration) error {
 	if killAfter > 0 {
 		grace := time.NewTimer(killAfter)
 		defer grace.Stop()
-		// Who is gone or not ours to signal is left to KILL, which has the last word.
+		// A process that is gone or not ours to signal is left to KILL, which has the last word.
 		_ = p.group.signalAll(syscall.SIGTERM)
-		_ = p.group.signalAll(syscall.SIGCONT) // who is stopped would not hear it
+		_ = p.group.signalAll(syscall.SIGCONT) // a stopped process would not get it
 		if p.emptied(grace.C, false) {
 			return nil
 		}

@@ -23,7 +23,7 @@ func become(args []string) {
 		return
 	}
 	path, command := args[2], args[3:]
-	runtime.LockOSThread() // who asks to die with the parent must be who executes
+	runtime.LockOSThread() // the thread that asks to die with the parent must be the one that executes
 	parent := os.Getppid()
 	syscall.CloseOnExec(gateAt)
 	syscall.CloseOnExec(reportAt)

@@ -154,7 +154,7 @@ func (p *Process) lendAgain() bool {
 func (p *Process) resume() {
 	p.wants = false
 	p.stopped.Store(false)
-	_ = p.group.signal(syscall.SIGCONT) // who is gone needs none
+	_ = p.group.signal(syscall.SIGCONT) // a process that is gone needs none
 }
 
 // collectGuardian reports whether the guardian has ended, and whether it was to. If it has

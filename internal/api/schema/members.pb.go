@@ -485,7 +485,7 @@ type MemberEvents struct {
 	// this message. 0 in one that the next goes on with.
 	At int64 `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
 	// With at: how many events there were in the life of the sender's process until then,
-	// of any space and name. Who finds the number that it knows has missed nothing.
+	// of any space and name. A receiver that knows that number has missed nothing.
 	Count         uint64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
 	Last          bool   `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"` // the sender leaves in good order
 	unknownFields protoimpl.UnknownFields

@@ -15,8 +15,8 @@
 // # How it is written
 //
 // One goroutine writes for all logs. What is asked while the disk syncs waits in a queue, and goes
-// into the next batch, all logs together, with one sync for all: who asks alone waits for one
-// sync, and who asks with many others for two at most. Answers come when the batch is synced, in
+// into the next batch, all logs together, with one sync for all: a caller alone waits for one
+// sync, and one among many for two at most. Answers come when the batch is synced, in
 // the order of the questions, on that goroutine; so they must not block. A batch of chunks alone
 // is not synced: the Install is that follows.
 //

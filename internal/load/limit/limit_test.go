@@ -239,7 +239,7 @@ func TestCancelCrossesGrant(t *testing.T) {
 	}
 }
 
-// TestGarbage: who breaks the rules is hung up on, and loses what it had.
+// TestGarbage: a client that breaks the rules is disconnected, and loses what it had.
 func TestGarbage(t *testing.T) {
 	_, address := serve(t)
 	long := make([]byte, MaxName+1)

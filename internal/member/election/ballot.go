@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Ballot is phase 2, and the beginning of phase 3, seen by the candidate: who has
+// Ballot is phase 2, and the beginning of phase 3, seen by the candidate: which members have
 // promised to follow it, and what view follows from that.
 type Ballot struct {
 	Epoch      protocol.Epoch
@@ -14,7 +14,7 @@ type Ballot struct {
 	View       *View         // newest that the candidate knew
 	Terms      []string      // of the view to be
 	Polled     []string      // addresses, without its own
-	Active     []protocol.ID // who has answered phase 1; nil where there was none
+	Active     []protocol.ID // those that have answered phase 1; nil where there was none
 	Attendance bool          // of every founder, instead of a quorum
 	Forced     []protocol.ID // an operator's view: of these alone, all of them
 	Order      Order         // with Forced: why

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Survey is phase 1, seen by the one who asks: who is up, and has a quorum of them
-// lost its coordinator?
+// Survey is phase 1, seen by the member that asks: which members are up, and whether a quorum of them
+// has lost its coordinator.
 type Survey struct {
 	Number  uint64
 	Own     StatusAnswer   // of the asker itself

@@ -24,7 +24,7 @@ type View struct {
 	Number  uint64
 	Epoch   protocol.Epoch // its candidate coordinates the view
 	Members []Member       // in order of seniority
-	// Terms has a line for everything that all members must agree on: who differs has
+	// Terms has a line for everything that all members must agree on: one that differs has
 	// no part in the view. It is empty where it was never recorded.
 	Terms []string
 	// Base has the voters of every view back to the last one known to be installed,

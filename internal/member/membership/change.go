@@ -237,7 +237,7 @@ func (m *Machine) admit(next *election.View) bool {
 		next.Members = append(next.Members, j)
 		changed = true
 	}
-	r.joins = nil // who is left asks again
+	r.joins = nil // those that are left ask again
 	return changed
 }
 

@@ -1,4 +1,4 @@
-// Package membership is views: who is here, with leases that make silence safe.
+// Package membership agrees on views: which members are here, with leases that make silence safe.
 //
 // A [Machine] is one member's part. It stands below the machines of the lockspaces in
 // a protocol.Stack, raises a protocol.View to them whenever it has accepted another

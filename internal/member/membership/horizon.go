@@ -150,7 +150,7 @@ func (m *Machine) heedPledges(p Poll, v *election.View) {
 		if own := m.latest(); own.Version > 0 {
 			all = all.With(own)
 		}
-		m.cell.Pledges = all // also where it says nothing new: who has written it has shown that it can write
+		m.cell.Pledges = all // also where it says nothing new: a member that has written it has shown that it can write
 		m.listed = p.List
 		m.remember()
 		m.immediate = m.immediate || v == nil // said again when it is written

@@ -169,8 +169,8 @@ func goneTwice(t testing.TB) string {
 	return n.found
 }
 
-// attendedWithoutMemory: all who have written down a pledge have lost their cells, and the one
-// who has not knows only what all had agreed on.
+// attendedWithoutMemory: all members that have written down a pledge have lost their cells, and the one
+// that has not knows only what all had agreed on.
 func attendedWithoutMemory(t testing.TB) string {
 	n := foundersWithPledges(t, 3)
 	n.unlisted("c")

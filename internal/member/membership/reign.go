@@ -38,7 +38,7 @@ type reign struct {
 	dropped    []protocol.Dropped // tenures that no view has any more, and when what they hold is free
 	leavers    []protocol.ID      // have left, and still wait for their Dropped
 	joins      []election.Member  // ask for a place, each with its newest tenure
-	rivals     []rival            // who asks for a place under a name that is taken
+	rivals     []rival            // ask for a place under a name that is taken
 	apart      []apart            // which members do not hear which
 	closed     []Closed           // the members that have spaces closed, as its latest polls say
 	outcasts   []protocol.ID      // the members that have to go for it

@@ -25,7 +25,7 @@ type search struct {
 	until       protocol.Time // when the answers of the present phase must be there
 	repeatAt    protocol.Time // when they are asked for again
 	forcing     *forcing      // an order of an operator; nil where there is none
-	hears       []protocol.ID // who has answered the latest survey
+	hears       []protocol.ID // have answered the latest survey
 	trips       trips         // how long answers take
 	mustHear    string        // the member that this one has to hear before it gets a place; "" where no coordinator says so
 	applied     bool          // it has asked a coordinator for a place, after the latest survey
@@ -352,7 +352,7 @@ func (m *Machine) jitter(d time.Duration) time.Duration {
 	return d + time.Duration(m.config.Rand.Int64N(int64(d)+1))
 }
 
-// elect is phase 2: who follows this member?
+// elect is phase 2: it asks which members follow this one.
 func (m *Machine) elect(now protocol.Time, v *election.View, attendance bool, out *protocol.Effects) {
 	m.canvass(now, &election.Ballot{View: v, Polled: m.addresses(v), Attendance: attendance}, out)
 }

@@ -147,7 +147,7 @@ func TestOneLateAnswer(t *testing.T) {
 	}
 	number := survey()
 	n.run(650 * time.Millisecond)
-	answer(number, "elsewhere:1") // who was not asked
+	answer(number, "elsewhere:1") // which was not asked
 	expect(250 * time.Millisecond)
 	answer(number, b.config.Address)
 	expect(a.config.lasting())

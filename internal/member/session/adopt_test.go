@@ -384,7 +384,7 @@ func TestGivenUpWhileItIsTakenOver(t *testing.T) {
 	}
 }
 
-// TestEndWhileItIsTakenOver: who comes behind the end of a session does not bring it back.
+// TestEndWhileItIsTakenOver: a client that comes after the end of a session does not bring it back.
 func TestEndWhileItIsTakenOver(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()

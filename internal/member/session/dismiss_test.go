@@ -133,7 +133,7 @@ func TestDismissedBehindTheHandOver(t *testing.T) {
 			}
 			d.at(began + 3*time.Second/2)
 			if !gone(d, left) {
-				t.Errorf("%T, slow %v: who wishes it is not answered", how, slow)
+				t.Errorf("%T, slow %v: the call is not answered", how, slow)
 			}
 		}
 	}

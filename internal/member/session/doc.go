@@ -1,4 +1,4 @@
-// Package session is the clients' presence: who may hold through this member, and
+// Package session keeps the clients' sessions: which clients may hold through this member, and
 // until when they may believe it.
 //
 // A [Machine] wraps a member's stack of machines. Every wish of a client comes through

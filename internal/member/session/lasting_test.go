@@ -375,7 +375,7 @@ func TestLeaseBoundsNothingWhereAllLasts(t *testing.T) {
 	}
 	left := d.call(3, protocol.Below, &membership.Leave{})
 	if !gone(d, left) {
-		t.Error("who leaves waits for clients that go on elsewhere")
+		t.Error("the member waits for clients that go on elsewhere")
 	}
 	if got := d.notes[notes:]; !slices.Equal(got, []string{"leaves empty=true"}) {
 		t.Errorf("the membership got %q", got)
@@ -401,7 +401,7 @@ func TestLeavingLeavesWhatLasts(t *testing.T) {
 			t.Errorf("the space got %q", said)
 		}
 		if d.expired(3) != nil || d.dismissed(3) != nil || gone(d, call) {
-			t.Error("who holds elsewhere is not waited for")
+			t.Error("the member does not wait for a holder in another space")
 		}
 		_, leaves := how.(*membership.Leave)
 		if got := slices.Contains(d.decided(3, 2), lock.Revoked); got != leaves {

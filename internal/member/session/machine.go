@@ -22,8 +22,8 @@ type Config struct {
 	Rand *rand.Rand
 	// Secret draws the secret of a session in the place of Rand. Zero means that Rand does.
 	Secret func() Secret
-	// Proof gives the hash of a secret, by which lasting spaces know whose a session is. Zero means ProofOf; who records what
-	// a session machine does (package trace), and veils the secrets, has to tell it again what the hashes were.
+	// Proof gives the hash of a secret, by which lasting spaces know whose a session is. Zero means ProofOf; a replay of
+	// a recorded session machine (package trace), whose secrets are veiled, gives it the recorded hashes.
 	Proof func(Secret) [32]byte
 	// Spaces is how many spaces the stack has. Required.
 	Spaces int
@@ -427,7 +427,7 @@ func (m *Machine) here(id lock.SessionID) *presence {
 	return nil
 }
 
-// find returns the session, or nil. Who asks once mostly asks again.
+// find returns the session, or nil. It remembers the latest one, which is mostly asked for again.
 func (m *Machine) find(id lock.SessionID) *presence {
 	if m.recent != nil && m.recent.id == id {
 		return m.recent

@@ -219,7 +219,7 @@ type gathering struct {
 // view apart.
 const remembered = 1000
 
-// follow follows a view: who is new is asked, who is gone is not asked again.
+// follow follows a view: it asks new members, and members that are gone no more.
 func (s *gathering) follow(view *protocol.View, first bool) {
 	if view == nil || s.life.Err() != nil {
 		return

@@ -62,7 +62,7 @@ func TestResume(t *testing.T) {
 		idsOf(b, f)
 		grant(b.own, "x", 4)
 		idsOf(b, f, "a granted x 4", "a released x 4")
-		other := b.again("y", more[3]) // who watches other names has had others
+		other := b.again("y", more[3]) // a watcher of other names has had others
 		missing(b, other)
 		other.Close()
 		f.Close()

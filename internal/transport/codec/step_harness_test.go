@@ -281,7 +281,7 @@ func (b *stepHarness) receive(p parcel) {
 	b.step(b.places[p.to-1], protocol.Event{Kind: protocol.Receive, From: p.from, Port: port, Fact: message})
 }
 
-// pass lets time pass: who wants to be woken is.
+// pass lets time pass, and wakes the members that want it.
 func (b *stepHarness) pass(d time.Duration) {
 	b.deliver()
 	end := b.now + d

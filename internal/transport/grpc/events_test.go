@@ -150,7 +150,7 @@ func TestWhoIsNotFollowed(t *testing.T) {
 	mute := startPublishing(t, nil, nil)
 	_, ended := follow(t.Context(), a, mute)
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "does not tell") {
-		t.Errorf("who tells nothing: %v", err)
+		t.Errorf("a member that publishes no events: %v", err)
 	}
 	if err := a.Follow(t.Context(), 9, mute.identity.Address, &schema.MemberInterest{}, nil); err == nil || !strings.Contains(err.Error(), "member 0000000000000002 is there") {
 		t.Errorf("another member: %v", err)

@@ -146,7 +146,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestIdlePeersAreLetGo: who is not spoken to for long is not kept, and is found again.
+// TestIdlePeersAreLetGo: a peer that gets no messages for long is not kept, and is found again.
 func TestIdlePeersAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		line := newLine()

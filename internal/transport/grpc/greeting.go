@@ -35,7 +35,7 @@ type greeting struct {
 // known is a member that has been met.
 type known struct {
 	greeting                        // of its newest process
-	link     *peer                  // who has a link to it, or nil
+	link     *peer                  // the peer that has a link to it, or nil
 	streams  map[*incoming]struct{} // from it
 }
 

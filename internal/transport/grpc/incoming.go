@@ -80,7 +80,7 @@ func (t *Transport) enter(in *incoming) error {
 	return nil
 }
 
-// wait returns when the stream is over. Who does not greet in time is not waited for.
+// wait returns when the stream is over, or when its member has not greeted in time.
 func (in *incoming) wait() {
 	patience := time.NewTimer(in.t.config.handshake())
 	defer patience.Stop()

@@ -80,11 +80,11 @@ func TestAClosedStreamTakesNoPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := tr.learnCaller(before, from); status.Code(err) != codes.Canceled {
-		t.Errorf("who has hung up is let in: %v", err)
+		t.Errorf("a caller that has hung up is let in: %v", err)
 	}
 	checkKnown(t, tr, []*incoming{instead})
 	if _, listed := tr.known[from.ID].streams[instead]; !listed {
-		t.Error("who has hung up has taken the place of who is there")
+		t.Error("a caller that has hung up has taken the place of one that is there")
 	}
 	tr.forgetCaller(instead)
 	if err := tr.Close(); err != nil {

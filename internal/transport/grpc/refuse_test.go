@@ -131,7 +131,7 @@ func TestTwoProcessesWithOneID(t *testing.T) {
 	})
 }
 
-// TestACopyAtItsAddress: who comes with a later incarnation and the very address of a member that is there has a
+// TestACopyAtItsAddress: a process with a later incarnation and the very address of a member that is there has a
 // copy of its folder, and is refused, with the names of both. When the member is gone, it is its next life.
 func TestACopyAtItsAddress(t *testing.T) {
 	a, b := start(t, 1, nil), start(t, 2, nil)

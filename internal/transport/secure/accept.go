@@ -139,7 +139,7 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	return conn, v, nil
 }
 
-// refuse reports why a connection is not let in. Who knocks at every port must not fill the
+// refuse reports why a connection is not let in. A port scanner must not fill the
 // log, so what has nothing to do with certificates is for debugging, and the rest is logged
 // once a minute.
 func (a *accept) refuse(raw net.Conn, why string, err error) error {

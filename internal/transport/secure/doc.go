@@ -11,6 +11,6 @@
 // client has finished its handshake before the server has seen its certificate: what the
 // server says of it comes with the first bytes that are read, and is explained there.
 //
-// Who is behind a certificate is decided in internal/certificate, who is at the other end
-// of a socket in internal/socket.
+// Package internal/certificate decides which client or member a certificate stands for,
+// internal/socket which user is at the other end of a socket.
 package secure
