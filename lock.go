@@ -266,7 +266,7 @@ func (l *Lock) UnlockAsync() error {
 	return l.backing.QueueUnlock(l)
 }
 
-// give ends the lock for who releases it. The error says how it had ended before.
+// give ends the lock for the caller that releases it. The error says how it had ended before.
 func (l *Lock) give() error {
 	l.expire()
 	l.mu.Lock()

@@ -222,7 +222,7 @@ func (a *Admin) Show(ctx context.Context, space, name string) (*Lock, error) {
 }
 
 // Break takes a name from its holders, or from the one with the token if it is not
-// 0. The reason is for people, and must be given; by is who does it, "" meaning the
+// 0. The reason is for people, and must be given; by is the operator, "" meaning the
 // name of this program.
 func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.Token, reason, by string) (*Broken, error) {
 	if by == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
-// kept is three members of a cluster that keeps locks and sessions, and who asks each for what it shows.
+// kept is three members of a cluster that keeps locks and sessions, and an Admin of each.
 type kept struct {
 	*testing.T
 	all    []*served

@@ -79,7 +79,7 @@ func (p *program) typed(flag string) bool {
 	})
 }
 
-// lender is who lends the locks: a client of a member, or a store's locker.
+// lender grants the locks: a client of a member, or a store's locker.
 type lender interface {
 	LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error)
 	Settle(ctx context.Context) error // all that was released was taken

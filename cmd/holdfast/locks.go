@@ -60,7 +60,7 @@ func staleFlag() cli.Flag {
 	return switchFlag("stale", "answer with what the member has that is asked, which may be old, even without a leader (protocol consensus)")
 }
 
-// reads is who is asked for what may be old, where that is allowed.
+// reads returns an Admin that accepts stale answers, where the flags allow them.
 func reads(c *cli.Command, admin *client.Admin) *client.Admin {
 	if c.Bool("stale") {
 		return admin.Stale()

@@ -79,7 +79,7 @@
 //
 // listen is HOST:PORT, or unix:///PATH, or both with a comma between. Other members reach
 // this one over the network, so a member of a cluster needs HOST:PORT. A socket's file has
-// the mode of socket_mode, and who may write it may connect.
+// the mode of socket_mode, and a user that may write it may connect.
 //
 // A listen or HTTP address that other machines can reach needs TLS, or the operator's word
 // that it does not (insecure): a reader of what passes there can take every lock.

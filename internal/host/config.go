@@ -56,8 +56,8 @@ type Config struct {
 	// for. Zero means 250 ms, or a twelfth of the lease if that is less. Where members elect a
 	// coordinator it is longer if round trips are, up to a quarter of the lease.
 	Patience time.Duration
-	// Peers makes what carries messages to other members, from who this member says it
-	// is; Close closes it. Zero means none for a member alone, and what Listen serves in
+	// Peers makes the transport to other members; identity is what this member gives them in
+	// handshakes. Close closes it. Zero means none for a member alone, and what Listen serves in
 	// a cluster.
 	Peers func(identity func() transport.Identity) (transport.Transport, error)
 	// Listen is the address at which the node itself listens for other members, where no

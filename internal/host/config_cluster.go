@@ -44,7 +44,7 @@ func (c *Config) preempt() bool {
 // any reports whether every side of a partition goes on alone.
 func (c *Config) any() bool { return c.Spaces[0].options.Views().Any }
 
-// checkCluster says what is wrong with who the others are.
+// checkCluster says what is wrong with the configuration of the cluster's other members.
 func (c *Config) checkCluster() error {
 	c.Address = cmp.Or(c.Address, c.Listen)
 	switch {

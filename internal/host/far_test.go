@@ -26,7 +26,7 @@ type relay struct {
 	working sync.WaitGroup
 }
 
-// startRelay listens at a socket for who wants to reach the member at another.
+// startRelay listens at a socket for members that want to reach the one at another.
 func startRelay(t *testing.T, at, to string, delay time.Duration) {
 	t.Helper()
 	calls, err := net.Listen("unix", at)

@@ -68,7 +68,7 @@ type wait struct {
 var _ holdfast.Backing = (*localSession)(nil)
 
 // openLocal opens a session of the process, whose locks end at one of these, the first of which is the lease's end.
-// Called tells the names of members, port that of a space, and who what the member knows of itself.
+// Called tells the names of members, port that of a space, and who returns what the member knows of itself.
 func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID) string, port func(string) protocol.Port,
 	who func(context.Context) (*membership.Self, error)) (*localSession, error) {
 	c, begin := driver.Clock()
@@ -163,7 +163,7 @@ func (s *localSession) decided(d *lock.Decision) {
 	}
 }
 
-// notify passes on a position, if it is known, to who has not heard one yet.
+// notify passes on a position, if it is known, to a caller that has not heard one yet.
 func (w *wait) notify(position int) {
 	if w.queued == nil || position < 0 {
 		return

@@ -126,7 +126,7 @@ func (q *queue) result(begun time.Time) *drained {
 	d.took = d.waits.Max()
 	d.handoffs, d.violations = q.checker.Counts()
 	if d.got > 0 {
-		d.handoffs++ // from who held it to the first
+		d.handoffs++ // from its holder to the first
 	}
 	return d
 }

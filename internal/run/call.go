@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Answer is what the decision that answers an Acquire or a Release says to who asked:
+// Answer is what the decision that answers an Acquire or a Release says to its caller:
 // the small part of it that is not known to them. Kind is 0 where it did not come in the
 // same step.
 type Answer struct {
@@ -20,7 +20,7 @@ type Answer struct {
 	Err      error
 }
 
-// AnswerOf returns what d says to who asked.
+// AnswerOf returns what d says to its caller.
 func AnswerOf(d *lock.Decision) Answer {
 	return Answer{Request: d.Request, Kind: d.Kind, Token: d.Token, Hold: d.Hold, Position: d.Position, Err: d.Err}
 }

@@ -40,7 +40,7 @@ type journalWorker struct {
 	more    chan struct{} // signals that something has arrived, buffered
 }
 
-// journalRequest is a request, and the port of who has asked.
+// journalRequest is a request, and the port of the machine that has asked.
 type journalRequest struct {
 	port    protocol.Port
 	request protocol.Message

@@ -41,7 +41,7 @@ type clients struct {
 	swept  protocol.Time // when those who have been quiet were forgotten last
 }
 
-// client is who asks. A nil one has no limit.
+// client is the client that asks. A nil one has no limit.
 type client struct {
 	all *clients
 

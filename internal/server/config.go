@@ -77,7 +77,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Forcer is who makes a view without the quorum that is lost for good.
+// Forcer makes a view without the quorum that is lost for good.
 type Forcer interface {
 	// PlanForce returns what a view of the named founders alone would be.
 	PlanForce(ctx context.Context, members []string) (*schema.ForcePlan, error)
@@ -104,7 +104,7 @@ type Space struct {
 	edge      edge.Space          // from newService on
 }
 
-// Identity is who this member is.
+// Identity identifies this member.
 type Identity struct {
 	Member  *schema.Member
 	Cluster string

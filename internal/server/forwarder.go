@@ -64,7 +64,7 @@ type pass struct {
 }
 
 const (
-	// What a forwarder says of itself and of who has asked. The words go between members.
+	// What a forwarder says of itself and of the client. The words go between members.
 	forwarderKey = "holdfast-nonmember"
 	callerKey    = "holdfast-visitor"
 	identityKey  = "holdfast-identity"

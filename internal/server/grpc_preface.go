@@ -11,8 +11,8 @@ import (
 // preface is what a client of HTTP/2 says first (RFC 9113 §3.4).
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// countedCredentials counts who does not come through the handshake of a connection, its
-// encryption, and who says something then that is not the beginning of HTTP/2.
+// countedCredentials counts connections that fail in the handshake of their
+// encryption, or send something after it that is not the beginning of HTTP/2.
 type countedCredentials struct {
 	transport.TransportCredentials
 	observer *Observer

@@ -36,10 +36,10 @@ func TestLeavingEndsNothingThatLasts(t *testing.T) {
 	})
 	noError(t, m.node.Leave(m.patience))
 	if err := api.FromStatus("open", holds.end()); api.Code(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "another may serve") {
-		t.Errorf("the stream of who holds ends with %v", err)
+		t.Errorf("the stream of a holder ends with %v", err)
 	}
 	if err := api.FromStatus("open", idle.end()); api.Code(err) != api.CodeUnknownSession {
-		t.Errorf("the stream of who has nothing ends with %v", err)
+		t.Errorf("the stream of a session without locks ends with %v", err)
 	}
 	if err := <-waits; !errors.Is(err, holdfast.ErrUnavailable) {
 		t.Errorf("the waiting client got %v", err)

@@ -166,7 +166,7 @@ func typeName(message any) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// Source returns what makes events of what is observed, for who tells them to other
+// Source returns the source of events made of what is observed, which sends them to other
 // members.
 func (o *Observer) Source() *events.Source { return o.source }
 

@@ -35,7 +35,7 @@ type requests struct {
 }
 
 // requestKey names a request: by its id, among those of its session or, before there is
-// one, of who asks. The answer to a request has the secret of its session.
+// one, of the caller. The answer to a request has the secret of its session.
 type requestKey struct{ session, identity, id string }
 
 // request is one remembered order. All but its constant parts is guarded by the

@@ -24,13 +24,13 @@ import (
 type credentials struct {
 	id       lock.SessionID
 	secret   session.Secret
-	identity string // of who shows them, as the port has found out; "" where it has not
+	identity string // of the caller that shows them, as the port has found out; "" where it has not
 }
 
 // String returns id.secret, which only the client may see.
 func (c credentials) String() string { return c.id.String() + "." + edge.FormatSecret(c.secret) }
 
-// parseCredentials reads id.secret, shown by who has that identity. The error does not
+// parseCredentials reads id.secret, shown by a caller of that identity. The error does not
 // repeat the text, which may be a secret.
 func parseCredentials(text, identity string) (credentials, error) {
 	public, private, _ := strings.Cut(text, ".")

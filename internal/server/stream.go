@@ -57,7 +57,7 @@ type stream struct {
 	gone    chan struct{} // closed when nothing of it can step the driver any more
 
 	sending sync.Mutex      // its owner takes from the box and sends
-	batch   []edge.Outgoing // memory of who sends
+	batch   []edge.Outgoing // memory of the sender
 }
 
 func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]) *stream {

@@ -51,7 +51,7 @@ func (s *stream) flush() (sent bool, err error) {
 	return s.sendGathered()
 }
 
-// sendGathered is flush for who has s.sending.
+// sendGathered is flush with s.sending held.
 func (s *stream) sendGathered() (sent bool, err error) {
 	s.mu.Lock()
 	s.batch = s.box.Take(s.batch)

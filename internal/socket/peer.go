@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Peer is who has connected to a socket, as the system tells.
+// Peer is the process that has connected to a socket, as the system names it.
 type Peer struct {
 	UID uint32
 	PID int // 0 where the system does not tell

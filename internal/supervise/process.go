@@ -128,7 +128,7 @@ func (p *Process) launch(ctx context.Context, c Command, path string) error {
 	defer l.gate.close()
 	defer l.report.close()
 	defer l.ready.close()
-	stop := context.AfterFunc(ctx, func() { // do not wait for who is slow
+	stop := context.AfterFunc(ctx, func() { // do not wait for a slow one
 		_ = l.ready.r.Close()
 		_ = l.report.r.Close()
 	})

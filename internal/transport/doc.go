@@ -8,7 +8,7 @@
 //
 //	transport/grpc    streams over the network, many messages to a frame
 //	transport/memory  members of one test, with faults by script
-//	transport/gossip  hints of who is there, from a gossip over the same connections
+//	transport/gossip  hints of which members are there, from a gossip over the same connections
 //
 // # Addresses and ids
 //

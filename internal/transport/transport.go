@@ -27,7 +27,7 @@ type Deliver func(events []protocol.Event)
 // messages in them. Members of different versions refuse each other.
 const Version = 19
 
-// Identity is who a member says it is in a handshake.
+// Identity is how a member identifies itself in a handshake.
 type Identity struct {
 	// ID and Incarnation are those of its stable cell.
 	ID          protocol.ID

@@ -85,7 +85,7 @@ func (b *harness) refuses(m *clustertest.Member, name string) {
 	b.logf("%s grants and shows nothing: %v", m.Name, err)
 }
 
-// remembers asserts that a member shows what it had, to who does not mind that it is old.
+// remembers asserts that a member shows what it had, to a client that accepts stale answers.
 func (b *harness) remembers(m *clustertest.Member, e *waitingCommand) {
 	b.Helper()
 	shown, err := b.adminOf(m).Stale().Show(b.ctx, "", e.name)

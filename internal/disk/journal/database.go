@@ -28,7 +28,7 @@ func databaseOptions(d *disk, folder string, listener *pebble.EventListener) *pe
 		CacheSize:                   2 << 20,
 		MaxOpenFiles:                64,
 		MaxManifestFileSize:         1 << 20,
-		// What is superseded goes soon, and who writes faster than that waits for it.
+		// What is superseded goes soon, and a writer that is faster than that waits for it.
 		L0CompactionThreshold: 2,
 		L0StopWritesThreshold: 8,
 		LBaseMaxBytes:         16 << 20,

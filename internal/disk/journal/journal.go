@@ -46,7 +46,7 @@ type Journal struct {
 	over     chan struct{} // closed when the journal is being closed
 	flushed  atomic.Bool   // the floor is to be raised
 
-	use sync.RWMutex // held by who uses db, and to be locked to close it
+	use sync.RWMutex // read-locked while db is used, and locked to close it
 	db  *pebble.DB   // nil when it is closed
 
 	writer, reader sync.WaitGroup

@@ -206,7 +206,7 @@ func (c *Client) give(s *Hold) {
 	c.free = append(c.free, s)
 }
 
-// send writes a request, or leaves it to who is writing. The lock is held, and is not
+// send writes a request, or leaves it to the worker that is writing. The lock is held, and is not
 // when it returns. An error of writing comes back through the reader.
 func (c *Client) send(op operation, id uint32, name string) {
 	c.requests = appendRequest(c.requests, op, id, name)

@@ -145,7 +145,7 @@ type connection struct {
 	mu      sync.Mutex
 	over    bool
 	answers []byte
-	writing sync.Mutex // held by who writes; spare belongs to that one
+	writing sync.Mutex // held while writing; spare belongs to its owner
 	spare   []byte
 }
 

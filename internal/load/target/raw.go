@@ -124,7 +124,7 @@ func (w *pipelined) Lock(context.Context, string) (load.Held, error) {
 	}
 }
 
-// send writes a message, or leaves it to who is writing. An error of writing comes back
+// send writes a message, or leaves it to the worker that is writing. An error of writing comes back
 // through the reader.
 func (p *pipeline) send(message []byte) {
 	p.mu.Lock()

@@ -43,7 +43,7 @@ type View struct {
 // Order is what an operator has said who forced a view.
 type Order struct{ Reason, By string }
 
-// Electorate is who votes on what follows a view: its founders, in order of
+// Electorate is the members that vote on what follows a view: its founders, in order of
 // seniority.
 type Electorate struct {
 	Number uint64

@@ -154,7 +154,7 @@ func (m *Machine) noteExclusions(now protocol.Time) {
 		}
 	}
 	// A member without a cell comes back as another, and its former self never: the oldest are
-	// forgotten, and who comes back nevertheless is found out anew.
+	// forgotten, and a member that comes back nevertheless is found out anew.
 	r.exclusions = r.exclusions[max(0, len(r.exclusions)-maxExclusions):]
 	r.outcasts = nil
 }

@@ -281,7 +281,7 @@ func (p *process) dropping(id protocol.ID, tenure protocol.Tenure) bool {
 	})
 }
 
-// authority is who acts now, or nil.
+// authority is the process that acts now, or nil.
 func (n *net) authority() *process {
 	for _, s := range n.sites {
 		if s.live != nil && s.live.acts() {

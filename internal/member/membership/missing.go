@@ -73,7 +73,7 @@ func (m *Machine) list(now protocol.Time, member election.Member, listed bool) {
 	f.id, f.name, f.address, f.listed = member.ID, member.Name, member.Address, listed
 }
 
-// roll notes who is in the view that is raised, and who is not any more.
+// roll notes which members are in the view that is raised, and which no longer are.
 func (m *Machine) roll(now protocol.Time, v *election.View) {
 	for _, member := range v.Members {
 		m.list(now, member, true)

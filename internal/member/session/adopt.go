@@ -32,7 +32,7 @@ type adoption struct {
 	crossed bool
 }
 
-// finding is a lasting space that has the session, and who that is.
+// finding is a lasting space that has the session, and its record of it.
 type finding struct {
 	port protocol.Port
 	who  protocol.Enroll

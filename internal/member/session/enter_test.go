@@ -250,6 +250,6 @@ func believedInMemory(t *testing.T, coordinator, waits bool) {
 		w.run(time.Second / 10)
 	}
 	if !successor.granted || (w.now >= believed) != waits {
-		t.Errorf("coordinator %v: granted %v at %v, and who held it believes until %v", coordinator, successor.granted, w.now, believed)
+		t.Errorf("coordinator %v: granted %v at %v, and its holder believes until %v", coordinator, successor.granted, w.now, believed)
 	}
 }

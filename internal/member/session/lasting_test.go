@@ -226,7 +226,7 @@ func TestEndedInTheSpace(t *testing.T) {
 			t.Errorf("a request of a session that has ended: %v", d.decided(1, 3))
 		}
 		if held := d.shelf.held(s.ID); (held == 1) != elsewhere {
-			t.Errorf("%d holds are kept for who may believe", held)
+			t.Errorf("%d holds are kept for a client that may believe", held)
 		}
 		d.at(time.Second + stretched(2*time.Second))
 		if d.shelf.held(s.ID) != 0 || d.expired(1) != nil {

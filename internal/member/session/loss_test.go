@@ -120,7 +120,7 @@ func lose(t *testing.T, w *simCluster, coordinator bool, long string) {
 	case !c.granted:
 		t.Errorf("%q is not granted %v after the loss", name, most)
 	case long == "own" && w.now < since+longTTL*3/4:
-		t.Errorf("%q is granted %v after the loss, and who holds it may believe for %v", name, w.now-since, longTTL)
+		t.Errorf("%q is granted %v after the loss, and its holder may believe for %v", name, w.now-since, longTTL)
 	}
 	if survivor != nil {
 		survivor.release("long") // or it was lost, which is an error
@@ -151,7 +151,7 @@ func TestShorterRequest(t *testing.T) {
 			w.run(time.Second / 10)
 		}
 		if !successor.granted || (w.now < believed) != (mutated == rule) {
-			t.Errorf("without %q: granted=%v at %v, and who held it believes until %v", mutated, successor.granted, w.now, believed)
+			t.Errorf("without %q: granted=%v at %v, and its holder believes until %v", mutated, successor.granted, w.now, believed)
 		}
 	}
 }

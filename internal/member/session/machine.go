@@ -101,7 +101,7 @@ func (c *Config) lastingIsInOrder() bool {
 }
 
 // drawSecret draws the secret of a session. The configuration is asked each time, and keeps
-// no function of its own: a session machine is copied by who explores it (package sim/explore/snapshot).
+// no function of its own: package sim/explore/snapshot copies session machines.
 func (m *Machine) drawSecret() Secret {
 	if m.config.Secret != nil {
 		return m.config.Secret()
@@ -206,7 +206,7 @@ type presence struct {
 	dismissed bool // it is being ended here, and lives on
 
 	// waiting has the requests that wait and did not come over the session's own
-	// stream, and who waits for them.
+	// stream, and the calls that wait for them.
 	waiting map[uint64]wait
 
 	numbered uint64 // the latest id that Numbered has given; 0 before the first
@@ -215,7 +215,7 @@ type presence struct {
 
 	back *comeback // Stream only: from a Resume until the first Renew after it
 
-	recalled map[recallKey][]protocol.CallID // holds that end for another client's sake, and who waits for that
+	recalled map[recallKey][]protocol.CallID // holds that end for another client's sake, and the calls that wait for that
 	taking   *taking                         // another client is ending it
 
 	lasting *lasting // what it has in spaces that outlast this member; nil where it has used none

@@ -26,7 +26,7 @@ func (m *Machine) claim(now protocol.Time, p *presence, resume *Resume, out *pro
 	return nil
 }
 
-// onCheck says whether a session is alive and that of who asks, and whether a Resume takes it over.
+// onCheck says whether a session is alive and the caller's, and whether a Resume takes it over.
 func (m *Machine) onCheck(call protocol.CallID, check *Check, out *protocol.Effects) {
 	p := m.here(check.ID)
 	checked := &Renewed{Err: p.refusal(check.Secret, check.Identity)}
@@ -36,7 +36,7 @@ func (m *Machine) onCheck(call protocol.CallID, check *Check, out *protocol.Effe
 	out.Reply(call, checked)
 }
 
-// mayNotRenew says why a session is not renewed by a call: it is not that of who asks, or it was taken over from its client.
+// mayNotRenew says why a session is not renewed by a call: it is not the caller's, or it was taken over from its client.
 func (m *Machine) mayNotRenew(p *presence, call protocol.CallID, renew *Renew) error {
 	if m.ousted[call.Sink] {
 		return ErrTakenOver

@@ -201,7 +201,7 @@ func (g *Gatherer) followViews() {
 	}
 }
 
-// gathering is one question that the other members are asked, and who shares what they
+// gathering is one question that the other members are asked, and the watchers that share what they
 // tell.
 type gathering struct {
 	of    *Gatherer

@@ -271,7 +271,7 @@ func TestSlowWatcher(t *testing.T) {
 			}
 		}
 		if at := linesOf(slow); len(at) != FeedBound || at[0] != "a granted 0 1" {
-			t.Errorf("%d events are kept for who does not read", len(at))
+			t.Errorf("%d events are kept for a watcher that does not read", len(at))
 		}
 		for i := range FeedBound + 1 {
 			observe(b.own, lock.Decision{Kind: lock.Granted, Name: fmt.Sprint(i), Token: 1, Since: 1})

@@ -139,7 +139,7 @@ func (n *network) Follow(ctx context.Context, id protocol.ID, address string, in
 	return err
 }
 
-// harness is member a, with who watches there.
+// harness is member a, with its watchers.
 type harness struct {
 	*testing.T
 	*network

@@ -24,7 +24,7 @@ type Event struct {
 	Member string         `json:"member,omitempty"` // the one that the worker goes through
 	Why    string         `json:"why,omitempty"`
 
-	Worker int `json:"-"` // from 1, filled in by who reads it; 0 for what the trial itself notes
+	Worker int `json:"-"` // from 1, filled in by the reader; 0 for what the trial itself notes
 }
 
 // Kind says what an event is about.

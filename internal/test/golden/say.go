@@ -115,7 +115,7 @@ func (n Names) lock(l *lock.Lock) string {
 	return text
 }
 
-// condition tells how a space is, who waits for whose answer, and who leads it or could.
+// condition describes a space: which member waits for whose answer, and which leads it or could.
 func (n Names) condition(r *protocol.Condition) string {
 	text := fmt.Sprintf("%v %v until=%s reign=%d locks=%d waiters=%d sessions=%d", r.State, r.Class, protocol.FormatTime(r.Until), r.Reign, r.Locks, r.Waiters, r.Sessions)
 	if r.Why != "" {

@@ -42,7 +42,7 @@ type known struct {
 // live says whether the process is connected, as far as this one can tell.
 func (k *known) live() bool { return k.link != nil || len(k.streams) > 0 }
 
-// hello returns what this member says of itself to who is at an address.
+// hello returns what this member says of itself to the process at an address.
 func (t *Transport) hello(address string) *schema.MemberHello {
 	self := t.identity()
 	return &schema.MemberHello{

@@ -127,7 +127,7 @@ func (p *peer) speak(l *link) {
 	defer p.unlink(l)
 	for ok := true; ok; ok = p.wait(l) {
 		if p.t.identity().Cluster != l.cluster {
-			p.queue.signal() // what waits goes to who is there under the new greeting
+			p.queue.signal() // what waits goes to the member there under the new greeting
 			return
 		}
 		if l.life.Err() != nil {

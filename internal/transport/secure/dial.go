@@ -59,7 +59,7 @@ func (d *dial) ClientHandshake(ctx context.Context, authority string, raw net.Co
 	return &explaining{Conn: conn, explain: d.store.ExplainDialling}, info, nil
 }
 
-// ServerHandshake is not for who dials.
+// ServerHandshake fails: this end dials.
 func (d *dial) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.New("these credentials make connections")
 }
