@@ -85,7 +85,7 @@ type attemptLog struct {
 	heard    bool // a member has answered once
 }
 
-// begin notes that an address is asked. What it said before stands until it says more.
+// begin notes that an address is asked. Its earlier error stands until it answers again.
 func (q *attemptLog) begin(place api.Address) {
 	if q.find(place) == nil {
 		q.attempts = append(q.attempts, Attempt{Address: place.String(), Err: session.ErrSilent, place: place})

@@ -86,9 +86,9 @@
 //
 // # Inside
 //
-// What a session is, what is believed of it until when, what is sent, sent again and given up, and which address is asked next, is
-// decided by a pure machine, [github.com/holdfast-locks/holdfast/internal/client/session]. This package drives it (drive.go): it tells
-// what callers want, what came and what time it is, and does what comes of it. Requests are kept there by id until they are
+// A pure machine, [github.com/holdfast-locks/holdfast/internal/client/session], decides all about a session: its deadline, which
+// messages to send, send again and give up, and which address to ask next. This package drives it (drive.go): it passes it the
+// wishes of callers, what has arrived and the time, and carries out the effects. Requests are kept there by id until they are
 // settled, with a state each, so that what has to be sent after a break is read off the
 // states.
 //

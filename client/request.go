@@ -108,7 +108,7 @@ func (c *Client) waitEnd(want *holdfast.Request) time.Duration {
 	return session.WaitEnd(c.clock.Now(), want)
 }
 
-// clearlySooner is by how much the deadline of a context has to be before a wait limit to
+// clearlySooner is how much the deadline of a context has to be before a wait limit to
 // count in its place. A caller that gives both the same length means that limit.
 const clearlySooner = time.Second
 

@@ -23,7 +23,7 @@ func storeFlags() []cli.Flag {
 	}
 }
 
-// storeHold is for how long locks in stores are kept, in addition to not at all: on the hot name, in 8
+// storeHold is how long locks in stores are kept, in addition to not at all: on the hot name, in 8
 // processes, that is what ConsistentKeyLocker was measured with.
 const storeHold = 50 * time.Millisecond
 

@@ -44,7 +44,7 @@ func TestGuideToTheSimulator(t *testing.T) {
 	}
 }
 
-// howLong is for how long docs/bench.md measures.
+// howLong is how long docs/bench.md measures.
 var howLong = regexp.MustCompile(`--rounds [0-9]+( --duration [0-9a-z]+)?`)
 
 // manyMembers is a target of more than the fewest members, or a loop over such.

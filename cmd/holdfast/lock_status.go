@@ -93,8 +93,8 @@ func (s *lineWriter) enqueue(line []byte, stays bool) {
 
 var errUnread = errors.New("its reader has gone")
 
-// close waits until all is written. What a command that cannot be ended makes others
-// tell after it, while this process exits, is not.
+// close waits until all is written. Lines that come after it, while this process exits
+// without having ended its command, are dropped.
 func (s *lineWriter) close() error {
 	if s == nil {
 		return nil

@@ -137,7 +137,7 @@ func (l *storeLender) Close() error { return errors.Join(l.locker.Close(), l.sto
 // Session names this process as its claims do.
 func (l *storeLender) Session() string { return l.settings.RID }
 
-// TTL is for how long a command may count on a lock that is not renewed: claims are renewed at a third of their
+// TTL is how long a command may count on a lock that is not renewed: claims are renewed at a third of their
 // expiry, and half of it is left with time for a few tries.
 func (l *storeLender) TTL() time.Duration { return l.settings.Expiry / 2 }
 

@@ -117,7 +117,7 @@ func (p *program) storeOf(c *cli.Command) (url string, wanted protocol.Options, 
 	case strings.TrimSpace(options) == "":
 		return url, nil, nil
 	}
-	// What is not given has its default, as in a process that starts; who that is does not matter.
+	// Options that are not given have their defaults, as in a process that starts; its name does not matter.
 	if err := claims.Resolve(&protocol.Setup{Space: holdfast.DefaultSpace, Process: name}); err != nil {
 		return "", nil, misconfigured("%s: %w", called, err)
 	}

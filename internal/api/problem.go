@@ -121,8 +121,8 @@ func codeOf(err error) string {
 }
 
 // FromProblem makes the error that the other side sent: a [*holdfast.Error] of the
-// operation that the caller knows, nil for nil. What it wraps is what the code is in
-// Go, with the sentence of the other side; a time of day in it is given in this
+// operation that the caller knows, nil for nil. It wraps the Go error of the
+// code, with the sentence of the other side; a time of day in it is given in this
 // side's zone. A code that is not known (the other side is newer) is an error that
 // is none of the root package's and has the sentence.
 func FromProblem(op string, p *schema.Problem) error {

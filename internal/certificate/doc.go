@@ -42,9 +42,9 @@
 // # Reload
 //
 // A handshake looks whether a file has changed, at most once a second, and goes on with
-// what they hold now. What does not do (a file that cannot be read, a key that is not the
-// certificate's, a name that is missing, a certificate that has expired) is logged once,
-// and the material before stays. Connections that are there live on.
+// what they hold now. New material that fails to load (a file that cannot be read, a key that is not
+// the certificate's, a missing name, an expired certificate) is logged once,
+// and the previous one stays in use. Open connections live on.
 //
 // Sessions of TLS are not resumed: a client that comes back shows its certificate again,
 // to the authorities of that moment.

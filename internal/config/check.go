@@ -14,8 +14,8 @@ import (
 // longerLease is what membership demands of the lease in addition to its bounds.
 const longerLease = ", and more than 8 times patience"
 
-// check finds what is wrong with values that are good one by one. What rests on a
-// value that did not parse is not judged.
+// check finds what is wrong with values that are good one by one. A check that rests on a
+// value that did not parse is left out.
 func (l *loader) check() {
 	l.checkListen()
 	l.checkCluster()

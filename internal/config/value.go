@@ -35,7 +35,7 @@ const (
 	maxTraceSize    = 1 << 40
 )
 
-// span is from which to which length of time is allowed.
+// span is the range of lengths of time that is allowed.
 type span struct{ least, most time.Duration }
 
 func (s span) String() string { return option.Format(s.least) + " to " + option.Format(s.most) }

@@ -96,7 +96,7 @@ type Config struct {
 	Spaces []Space
 	// Lease is D of docs/design/membership.md §1. Zero means 3 s, or for a guest without Spaces what the cluster has.
 	Lease time.Duration
-	// Drift is by how much one clock may run faster than another. Zero means 0.05, or for a guest without Spaces what
+	// Drift is how much one clock may run faster than another. Zero means 0.05, or for a guest without Spaces what
 	// the cluster has.
 	Drift float64
 	// TTL is what a client's session gets that does not say. Zero means 10 s, or Limits.TTL if that is

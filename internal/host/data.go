@@ -90,7 +90,7 @@ func (n *Member) openData(s *member.Config) error {
 	return recorded.write(folder, n.config.Spaces)
 }
 
-// slowSync is from when on syncs are so slow that an operator should know.
+// slowSync is the duration from which on syncs are so slow that an operator should know.
 const slowSync = 10 * time.Millisecond
 
 // measureSync looks how fast the disk is: a lock in a space that is kept waits for it.

@@ -141,7 +141,7 @@ func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 	}
 }
 
-// flushTimeout is for how long this member still sends others what has happened here, when
+// flushTimeout is how long this member still sends others what has happened here, when
 // it ends.
 const flushTimeout = 500 * time.Millisecond
 

@@ -18,8 +18,8 @@ func (n *Member) newAdmin() (*admin.Service, error) {
 }
 
 // Transfer makes a member, given by its name or address, the authority of a space, and
-// returns when that serves, or ctx ends: then it may be done nevertheless. What is held and
-// waited for stays as it is. The error is an ErrUnsupported where the space's protocol hands
+// returns when that serves, or ctx ends: then it may be done nevertheless. Holders and
+// waiters stay as they are. The error is an ErrUnsupported where the space's protocol hands
 // nothing over; an ErrConflict where the view has no such member, or that has the space
 // closed, or another was made the authority meanwhile; an ErrUnavailable where no member
 // decides; an ErrSpace.

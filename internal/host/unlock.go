@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What makes the id of a request the number of the call which releases it: of one whose
-// answer is waited for, and of one whose answer nothing waits for.
+// Bits that make the id of a request the number of the call which releases it: of one whose
+// caller waits for the answer, and of one without such a caller.
 const (
 	unlockOf  = 1 << 63
 	releaseOf = unlockOf | run.OwnCalls

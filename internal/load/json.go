@@ -18,7 +18,7 @@ type Host struct {
 	Go      string `json:"go"`
 	Version string `json:"version"` // of Holdfast
 	Pinned  bool   `json:"pinned"`  // one worker and its servers shared one CPU
-	// Delay is by how many microseconds each message between members was delayed on purpose.
+	// Delay is how many microseconds each message between members was delayed on purpose.
 	Delay int64 `json:"delay_us,omitempty"`
 }
 

@@ -79,7 +79,7 @@ func expect(t *testing.T, answers <-chan string, want ...string) {
 }
 
 // TestJournalRequests: what machines ask of the journal comes to it in order, and the answers to
-// the machine that has asked. What it has no room for waits for that, and is overtaken by nothing.
+// the machine that has asked. Requests for which it has no room wait, and nothing overtakes them.
 func TestJournalRequests(t *testing.T) {
 	answers := make(chan string, 16)
 	s := &shelf{room: 2}

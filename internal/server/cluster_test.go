@@ -185,7 +185,7 @@ func TestStatusOfClosedSpaces(t *testing.T) {
 	}
 }
 
-// since is since when a member is there, as a status says.
+// since is the time since which a member is there, as a status says.
 func since(t *testing.T, member any) time.Time {
 	t.Helper()
 	text, _ := member.(object)["since"].(string)

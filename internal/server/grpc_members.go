@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// closeLimit is for how long this member still sends another one its events, when
+// closeLimit is how long this member still sends another one its events, when
 // the server ends.
 const closeLimit = time.Second
 

@@ -277,7 +277,7 @@ func (c *state) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is for the registry. What cannot be asked any more is left out.
+// Collect implements prometheus.Collector. It leaves out figures that can no longer be asked for.
 func (c *state) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)

@@ -223,7 +223,7 @@ func (s *service) noteCut(cut session.Cut, wanted, given time.Duration) {
 	}
 }
 
-// errClosing is what is answered while the server is shut down.
+// errClosing is the answer while the server is shut down.
 var errClosing = fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
 
 // asking returns a question whose answer is waited for until the server is shut down: it outlives the request that wants it,

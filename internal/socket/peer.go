@@ -13,8 +13,8 @@ type Peer struct {
 	PID int // 0 where the system does not tell
 }
 
-// Of returns who is at the other end of a connection, and whether that is one of a socket
-// at all. What wraps a connection has a NetConn, as crypto/tls has it.
+// Of returns the process at the other end of a connection, and whether that is one of a socket
+// at all. A wrapper of a connection has a NetConn method, as in crypto/tls.
 func Of(conn net.Conn) (peer Peer, is bool, err error) {
 	for {
 		switch c := conn.(type) {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// What is asked of several protocols, regardless of what their members are called in them:
-// each test here runs for those that it lists, and what is one protocol's own is in its
+// Tests of several protocols, under any names that their members have: each runs for
+// those that it lists, and tests of one protocol alone are in its
 // file.
 
 // spaceOf is the flag that gives the default space to a protocol.

@@ -88,7 +88,7 @@ func (b *harness) move(through *client.Admin, to *clustertest.Member) {
 	}
 }
 
-// quantile is what a share of sorted times is not longer than.
+// quantile is the time that a share of sorted times does not exceed.
 func quantile(times []time.Duration, share float64) time.Duration {
 	return times[min(int(share*float64(len(times))), len(times)-1)].Round(time.Microsecond)
 }
@@ -144,7 +144,7 @@ func (b *harness) gather(through []*clustertest.Member, hot string, others int) 
 	return th
 }
 
-// use is what a worker keeps a name for that is not the hot one.
+// use keeps a name that is not the hot one for as long as a worker does.
 func use(ctx context.Context) {
 	select {
 	case <-time.After(4 * time.Millisecond):

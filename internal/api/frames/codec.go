@@ -57,7 +57,7 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.others.Marshal(v)
 }
 
-// pack hands over what was appended to a buffer of the pool. What has outgrown that is
+// pack hands over what was appended to a buffer of the pool. A slice that has outgrown it is
 // left to the collector.
 func (c *Codec) pack(buffer *[]byte, b []byte, err error) (mem.BufferSlice, error) {
 	if err != nil || cap(b) != cap(*buffer) {

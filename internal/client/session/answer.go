@@ -15,7 +15,7 @@ func (m *Machine) onHeard(said []*schema.Event) {
 	}
 }
 
-// onSaid takes one thing that the member says. What is not known is of a newer member.
+// onSaid takes one event of the member. An unknown kind is of a newer member.
 func (m *Machine) onSaid(event *schema.Event) {
 	id := event.GetId()
 	r := m.requests[id]

@@ -255,7 +255,7 @@ func (m *Machine) begin(err error) {
 // onFailed takes a contact that has come to nothing. A session that its own member does not know
 // any more is lost; another member's word on it is not believed before its deadline,
 // unless all say so. A member that says that another client has taken the session over
-// has the session, and is believed. What no patience will change ends the calls that wait for a session.
+// has the session, and is believed. An error that waiting will not change ends the calls that wait for a session.
 func (m *Machine) onFailed(a *Contact, err error) {
 	m.alarms.Stop(&a.limit)
 	a.listed = nil
@@ -314,8 +314,8 @@ func (m *Machine) failAll(why error) {
 	}
 }
 
-// onBroken takes the end of the stream. That the session has ended is the word of its own member, on its own stream: waiting for the
-// deadline would keep those who wait from going elsewhere. A stream that was closed in good order after the end of the session was
+// onBroken takes the end of the stream. If that says that the session has ended, its own member says so, on its own stream: waiting for
+// the deadline would keep waiting calls from going elsewhere. A stream that was closed in good order after the end of the session was
 // sent is its acknowledgement.
 func (m *Machine) onBroken(a *Contact, err error) {
 	if m.stream != a {

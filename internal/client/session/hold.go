@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// bound is until when the grant with token may be believed in, by the last extend that
+// bound is the time until which the grant with token may be believed in, by the last extend that
 // went out before the answer to a request of the same owner came.
 type bound struct {
 	token holdfast.Token

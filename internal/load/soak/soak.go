@@ -27,7 +27,7 @@ type Cluster interface {
 	Sample(ctx context.Context) ([]Process, error)
 }
 
-// Process is what a process has at a moment. What cannot be known is 0.
+// Process is the state of a process at a moment. An unknown figure is 0.
 type Process struct {
 	Name string
 	load.Usage

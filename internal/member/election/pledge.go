@@ -150,7 +150,7 @@ func (p *Pledges) LongestOf(id protocol.ID) (longest protocol.Reach) {
 	return longest
 }
 
-// Most is what no client is promised beyond its member's lease, as far as is known here.
+// Most bounds what clients are promised beyond their member's lease, as far as is known here.
 func (p *Pledges) Most() protocol.Reach { return max(p.Bounds().Top, p.Longest()) }
 
 // Ascending reports whether pledges are sorted, each tenure once.

@@ -108,7 +108,7 @@ func (m *Machine) lower(out *protocol.Effects) {
 	}
 }
 
-// within is what of a horizon is still needed.
+// within returns the part of a horizon that is still needed.
 func (m *Machine) within(h protocol.Horizon) protocol.Horizon {
 	return protocol.Horizon{Confirmed: min(h.Confirmed, m.need.Want), Clients: h.Clients && m.need.Clients}
 }

@@ -122,7 +122,7 @@ func (m *Machine) awaited(now protocol.Time) string {
 	return "no answer from " + strings.Join(addresses, ", ")
 }
 
-// Need is whose presence a quorum needs, for people.
+// Need lists the members that a quorum needs, for people.
 type Need struct {
 	Voters        []protocol.ID // in order of seniority
 	Count         int           // more than half of them

@@ -56,7 +56,7 @@ func (m *Machine) isInherited(p *presence, port protocol.Port, of *protocol.Requ
 	return p.inherited[recallKey{port: port, request: of.ID, name: of.Name}]
 }
 
-// believedUntil is until when a client that a session was taken over from may believe in what it holds. While a lasting space
+// believedUntil is the time until which a client that a session was taken over from may believe in what it holds. While a lasting space
 // may not know of the later client nothing ends that.
 func (p *presence) believedUntil() protocol.Time {
 	if p.isUnconfirmed() {

@@ -12,7 +12,7 @@ import (
 // lasting is what a session has in spaces that outlast their member.
 type lasting struct {
 	ports []protocol.Port // where it is enrolled, in ascending order
-	// ttl is for how long those spaces keep it after a beat at least: nothing that is promised to its client
+	// ttl is how long those spaces keep it after a beat at least: nothing that is promised to its client
 	// lasts longer than that from the beat on.
 	ttl time.Duration
 	// heard is when the latest beat was stepped that all of them have answered, or the first enrolment.

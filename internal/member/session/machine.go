@@ -254,9 +254,9 @@ func New(c Config, inner protocol.Machine) (*Machine, error) {
 // session ends.
 func (m *Machine) Wake() protocol.Time { return m.wake }
 
-// Step answers what is about sessions, passes on what is about locks, and routes
-// what the spaces decide. What time has ended is ended before anything else is
-// done: a Tick may come late. Sessions alone are ended by a Tick and by nothing else, because
+// Step answers calls about sessions, passes on calls about locks, and routes
+// the spaces' decisions. First it ends what time has ended, because
+// a Tick may come late. But only a Tick ends sessions, because
 // a sign of life that comes before it counts: it may have arrived in time, and waited.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.Kind == protocol.Tick || m.wake <= now {

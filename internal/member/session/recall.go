@@ -262,7 +262,7 @@ func (m *Machine) takeBack(now protocol.Time, p *presence, out *protocol.Effects
 	}
 }
 
-// giveUpTaking leaves a session as it is, because a space could not be asked. What its stream has said meanwhile it says again.
+// giveUpTaking leaves a session as it is, because a space could not be asked. Its stream repeats what it has sent meanwhile.
 func (m *Machine) giveUpTaking(p *presence, why error, out *protocol.Effects) {
 	if why == holdfast.ErrNotHeld {
 		return // it has ended otherwise

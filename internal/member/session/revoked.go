@@ -59,7 +59,7 @@ func (m *Machine) routeRevoked(now protocol.Time, p *presence, reply *protocol.R
 	}
 }
 
-// dueOf is until when the client of a session may believe in a grant that is revoked now, if it has not heard. In a
+// dueOf is the time until which the client of a session may believe in a grant that is revoked now, if it has not heard. In a
 // lasting space another member than this one may have renewed it, and for as long as the space keeps it. A beat that any
 // member hears from now on is answered there behind what that member has sent: so nothing is promised longer than that from now on.
 func (m *Machine) dueOf(now protocol.Time, p *presence, port protocol.Port) protocol.Time {

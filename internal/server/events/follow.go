@@ -15,7 +15,7 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// patience is for how long a member is asked in vain before watchers hear of it: a
+// patience is how long a member is asked in vain before watchers hear of it: a
 // connection that was made anew is no news where nothing has happened meanwhile.
 const patience = time.Second
 

@@ -36,7 +36,7 @@ type Config struct {
 	Self protocol.ID
 	// Peers asks the other members. Nil means that there are none.
 	Peers Peers
-	// Keep is for how long the events of a filter are kept for those that watch again, counted from when the last
+	// Keep is how long the events of a filter are kept for those that watch again, counted from when the last
 	// watcher with that filter has gone. 0 means a minute.
 	Keep time.Duration
 	// Logger gets what operators should know. Nil discards.

@@ -185,8 +185,8 @@ var sentinels = []error{
 	holdfast.ErrName, holdfast.ErrSpace, holdfast.ErrConflict, holdfast.ErrUnsupported,
 }
 
-// bySentence compares errors by what they say and are. What is an error, and is sent as
-// what it is, is compared as any value.
+// bySentence compares errors by their text and kind. A field of a
+// concrete error type is compared as any value.
 func bySentence() cmp.Option {
 	isError := func(p cmp.Path) bool { return p.Last().Type() == reflect.TypeFor[error]() }
 	return cmp.FilterPath(isError, cmp.Comparer(sameError))

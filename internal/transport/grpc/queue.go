@@ -30,7 +30,7 @@ const keptOutgoing = 1 << 10
 
 func newQueue(most int) queue { return queue{most: most, wake: make(chan struct{}, 1)} }
 
-// put adds a message. What had to make room is returned: a message, or a packet.
+// put adds a message. It returns what had to make room: a message, or a packet.
 func (q *queue) put(l outgoing) (dropped outgoing, packet bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -68,11 +68,11 @@ func State(ctx context.Context) *tls.ConnectionState {
 	return nil
 }
 
-// Door is what a port is accepted with.
+// Door configures how a port accepts connections.
 type Door struct {
 	// Certificates make the port an encrypted one. Nil means plain text.
 	Certificates *certificate.Store
-	// Encryption is what its connections are encrypted with. Nil means what Certificates
+	// Encryption configures the encryption of its connections. Nil means what Certificates
 	// has for a port of members and clients.
 	Encryption *tls.Config
 	// Refused gets the reason why a connection was not let in. It may be nil.

@@ -112,7 +112,7 @@ func HungUp(err error) bool {
 	return false
 }
 
-// hungUp is what a connection in plain text comes to that is closed at once.
+// hungUp is the error of a connection in plain text that is closed at once.
 const hungUp = "it closed the connection at once"
 
 // farewellLimit is how long what the other side has said is waited for when nothing can be
