@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Grant is what is known of a granted request. It is for implementations of
+// Grant describes a granted request. It is for implementations of
 // [Locker], who make a [Lock] of it.
 type Grant struct {
 	Space string

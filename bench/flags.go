@@ -44,7 +44,7 @@ func flags() []cli.Flag {
 	}
 }
 
-// order is what the flags ask for.
+// order has the values of the flags.
 type order struct {
 	load  load.Config
 	own   []string // names of package target's

@@ -117,7 +117,7 @@ func dialSentence(message string) string {
 // opLock names the call that asks for locks, in errors.
 const opLock = "lock"
 
-// Acquisition is what Admin.Acquire asks for.
+// Acquisition is the request of Admin.Acquire.
 type Acquisition struct {
 	Names   []string
 	Options []holdfast.Option // Wait is how long to wait; without it the call does not

@@ -79,7 +79,7 @@ func (e *UnreachableError) Answered() bool {
 	return slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return a.heard })
 }
 
-// attemptLog is what is known of the addresses that were asked, for an UnreachableError.
+// attemptLog records the addresses that were asked, for an UnreachableError.
 type attemptLog struct {
 	attempts []Attempt
 	heard    bool // a member has answered once

@@ -49,7 +49,7 @@ type link struct {
 	closed  bool // it gets no further stream
 }
 
-// linkKey is what Clients have in common that may share a connection.
+// linkKey identifies a connection: Clients with the same one may share it.
 type linkKey struct {
 	place api.Address
 	tls   *tls.Config

@@ -214,7 +214,7 @@ func program() string {
 	return fmt.Sprintf("%s@%s pid %d", filepath.Base(os.Args[0]), host, os.Getpid())
 }
 
-// dialOptions is what every gRPC connection is made with. Attempt is how long it may take to make one.
+// dialOptions returns the options of every gRPC connection. Attempt is how long it may take to make one.
 func (s *settings) dialOptions(attempt time.Duration) []grpc.DialOption {
 	serverName := ""
 	switch {

@@ -103,7 +103,7 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request,
 	return r, nil
 }
 
-// waitEnd is when the wait of a call ends that is made now, by its own limit.
+// waitEnd is when the wait of a call made now ends, by its own limit.
 func (c *Client) waitEnd(want *holdfast.Request) time.Duration {
 	return session.WaitEnd(c.clock.Now(), want)
 }

@@ -49,7 +49,7 @@ func seedFlag(usage string) cli.Flag {
 	return &cli.Uint64Flag{Name: "seed", Value: 1, Usage: usage, Sources: variables("seed")}
 }
 
-// benchOrder is what the flags of bench ask for.
+// benchOrder has the values of bench's flags.
 type benchOrder struct {
 	load    load.Config
 	soak    soak.Config // without Duration, nothing is soaked

@@ -32,7 +32,7 @@ func requestFlags() []cli.Flag {
 	}
 }
 
-// request is which locks are wanted, and how.
+// request says which locks are wanted, and how.
 type request struct {
 	names   []string
 	options []holdfast.Option // all but the wait limit

@@ -102,7 +102,7 @@ func simNever() string {
 	return text.String()
 }
 
-// simOrder is what one call of sim is to do.
+// simOrder is the task of one call of sim.
 type simOrder struct {
 	config      sim.Config
 	first       uint64

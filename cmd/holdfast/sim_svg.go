@@ -71,7 +71,7 @@ func (d *drawing) write(title, repeat string) (err error) {
 	return d.picture.Write(file, d.events)
 }
 
-// field is what the last line says of it.
+// field is its field in the last line.
 func (d *drawing) field() string {
 	if d.path == "" {
 		return ""

@@ -155,7 +155,7 @@ func (p *program) snapshotRestoreCommand() *cli.Command {
 	}
 }
 
-// restoreOf is what the flags say.
+// restoreOf reads the flags.
 func restoreOf(c *cli.Command) (*host.Restore, error) {
 	order := &host.Restore{Files: c.Args().Slice(), Data: c.String("data"), Grace: c.Duration("grace")}
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// longerLease is what membership demands of the lease in addition to its bounds.
+// longerLease is the demand of membership on the lease in addition to its bounds.
 const longerLease = ", and more than 8 times patience"
 
 // check finds what is wrong with values that are good one by one. A check that rests on a
@@ -58,7 +58,7 @@ func (l *loader) checkListen() {
 	open("http", c.HTTP)
 }
 
-// Exposure is what can be reached by other machines in plain text.
+// Exposure is a thing that other machines can reach in plain text.
 type Exposure struct{ Key, Address, What string }
 
 // Exposed lists what the operator has agreed to with insecure, and the addresses that this member

@@ -170,7 +170,7 @@ func (s *Space) HasGrace() bool { return s.options.HasGrace() }
 // Resolved are the options as the protocol has them: its own Options.
 func (s *Space) Resolved() protocol.Options { return s.options }
 
-// Settings is what all processes that share the space's store must agree on.
+// Settings are the settings that all processes that share the space's store must agree on.
 func (s *Space) Settings() string { return s.options.Settings() }
 
 // features are those of the space's store.

@@ -42,7 +42,7 @@ type Restore struct {
 // NoGrace is the Grace where no client believes in anything any more.
 const NoGrace time.Duration = -1
 
-// Restored is what a data folder was made with.
+// Restored describes the snapshot that a data folder was made with.
 type Restored struct {
 	Data   string                  `json:"data"`
 	Member uint64                  `json:"member,string"`

@@ -131,7 +131,7 @@ func (q *queue) result(begun time.Time) *drained {
 	return d
 }
 
-// figures are what was found out.
+// figures are the results.
 func (d *drained) figures() Figures {
 	f := Figures{Violations: float64(d.violations), Errors: float64(d.errors)}
 	if d.took > 0 {

@@ -37,9 +37,9 @@ type Client interface {
 	Close() error
 }
 
-// Target is what is measured. Its methods are called one at a time.
+// Target is a lock service that is measured. Its methods are called one at a time.
 type Target interface {
-	// Name is what tables call it.
+	// Name is its name in tables.
 	Name() string
 	// Supports says whether a cell makes sense for it.
 	Supports(Cell) bool

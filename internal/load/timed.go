@@ -185,7 +185,7 @@ func (w *worker) once(ctx context.Context, t *timed) error {
 	return nil
 }
 
-// figures are what was found out in a window of time. The workers have ended.
+// figures are the results of a window of time. The workers have ended.
 func (t *timed) figures(window time.Duration, handoffs uint64) (f Figures, kept time.Duration, first error) {
 	var cycle, lock, keeping Histogram
 	var cycles, failures int64

@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Config is what a Driver needs.
+// Config configures a Driver.
 type Config struct {
-	// Machine is what is driven. Required.
+	// Machine is the machine to drive. Required.
 	Machine protocol.Machine
 	// Clock measures the machine's time. Nil means clock.Real().
 	Clock clock.Clock

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what a Server needs. Driver, Spaces, Identity and Observer are required.
+// Config configures a Server. Driver, Spaces, Identity and Observer are required.
 type Config struct {
 	// Driver drives the member's machines: a session.Machine over a protocol.Stack.
 	Driver *run.Driver
@@ -37,7 +37,7 @@ type Config struct {
 	// Who returns what this member knows of itself and of the others. Nil means what the
 	// view says.
 	Who func(context.Context) (*membership.Self, error)
-	// Members is what takes messages of other members, which come to port 4040 as well.
+	// Members takes messages of other members, which come to port 4040 as well.
 	// Nil means that there are none.
 	Members interface{ Register(grpc.ServiceRegistrar) }
 	// Others asks other members for the events of their clients: a transport of members

@@ -146,7 +146,7 @@ func (o *forwarder) finish(p *pass) {
 	delete(o.passes, p)
 }
 
-// about is what is passed on: something of a session, which the member that it was opened at knows best, and alone where members have
+// about is the subject of a call that is passed on: a session, which the member that it was opened at knows best, and alone where members have
 // spaces in memory as well; or a request with an id, which acts once at one member. Both are "" where it is neither.
 type about struct{ session, request string }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// service is what can be asked in one go, over gRPC and over HTTP: its exported methods are
+// service answers calls that are asked in one go, over gRPC and over HTTP: its exported methods are
 // the calls of the schema. Each checks its request, counts its outcome, and returns an error that
 // [api.ToStatus] and [api.NewProblem] can tell.
 type service struct {

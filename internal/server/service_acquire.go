@@ -72,7 +72,7 @@ func (s *service) Acquire(ctx context.Context, r *schema.AcquireRequest) (answer
 	return got.answer, got.err
 }
 
-// fulfilled is what became of an order.
+// fulfilled is the outcome of an order.
 type fulfilled struct {
 	taken  *taken
 	answer *schema.AcquiredAll

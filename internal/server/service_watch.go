@@ -52,7 +52,7 @@ func (s *service) announceMoved(before *edge.Roster) *edge.Roster {
 	return now
 }
 
-// spaceState is what was seen of a space last.
+// spaceState is the last seen state of a space.
 type spaceState struct {
 	seen  bool
 	state protocol.State

@@ -116,7 +116,7 @@ type frame struct {
 	done map[outcome]int
 }
 
-// outcome is what one kind of call came to in one space.
+// outcome is a kind of call in a space, to count its outcomes by.
 type outcome struct {
 	port protocol.Port
 	call edge.Call

@@ -32,7 +32,7 @@ func Of(conn net.Conn) (peer Peer, is bool, err error) {
 	}
 }
 
-// Identity is what stays the same however often a user connects.
+// Identity stays the same however often a user connects.
 func (p Peer) Identity() string { return "uid " + strconv.FormatUint(uint64(p.UID), 10) }
 
 // String names the user and the process, for people.

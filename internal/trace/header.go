@@ -22,7 +22,7 @@ const (
 	keptPrefix = "Log: " // the one field of a keeping
 )
 
-// Header is what a life began with.
+// Header describes the beginning of a life.
 type Header struct {
 	about
 	Config member.Config

@@ -60,7 +60,7 @@ type Recorder struct {
 	over   bool
 }
 
-// Config is what a Recorder needs.
+// Config configures a Recorder.
 type Config struct {
 	// Config is what the machines were made from, Machine the foremost of them, and Cell
 	// what the member knows of itself in this life.

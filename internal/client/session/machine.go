@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Config is what a Machine is made with.
+// Config configures a Machine.
 type Config struct {
 	TTL    time.Duration // to ask for; 0 means the server's default
 	Name   string        // which client this is, for people

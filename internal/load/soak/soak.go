@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// Cluster is what is soaked.
+// Cluster is the cluster under load.
 type Cluster interface {
 	// Addresses are those of its members, at least one, as a client takes them.
 	Addresses() []string

@@ -181,7 +181,7 @@ func (m *Machine) onJoinDeferred(p JoinDeferred) {
 	}
 }
 
-// nameOf is what a member of the view is called.
+// nameOf is the name of a member of the view.
 func (r *reign) nameOf(id protocol.ID) string {
 	place, _ := r.view.Of(id)
 	return place.Name

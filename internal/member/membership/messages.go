@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// ProtocolVersion is what members must agree on to understand one another.
+// ProtocolVersion is the version that members must agree on to understand one another.
 const ProtocolVersion = 2
 
 // The messages between members, in addition to those of package election. They are sent as

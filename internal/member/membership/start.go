@@ -45,7 +45,7 @@ func (m *Machine) begin() {
 	}
 }
 
-// forget is what a member must not do.
+// forget drops the member's memory, which it must never do.
 func (m *Machine) forget() {
 	if protocol.Mutated("promise forgotten") {
 		m.cell.Promised, m.cell.Candidate = 0, 0

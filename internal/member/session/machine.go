@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what the machine needs to know.
+// Config configures the machine.
 type Config struct {
 	// Member and Incarnation make session ids that are never used again. Required;
 	// a member without a stable cell draws a new Member at each start.

@@ -47,7 +47,7 @@ func (m *Machine) mayNotRenew(p *presence, call protocol.CallID, renew *Renew) e
 	return p.refusal(renew.Secret, renew.Identity)
 }
 
-// generationFor is what a Resume is answered, and no other renewal.
+// generationFor is the generation in the answer to a Resume, and to no other renewal.
 func (p *presence) generationFor(renew *Renew) uint64 {
 	if !renew.resumed {
 		return 0

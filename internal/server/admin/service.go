@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what an Operator needs. All but the Logger is required.
+// Config configures an Operator. All but the Logger is required.
 type Config struct {
 	// Driver drives the member's machines: a session.Machine over a protocol.Stack.
 	Driver *run.Driver

@@ -27,7 +27,7 @@ type Order struct {
 	Wait time.Duration
 }
 
-// Outcome is what became of an Order.
+// Outcome is the outcome of an Order.
 type Outcome struct {
 	// Changed says that something was done: the space was not suspended before, or was.
 	Changed bool

@@ -29,7 +29,7 @@ type Config struct {
 	All           *Together
 }
 
-// Space is what the edge knows of a space.
+// Space describes a space to the edge.
 type Space struct {
 	Name  string
 	Port  protocol.Port

@@ -28,7 +28,7 @@ type Peers interface {
 	Follow(ctx context.Context, id protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error
 }
 
-// Config is what a Gatherer needs. Source is required.
+// Config configures a Gatherer. Source is required.
 type Config struct {
 	// Source has the events of this member's own clients, and its views.
 	Source *Source

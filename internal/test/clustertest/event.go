@@ -14,7 +14,7 @@ const (
 	PoolCapacity = 5               // of these: so two have the pool at a time
 )
 
-// Event is what a worker tells, one JSON object a line on its standard output. At is
+// Event is a worker's report, one JSON object a line on its standard output. At is
 // read on the clock that all processes of the machine share.
 type Event struct {
 	At     time.Duration  `json:"at"`

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Verdict is what comes of holding the promises against what the workers have reported.
+// Verdict is the result of comparing the workers' reports with the promises.
 type Verdict struct {
 	Grants, Handoffs int
 	Gap              time.Duration // the longest standstill after a fault

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Worker is what a worker process does: it works until its input ends. The line
+// Worker is the main function of a worker process: it works until its input ends. The line
 // "keep" on it lets the worker keep the register the next time it has it, until the
 // line "go on" comes.
 type Worker struct {

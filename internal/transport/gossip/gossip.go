@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what a Gossip needs.
+// Config configures a Gossip.
 type Config struct {
 	// Links carry the gossip. Start must be called before they deliver. Required.
 	Links Links

@@ -129,7 +129,7 @@ func (s service) Events(interest *schema.MemberInterest, stream grpc.ServerStrea
 			return stream.Send(m)
 		})
 	}()
-	// Returning is what ends the stream, even if the other is blocked.
+	// Returning ends the stream, even if the other is blocked.
 	select {
 	case err := <-ended:
 		if err != nil {

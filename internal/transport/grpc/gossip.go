@@ -128,7 +128,7 @@ func (s service) Gossip(stream grpc.BidiStreamingServer[schema.MemberChunk, sche
 			t.relay(stream)
 		}
 	}()
-	// Returning is what ends the stream, even if the others are blocked.
+	// Returning ends the stream, even if the others are blocked.
 	patience := time.NewTimer(t.config.handshake())
 	defer patience.Stop()
 	select {

@@ -13,7 +13,7 @@ type outgoing struct {
 	message protocol.Message
 }
 
-// queue is what waits for one peer: messages, and packets of the gossip. At its bound
+// queue has what waits to be sent to one peer: messages, and packets of the gossip. At its bound
 // it drops the oldest packet, and where there is none the oldest message.
 type queue struct {
 	most int
