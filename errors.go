@@ -40,7 +40,7 @@ var (
 	ErrUnsupported = errors.New("not offered by this protocol")
 )
 
-// Error is what a Locker returns: the operation, the lock, and what went wrong.
+// Error is an error of a Locker: the operation, the lock, and what went wrong.
 // It reads like a sentence: lock "orders/42": lost: session expired.
 type Error struct {
 	Op    string // "lock", "unlock", "extend", …

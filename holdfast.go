@@ -9,7 +9,7 @@
 //   - storelock.Open works over a store that you already run.
 //
 // A [Lock] that was granted is a promise with an end. Its [Lock.Context] is done
-// before anybody else can be granted the name, with a cause that says why; its
+// before another client can be granted the name, with a cause that says why; its
 // [Lock.Token] is a fencing token, strictly larger at every new grant of the
 // name, for the resource behind the lock to compare. What a process that was
 // paused does between waking and its first look at the clock cannot be prevented

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Grant is what is known of a granted request. It is for implementations of
+// Grant describes a granted request. It is for implementations of
 // [Locker], who make a [Lock] of it.
 type Grant struct {
 	Space string
@@ -64,7 +64,7 @@ type Lock struct {
 	ending *ending // nil while the context was not asked for and nothing but Unlock has ended it
 }
 
-// ending is how a lock ended, and who is told.
+// ending is how a lock ended, and the contexts that end with it.
 type ending struct {
 	cause  error // nil while it is held, and after Unlock
 	inner  context.Context
@@ -266,7 +266,7 @@ func (l *Lock) UnlockAsync() error {
 	return l.backing.QueueUnlock(l)
 }
 
-// give ends the lock for who releases it. The error says how it had ended before.
+// give ends the lock for the caller that releases it. The error says how it had ended before.
 func (l *Lock) give() error {
 	l.expire()
 	l.mu.Lock()

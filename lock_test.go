@@ -116,7 +116,7 @@ func TestDeadlineIsSeenWithoutTimers(t *testing.T) {
 				}
 				<-ctx.Done()
 				if b.unlocks.Load() != 0 || b.extended.Load() != 0 {
-					t.Error("the session was told of a lock that had ended")
+					t.Error("the session heard of a lock that had ended")
 				}
 				if err := l.Unlock(ctx); holdfast.Why(err) != why {
 					t.Errorf("Unlock afterwards: %v", err)
@@ -268,7 +268,7 @@ func TestUnlock(t *testing.T) {
 		t.Errorf("Unlock returns %v, not what the session says", err)
 	}
 	if err := l.Check(); !errors.Is(err, holdfast.ErrNotHeld) {
-		t.Errorf("Check after an Unlock that returned an error: %v; want not held, whatever the result", err)
+		t.Errorf("Check after an Unlock that returned an error: %v; want not held, regardless of the result", err)
 	}
 }
 

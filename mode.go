@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Mode says what a grant fits beside: exclusive fits nothing, shared fits
-// shared, slots fit slots of the same capacity while units remain.
+// Mode says which grants can coexist: exclusive with none, shared with
+// shared, slots with slots of the same capacity while units remain.
 type Mode uint8
 
 // The modes. The zero Mode is Exclusive.
@@ -58,11 +58,11 @@ type Class uint8
 // The classes, weakest first. The zero Class is Advisory, so that requiring
 // nothing is met by everything.
 const (
-	// Advisory: exclusion, tokens and the telling of loss hold while clock skew,
+	// Advisory: exclusion, tokens and the report of each loss hold while clock skew,
 	// pauses and slow writes stay under the configured bounds.
 	Advisory Class = iota
 	// Available: every side of a partition keeps granting; what that doubled is
-	// found and told when the sides meet.
+	// found and reported when the sides meet.
 	Available
 	// Fenced: all promises in full.
 	Fenced

@@ -84,7 +84,7 @@ func TestCheckSpace(t *testing.T) {
 	}
 }
 
-// FuzzCheckName: a name is accepted if and only if the rule, told in other words than
+// FuzzCheckName: a name is accepted if and only if the rule, written in other words than
 // those of CheckName, says so; and as text it is accepted where it is no longer.
 func FuzzCheckName(f *testing.F) {
 	for _, seed := range []string{"", "a", "a/b", "\xff", "a\x00b", "\uFFFD", "\u0085", "\x7f", "\xc2\x85", strings.Repeat("ä", 256), strings.Repeat("x", 513)} {

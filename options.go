@@ -8,7 +8,7 @@ import (
 // Option changes one request.
 type Option func(*Request)
 
-// Request is what a caller asks for: a name and the options, resolved. It is for
+// Request is a caller's request: a name and the options, resolved. It is for
 // implementations of [Locker]; callers use the options.
 type Request struct {
 	Name string

@@ -23,7 +23,7 @@ func TestNewRequestResolvesOptions(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	if r.Queued(3); called != 3 {
-		t.Errorf("OnQueued was told %d, want 3", called)
+		t.Errorf("OnQueued was called with %d, want 3", called)
 	}
 	plain, err := holdfast.NewRequest("a")
 	if err != nil || plain.Mode != holdfast.ModeExclusive || plain.Wait != 0 || plain.Hold != 0 || plain.Queued != nil || plain.Require != holdfast.Advisory {

@@ -165,7 +165,7 @@ func TestRWMutex(t *testing.T) {
 	m.RLock()
 	m.RLocker().Lock()
 	if m.TryLock() || !m.TryRLock() {
-		t.Error("beside readers a writer was let in, or a reader was not")
+		t.Error("next to readers a writer was let in, or a reader was not")
 	}
 	for range 3 {
 		m.RUnlock()
@@ -178,7 +178,7 @@ func TestRWMutex(t *testing.T) {
 		t.Errorf("Held by a writer is %v", held)
 	}
 	if m.TryRLock() || m.TryLock() {
-		t.Error("somebody was let in beside a writer")
+		t.Error("a second caller was let in next to a writer")
 	}
 	if err := panics(m.RUnlock); !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("RUnlock of a writer's lock: %v", err)

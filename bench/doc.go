@@ -1,4 +1,4 @@
-// Command bench measures Holdfast beside the lock services of others, with the same
+// Command bench measures Holdfast and the lock services of others, with the same
 // workloads, through the same interface, on this machine, in the same minutes. README.md
 // says how it is run and how its table is read.
 //

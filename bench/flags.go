@@ -16,7 +16,7 @@ import (
 // says which.
 func ownUsual() []string { return []string{"raw", "limit", "remote", "central"} }
 
-// What keeps one service from keeping all others waiting: a call that has not returned so
+// Bounds that keep one service from delaying all others: a call that has not returned so
 // much later than it should ends with an error, and hold goes on after that time with the
 // locks that it has.
 const (
@@ -44,7 +44,7 @@ func flags() []cli.Flag {
 	}
 }
 
-// order is what the flags ask for.
+// order has the values of the flags.
 type order struct {
 	load  load.Config
 	own   []string // names of package target's

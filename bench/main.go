@@ -156,7 +156,7 @@ func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 	return p.report(result, hosted, time.Since(begun))
 }
 
-// measure starts Holdfast's own targets beside the peers, and ends them.
+// measure starts Holdfast's own targets in addition to the peers, and ends them.
 func (p *program) measure(ctx context.Context, o *order, holdfast string, hosted []load.Target) (result *load.Result, err error) {
 	harness, err := target.NewHarness(ctx, target.Config{Child: []string{holdfast, benchChild}})
 	if err != nil {

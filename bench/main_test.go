@@ -32,7 +32,7 @@ func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), diagnostics.String(), codeOf(err)
 }
 
-// TestRefused: what is wrong with the flags is told, with what is allowed, before anything
+// TestRefused: wrong flags are reported, with what is allowed, before anything
 // is started.
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
@@ -106,7 +106,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestRun: the command builds Holdfast, measures it beside limit and what it is told of,
+// TestRun: the command builds Holdfast, measures it along with limit and the services in its flags,
 // and writes the figures with their ratios.
 func TestRun(t *testing.T) {
 	figures := filepath.Join(t.TempDir(), "figures.json")

@@ -27,7 +27,7 @@ func host() load.Host {
 	}
 }
 
-// report prints the table and the last line. Violations and errors of others are told; the
+// report prints the table and the last line. It mentions violations and errors of others; the
 // verdict is on Holdfast and on the yardsticks.
 func (p *program) report(result *load.Result, hosted []load.Target, took time.Duration) error {
 	var own, others load.Result

@@ -73,8 +73,8 @@ func call[Q, A any](ctx context.Context, a *Admin, op string, question *Q,
 const opBreak = "break"
 
 // Leave lets the member at the first address leave its cluster in good order, within
-// limit (0: 1 min), and waits for it. Clients that hold something through it are told to
-// stop.
+// limit (0: 1 min), and waits for it. The member revokes the locks that clients hold
+// through it.
 func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
 	_, err := schema.NewAdminClient(a.members[0].conn).Leave(ctx, &schema.LeaveRequest{Limit: api.Span(limit)})
 	if err != nil {
@@ -117,7 +117,7 @@ func dialSentence(message string) string {
 // opLock names the call that asks for locks, in errors.
 const opLock = "lock"
 
-// Acquisition is what Admin.Acquire asks for.
+// Acquisition is the request of Admin.Acquire.
 type Acquisition struct {
 	Names   []string
 	Options []holdfast.Option // Wait is how long to wait; without it the call does not
@@ -174,8 +174,8 @@ func spanOf(d time.Duration) *durationpb.Duration {
 }
 
 // Release gives up a lock that a session holds, and returns when the authority has
-// taken it. A client that uses the lock over a stream is told first, and the lock is free
-// when it has stopped, or when its session's deadline has passed.
+// taken it. From a client that uses the lock over a stream it is revoked first, and is free
+// when that client has stopped, or when its session's deadline has passed.
 func (a *Admin) Release(ctx context.Context, space, name string, token holdfast.Token, session string) error {
 	_, err := call(ctx, a, "release", &schema.ReleaseRequest{
 		Space: a.space(space), Name: name, Token: uint64(token), Session: session,
@@ -189,7 +189,7 @@ func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*
 }
 
 // EndSession ends a session, and returns what it held. A client that uses the session over
-// a stream is told first, as by Release. In spaces of protocol consensus the session lives
+// a stream is asked to stop first, as by Release. In spaces of protocol consensus the session lives
 // on where that client has got something new through another member meanwhile.
 func (a *Admin) EndSession(ctx context.Context, session string) (*SessionReleased, error) {
 	return call(ctx, a, "end", &schema.EndSessionRequest{Session: session}, schema.LocksClient.EndSession)
@@ -222,7 +222,7 @@ func (a *Admin) Show(ctx context.Context, space, name string) (*Lock, error) {
 }
 
 // Break takes a name from its holders, or from the one with the token if it is not
-// 0. The reason is for people, and must be given; by is who does it, "" meaning the
+// 0. The reason is for people, and must be given; by is the operator, "" meaning the
 // name of this program.
 func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.Token, reason, by string) (*Broken, error) {
 	if by == "" {

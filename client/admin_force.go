@@ -21,7 +21,7 @@ func (a *Admin) PlanForce(ctx context.Context, members []string) (*ForcePlan, er
 	return answer, nil
 }
 
-// ForceView lets the member at the first address make the view that PlanForce told of,
+// ForceView lets the member at the first address make the view that PlanForce has shown,
 // whose code is in Confirm, and returns when it is installed. By "" means the name of
 // this program. If the founders that are not named are alive with a quorum of their own,
 // two clients may hold one lock from then on.

@@ -52,6 +52,6 @@ func TestForceView(t *testing.T) {
 		t.Errorf("by %q: %v", one.order.GetBy(), err)
 	}
 	if _, err := admin.PlanForce(t.Context(), []string{"a"}); err == nil || err.Error() != "force-view: nothing need be forced" {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 }

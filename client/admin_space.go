@@ -22,7 +22,7 @@ const (
 	opCloseSpace = "close"
 )
 
-// Suspension is what Admin.Suspend asks for.
+// Suspension is the request of Admin.Suspend.
 type Suspension struct {
 	Reason string // for people
 	By     string // who does it; "" means the name of this program

@@ -100,6 +100,6 @@ func TestOperationsOnSpaces(t *testing.T) {
 	}
 	one.err = api.Fail(api.CodeConflict, "no such member")
 	if _, err := first.Transfer(t.Context(), "billing", "x"); !errors.Is(err, holdfast.ErrConflict) || err.Error() != "transfer: no such member" {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 }

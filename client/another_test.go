@@ -12,7 +12,7 @@ import (
 )
 
 // TestEndedByAnother has another process with the credentials of a client's session release what that client holds, and end its
-// session, in a cluster of each kind of protocol: the client has been told when the next one is granted the name.
+// session, in a cluster of each kind of protocol: the client has learned of it by the time the next one is granted the name.
 func TestEndedByAnother(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
@@ -63,7 +63,7 @@ func endedByAnother(t *testing.T, all []*served, end func(context.Context, strin
 		t.Fatalf("the next has %v, and the one before had token %v", granted, l.Token())
 	}
 	if err := l.Check(); holdfast.Why(err) != holdfast.EndedByAnother {
-		t.Errorf("the next is granted the name, and the holder before is told: %v", err)
+		t.Errorf("the next is granted the name, and the holder before got %v", err)
 	}
 	if err := l.Unlock(ctx); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("it is unlocked: %v", err)

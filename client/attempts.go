@@ -79,13 +79,13 @@ func (e *UnreachableError) Answered() bool {
 	return slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return a.heard })
 }
 
-// attemptLog is what is known of the addresses that were asked, for an UnreachableError.
+// attemptLog records the addresses that were asked, for an UnreachableError.
 type attemptLog struct {
 	attempts []Attempt
 	heard    bool // a member has answered once
 }
 
-// begin notes that an address is asked. What it said before stands until it says more.
+// begin notes that an address is asked. Its earlier error stands until it answers again.
 func (q *attemptLog) begin(place api.Address) {
 	if q.find(place) == nil {
 		q.attempts = append(q.attempts, Attempt{Address: place.String(), Err: session.ErrSilent, place: place})

@@ -89,12 +89,12 @@ func TestStalledProcess(t *testing.T) {
 	s.untilLateAt(sent + testTTL - testTTL/4)
 	select {
 	case remaining := <-late:
-		t.Errorf("told with %v left that no answer has come, before one could", remaining)
+		t.Errorf("reported with %v left that no answer has come, before one could", remaining)
 	default:
 	}
 	s.clock.Advance(sent + testTTL - testTTL/4 - s.clock.Now())
 	if remaining := <-late; remaining != testTTL/4 {
-		t.Errorf("told with %v left that no answer has come, want %v", remaining, testTTL/4)
+		t.Errorf("reported with %v left that no answer has come, want %v", remaining, testTTL/4)
 	}
 	again := s.accept()
 	again.welcome("a-1", testTTL)

@@ -184,8 +184,8 @@ func (c *Client) Session() string {
 	return present(c, func(s *backing) string { return s.ID })
 }
 
-// Secret returns what proves to a member that the session is ours. It must not be
-// shown to anybody.
+// Secret returns what proves to a member that the session is ours. It must be
+// kept secret.
 func (c *Client) Secret() string {
 	return present(c, func(s *backing) string { return s.Secret })
 }

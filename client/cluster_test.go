@@ -213,7 +213,7 @@ func lostBecause(t *testing.T, l *holdfast.Lock, want holdfast.Loss) {
 }
 
 // TestClientsOutliveTheirMember: one address is enough to begin with. When its member
-// leaves, what was held is told to be lost, and who waits goes on at another.
+// leaves, locks held through it are lost, and a request that waits goes on at another.
 func TestClientsOutliveTheirMember(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
@@ -320,11 +320,11 @@ func conformsInACluster(t *testing.T, protocol string) {
 	// check need not wait for a poll.
 	dial(t, m, client.TTL(suiteTTL()))
 	away := &others{members: slices.DeleteFunc(slices.Clone(all), func(o *served) bool { return o == m })}
-	conformsBeside(t, protocol, m, away, (&others{members: []*served{m}}).open)
+	conformsWith(t, protocol, m, away, (&others{members: []*served{m}}).open)
 }
 
-// conformsBeside runs the suite with the Lockers that open opens, in a cluster with m and others.
-func conformsBeside(t *testing.T, protocol string, m *served, others *others, open func(testing.TB) holdfast.Locker) {
+// conformsWith runs the suite with the Lockers that open opens, in a cluster with m and others.
+func conformsWith(t *testing.T, protocol string, m *served, others *others, open func(testing.TB) holdfast.Locker) {
 	lockertest.Run(t, open, lockertest.Caps{
 		Rounds:            fewer(),
 		Class:             holdfast.Fenced,

@@ -22,7 +22,7 @@ import (
 )
 
 // loose reports whether tokens of shared and slots grants do not order: grants that are held
-// beside each other are given beside each other.
+// at the same time are given at the same time.
 func loose(protocol string) bool { return protocol == "permission" || protocol == "bakery" }
 
 // serveMember serves a member on a listener until the test ends.

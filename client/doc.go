@@ -1,4 +1,4 @@
-// Package client is a Locker over the network.
+// Package client locks over the network: its Client is a holdfast.Locker.
 //
 // [Dial] connects to a daemon and returns a [Client]. It is one session: one stream,
 // one heartbeat regardless of the number of its locks, and one deadline.
@@ -58,15 +58,15 @@
 //
 // # A cluster
 //
-// Each member tells the addresses of all that serve clients, so one of them is enough
-// to begin with. Those that were told are tried behind those that were given, and
+// Each member lists the addresses of all that serve clients, so one of them is enough
+// to begin with. Listed ones are tried after the given ones, and
 // believed only if they belong to the cluster of the first: an address of another
 // network may be another program's here. A client that was given none of them reaches its
 // member in a way of its own, as through a proxy. It goes past that only if the member
 // itself says that it does not serve, or with option [Direct]. A session belongs to the member that opened it,
 // and to that member's tenure: no other member's word about it is taken, except that
-// all say they do not know it. When a member loses its place, restarts or leaves, its
-// clients are told, and the requests that wait are made again at another. Where locks outlast their member
+// all say they do not know it. When a member loses its place, restarts or leaves, it
+// tells its clients, and the requests that wait are made again at another. Where locks outlast their member
 // (spaces of protocol consensus) so do sessions: the stream ends as one that breaks, and all goes on at another
 // member, or at the same one when it is back before the deadline.
 //
@@ -86,9 +86,9 @@
 //
 // # Inside
 //
-// What a session is, what is believed of it until when, what is sent, sent again and given up, and which address is asked next, is
-// decided by a pure machine, [github.com/holdfast-locks/holdfast/internal/client/session]. This package drives it (drive.go): it tells
-// what callers want, what came and what time it is, and does what comes of it. Requests are kept there by id until they are
+// A pure machine, [github.com/holdfast-locks/holdfast/internal/client/session], decides all about a session: its deadline, which
+// messages to send, send again and give up, and which address to ask next. This package drives it (drive.go): it passes it the
+// wishes of callers, what has arrived and the time, and carries out the effects. Requests are kept there by id until they are
 // settled, with a state each, so that what has to be sent after a break is read off the
 // states.
 //

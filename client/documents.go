@@ -4,7 +4,7 @@ import "github.com/holdfast-locks/holdfast/internal/api/schema"
 
 // The messages of the network API, as an Admin gives them. HTTP has the same ones as JSON (/v1/openschema.json).
 type (
-	// AcquiredAll is what was granted of an Acquisition.
+	// AcquiredAll has the grants of an Acquisition.
 	AcquiredAll = schema.AcquiredAll
 	// Renewed is a session with its new time to live.
 	Renewed = schema.Renewed
@@ -28,7 +28,7 @@ type (
 	Suspended = schema.Suspended
 	// Opened says whether a member has a space open.
 	Opened = schema.OpenedSpace
-	// ForcePlan is what a forced view would be.
+	// ForcePlan describes a forced view in advance.
 	ForcePlan = schema.ForcePlan
 	// ForceView orders a view without the quorum that is lost for good.
 	ForceView = schema.ForceViewRequest

@@ -95,7 +95,7 @@ func (c *Client) hold(r *request) {
 }
 
 // tellEnded tells the machine if the lock of a request has ended otherwise: its holder has seen its deadline pass, or is
-// just unlocking it. What comes of it is done with the effects that are being done.
+// just unlocking it. Its effects are carried out with those in progress.
 func (c *Client) tellEnded(r *request) {
 	if err := r.lock.Check(); err != nil {
 		c.machine.Step(c.clock.Now(), &session.Event{Kind: session.Unheld, Request: &r.Request, Err: err}, &c.effects)
@@ -210,7 +210,7 @@ func (c *Client) failRelease(r *request, err error) {
 	}
 }
 
-// onLate says that another stream is opened, beside the one that there is.
+// onLate logs that another stream is opened, in addition to the present one.
 func (c *Client) onLate(e *session.Effect) {
 	c.log.Warn("heartbeats are not acknowledged", "session", e.Session.ID, "remaining", e.At)
 	if c.settings.late != nil {

@@ -14,7 +14,7 @@ func withDraw(draw func(time.Duration) time.Duration) Option {
 	return func(s *settings) { s.draw = draw }
 }
 
-// WithPatientClose lets Close wait for the end of a session for as long as a busy machine needs, where a member is to be told.
+// WithPatientClose lets Close wait for the end of a session for as long as a busy machine needs, where a member must hear of it.
 func WithPatientClose(d time.Duration) Option { return func(s *settings) { s.goodbye = d } }
 
 // withGoodbye replaces the time that Close waits.

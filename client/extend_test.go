@@ -80,9 +80,9 @@ func TestLostBeforeGranted(t *testing.T) {
 	}
 }
 
-// TestExtendCrossesReentry: what an owner is told of a limit when it enters its grant
+// TestExtendCrossesReentry: the limit that an owner gets when it enters its grant
 // again may be older than a shorter one that it has asked for since, and come when the
-// lock that was extended has ended. Told later, it is believed no longer than that.
+// lock that was extended has ended. Then it is believed no longer than that.
 func TestExtendCrossesReentry(t *testing.T) {
 	s, v := newStage(t)
 	one := s.hold(v, "x", 1, holdfast.Owner("job"), holdfast.Hold(time.Hour))
@@ -96,12 +96,12 @@ func TestExtendCrossesReentry(t *testing.T) {
 	<-result
 	v.send(grantedFor(id, 1, time.Hour))
 	if two := again.lock(); two.Deadline() != time.Second || two.Check() == nil {
-		t.Errorf("the lock told last ends at %v (%v), want 1s", two.Deadline(), two.Check())
+		t.Errorf("the lock entered last ends at %v (%v), want 1s", two.Deadline(), two.Check())
 	}
 }
 
 // TestExtendIsOvertaken: what an owner enters again may come to the authority before an extend that was sent first, even where
-// the lock that was extended is given up. It is believed no longer than that asks for, even if it is told more; a later grant
+// the lock that was extended is given up. It is believed no longer than that asks for, even if the answer says more; a later grant
 // is not bound.
 func TestExtendIsOvertaken(t *testing.T) {
 	s, v := newStage(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
-// TestGrace: where a space has a grace, a lock ends at its hold limit for who holds it, and its name
+// TestGrace: where a space has a grace, a lock ends at its hold limit for its holder, and its name
 // stays taken. It is free when the holder says that it has stopped.
 func TestGrace(t *testing.T) {
 	t.Parallel()

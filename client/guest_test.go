@@ -54,7 +54,7 @@ func passesOnTo(t *testing.T, guest *served, all []*served) {
 	}
 }
 
-// TestGuestsAreConstant: what is held in a space in memory beside a durable one ends with the session's member. A client
+// TestGuestsAreConstant: locks in a space in memory, in a cluster with a durable one, end with the session's member. A client
 // that comes back through a guest is passed on to that member, each time.
 func TestGuestsAreConstant(t *testing.T) {
 	parallel.SkipBrief(t)
@@ -230,7 +230,7 @@ func TestConformanceThroughAGuest(t *testing.T) {
 			if embedded {
 				deadlineBeforeInsiders(t, open(t))
 			}
-			conformsBeside(t, "consensus", all[0], &others{members: all}, open)
+			conformsWith(t, "consensus", all[0], &others{members: all}, open)
 
 			// One that leaves waits for no client: it goes on at another member, with what it holds.
 			c, err := client.Dial(t.Context(), guest.address, client.TTL(suiteTTL()))

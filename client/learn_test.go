@@ -24,7 +24,7 @@ func (v *conversation) leaves() {
 	v.hangUp <- api.ToStatus(api.Fail(api.CodeUnknownSession, "unknown session: this member is leaving"))
 }
 
-// TestLearnedAddressOfAnotherCluster: an address that was told is taken for a member's
+// TestLearnedAddressOfAnotherCluster: an address from a member's list is taken for a member's
 // only if the program there belongs to the cluster. The session that it opened is ended
 // there, and the next address is tried.
 func TestLearnedAddressOfAnotherCluster(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 const (
 	// mostStreams is how many streams share a connection: half of what a member allows on one.
 	mostStreams = 500
-	// trusted is for how long after its latest frame a connection gets further streams. One
+	// trusted is how long after its latest frame a connection gets further streams. One
 	// that has been silent for longer may be dead without a word, and a new stream would wait
 	// until that is found.
 	trusted = time.Second
@@ -49,7 +49,7 @@ type link struct {
 	closed  bool // it gets no further stream
 }
 
-// linkKey is what Clients have in common that may share a connection.
+// linkKey identifies a connection: Clients with the same one may share it.
 type linkKey struct {
 	place api.Address
 	tls   *tls.Config

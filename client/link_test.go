@@ -150,7 +150,7 @@ func TestSharingIsBounded(t *testing.T) {
 	}
 }
 
-// frozen lets connections through until it is told to freeze: then nothing that was connected is read or closed any
+// frozen lets connections through until it is frozen: then nothing that was connected is read or closed any
 // more, as where a network forgets a connection without a word.
 type frozen struct {
 	address string

@@ -102,7 +102,7 @@ func (c *Client) await(ctx context.Context, r *request) (decided bool, err error
 		case got := <-r.outcome:
 			c.outcomes.Put(r.outcome) // it has given all that it ever gets
 			select {
-			case position := <-r.queued: // told before, and not read yet
+			case position := <-r.queued: // sent before, and not read yet
 				r.Want.Queued(position)
 			default:
 			}

@@ -236,7 +236,7 @@ func TestKeepLost(t *testing.T) {
 	}
 }
 
-// TestNoSessionToBeHad: calls that wait are told when no new session is granted.
+// TestNoSessionToBeHad: calls that wait fail when no new session is granted.
 func TestNoSessionToBeHad(t *testing.T) {
 	s, v := newStage(t)
 	waiting := s.begin("x")
@@ -594,7 +594,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCloseWhileSettling: Settle is told what became of the releases that Close did not
+// TestCloseWhileSettling: Settle reports what became of the releases that Close did not
 // wait for: they end with the session, or their outcome is unknown.
 func TestCloseWhileSettling(t *testing.T) {
 	for _, acknowledged := range []bool{true, false} {
@@ -662,7 +662,7 @@ func TestCloseUnreachable(t *testing.T) {
 	s, _ := newStage(t)
 	s.fake.stop()
 	if err := s.client.Close(); !errors.Is(err, holdfast.ErrUnavailable) {
-		t.Errorf("Close where nobody listens: %v", err)
+		t.Errorf("Close where no member listens: %v", err)
 	}
 }
 

@@ -101,8 +101,8 @@ func Space(name string) Option { return func(s *settings) { s.space = name } }
 // with it.
 //
 // The Client that has used the session before ends by that: its locks have ended for it, its calls fail, and it does not
-// connect again; the reason is [holdfast.EndedByAnother]. It is told at once, or it ends at its deadline if it cannot be
-// reached, and does not get the session back after that. What it waits for is not granted. So a process hands its session
+// connect again; the reason is [holdfast.EndedByAnother]. Its member lets it know at once; if it cannot be reached, it ends at its
+// deadline and does not get the session back after that. What it waits for is not granted. So a process hands its session
 // over when it gives both to another one, and may Close its Client as soon as that has resumed it, or leave it as it is:
 // neither ends a lock. Until the deadline of the earlier Client has passed, which may not have heard, the names that it held are granted
 // to no other session: a Close of the later Client returns at once, and frees them at that deadline, and so does a release of one
@@ -126,7 +126,7 @@ func Logger(log *slog.Logger) Option { return func(s *settings) { s.log = log } 
 // what remains until the session's deadline; once, until a heartbeat is
 // acknowledged again. f runs on a goroutine of its own. It is not called for a session
 // that has ended by then: where this process did not run for a while, only the end is
-// told. But the session may end while f runs.
+// reported. But the session may end while f runs.
 func OnLate(f func(remaining time.Duration)) Option { return func(s *settings) { s.late = f } }
 
 // OnRenewed calls f when a heartbeat of the session has been acknowledged, so that
@@ -141,9 +141,9 @@ func OnRenewed(f func()) Option { return func(s *settings) { s.renewed = f } }
 func Patience(d time.Duration) Option { return func(s *settings) { s.patience = d } }
 
 // KeepLost leaves it to Close to let the authority know of a lock that has ended
-// otherwise than by Unlock while its session lives on: broken by an operator, or at
-// its hold limit. By default it is told at once, so that the name is free as soon as
-// it can be. It is for a caller that has to stop something outside this process
+// other than by Unlock while its session lives on: broken by an operator, or at
+// its hold limit. By default the authority hears of it at once, so that the name is free as soon
+// as it can be. KeepLost is for a caller that has to stop something outside this process
 // first; how long the authority waits for Close does not depend on it.
 func KeepLost() Option { return func(s *settings) { s.keep = true } }
 
@@ -214,7 +214,7 @@ func program() string {
 	return fmt.Sprintf("%s@%s pid %d", filepath.Base(os.Args[0]), host, os.Getpid())
 }
 
-// dialOptions is what every gRPC connection is made with. Attempt is how long it may take to make one.
+// dialOptions returns the options of every gRPC connection. Attempt is how long it may take to make one.
 func (s *settings) dialOptions(attempt time.Duration) []grpc.DialOption {
 	serverName := ""
 	switch {

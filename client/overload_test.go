@@ -20,7 +20,7 @@ func tooMuch(id uint64) *schema.Event {
 }
 
 // TestOverloadedMember: a member that is overloaded is asked again, and the Client is served when it is not any more.
-// What it refuses on a session that there is, the caller is told.
+// If it refuses a request on a session that there is, the caller gets the error.
 func TestOverloadedMember(t *testing.T) {
 	t.Parallel()
 	s := newStageUndialled(newFake(t))

@@ -106,7 +106,7 @@ func begins(ctx context.Context, c *Client, name string, o ...holdfast.Option) <
 }
 
 // TestLateWelcome: a member that has opened a session when another one serves already is
-// told to end it, and the Client stays where it is.
+// asked to end it, and the Client stays where it is.
 func TestLateWelcome(t *testing.T) {
 	one, two := newFake(t), newFake(t)
 	s := newStageUndialled(one)
@@ -376,7 +376,7 @@ func TestContextDeadlineNamesTheHolder(t *testing.T) {
 	got := begins(ctx, s.client, "x")
 	op := v.next()
 	if wait := time.Duration(op.GetAcquire().GetWait()); wait <= 0 || wait > 30*time.Second {
-		t.Errorf("the authority is told to wait for %v", wait)
+		t.Errorf("the authority is asked to wait for %v", wait)
 	}
 	held := &schema.Problem{Code: api.CodeHeld, Owner: "alice", Member: "m1"}
 	v.send(queued(op.Id, 0), &schema.Event{Id: op.Id, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: held}}})

@@ -116,7 +116,7 @@ func (c *Client) queueExtend(s *backing, l *holdfast.Lock, hold time.Duration) (
 
 // Settle waits until every release is acknowledged that UnlockAsync has queued, or that an
 // Unlock was given up on. The error is the first one of a release that was refused since the
-// last Settle, an ErrNotHeld or ErrLost, unless an Unlock has told it; or that of ctx.
+// last Settle, an ErrNotHeld or ErrLost, unless an Unlock has returned it; or that of ctx.
 func (c *Client) Settle(ctx context.Context) error {
 	c.mu.Lock()
 	if c.machine.Releases() > 0 && c.quiet == nil {

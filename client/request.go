@@ -103,12 +103,12 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request,
 	return r, nil
 }
 
-// waitEnd is when the wait of a call ends that is made now, by its own limit.
+// waitEnd is when the wait of a call made now ends, by its own limit.
 func (c *Client) waitEnd(want *holdfast.Request) time.Duration {
 	return session.WaitEnd(c.clock.Now(), want)
 }
 
-// clearlySooner is by how much the deadline of a context has to be before a wait limit to
+// clearlySooner is how much the deadline of a context has to be before a wait limit to
 // count in its place. A caller that gives both the same length means that limit.
 const clearlySooner = time.Second
 

@@ -200,7 +200,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestTLSFilesAreChecked: what cannot be read is refused before anybody is called.
+// TestTLSFilesAreChecked: a file that cannot be read is refused before any member is called.
 func TestTLSFilesAreChecked(t *testing.T) {
 	b := newTestPKI(t)
 	job := b.client("job-7")

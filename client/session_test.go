@@ -60,7 +60,7 @@ func TestDeadlinePasses(t *testing.T) {
 	if remaining := <-late; remaining != testTTL/2 {
 		t.Errorf("late with %v left, want %v", remaining, testTTL/2)
 	}
-	again := s.accept() // beside the stream that answers nothing
+	again := s.accept() // while the other stream answers nothing
 	if again.hello.GetSession() != "a-1" || again.hello.GetSecret() != "secret of a-1" {
 		t.Errorf("hello %v, want to resume", again.hello)
 	}
@@ -187,7 +187,7 @@ func TestLateOrLost(t *testing.T) {
 			c.tick()
 			synctest.Wait()
 			if *calls != want {
-				t.Errorf("%v after the latest acknowledged heartbeat: told %d times, want %d", at, *calls, want)
+				t.Errorf("%v after the latest acknowledged heartbeat: called %d times, want %d", at, *calls, want)
 			}
 		})
 	}
@@ -213,8 +213,8 @@ func TestLateNoMore(t *testing.T) {
 	}
 }
 
-// silent is a Client whose session was renewed at zero, and how often it was said that
-// heartbeats are not acknowledged.
+// silent is a Client whose session was renewed at zero, and how often it has reported that
+// no heartbeat is acknowledged.
 func silent(t *testing.T) (c *Client, calls *int) {
 	calls = new(int)
 	late := func(remaining time.Duration) {
@@ -317,10 +317,10 @@ func TestUnknownSession(t *testing.T) {
 	v.send(queued(id, 4))
 	v.send(granted(id, 9))
 	if got := waiting.lock(); got.Token() != 9 || got.Check() != nil || calls != 1 {
-		t.Errorf("token %v, %v, told %d times", got.Token(), got.Check(), calls)
+		t.Errorf("token %v, %v, called %d times", got.Token(), got.Check(), calls)
 	}
 	if err := s.client.Settle(s.ctx); !errors.Is(err, holdfast.ErrLost) {
-		t.Errorf("Settle after a release that nobody acknowledged: %v", err)
+		t.Errorf("Settle after a release that no member acknowledged: %v", err)
 	}
 }
 
@@ -361,7 +361,7 @@ func TestMemberServesNoLonger(t *testing.T) {
 	v.send(refused(0, api.CodeUnavailable))
 	one.accept()
 	if err := lock.Check(); err != nil {
-		t.Errorf("nobody takes it yet: %v", err)
+		t.Errorf("no client takes it yet: %v", err)
 	}
 	s.clock.Advance(testTTL)
 	s.isDone(lock, holdfast.SessionExpired)
@@ -546,7 +546,7 @@ func TestDialUnreachable(t *testing.T) {
 	defer cancel()
 	_, err := Dial(ctx, f.address)
 	if !errors.Is(err, holdfast.ErrUnavailable) || !contains(err.Error(), f.address, "dial: unavailable: no member reachable at ", "refused") {
-		t.Errorf("Dial where nobody listens: %v", err)
+		t.Errorf("Dial where no member listens: %v", err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()

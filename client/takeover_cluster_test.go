@@ -60,7 +60,7 @@ func counted(t *testing.T, m *served) *counter {
 	return c
 }
 
-// pass copies what is said between the two ends of a connection, until one of them hangs up.
+// pass copies the bytes between the two ends of a connection, until one of them hangs up.
 func (c *counter) pass(conn net.Conn, place api.Address) {
 	defer conn.Close()
 	member, err := net.Dial(place.Network, place.Place)
@@ -112,7 +112,7 @@ func resumer(t *testing.T, target string, o ...client.Option) (*client.Client, <
 
 // TestResumeEndsTheOlderClient has one client after the other resume a session, in a cluster of each kind of protocol: at the
 // member that has it and, where sessions outlast their members, at another one each time. What is held goes on, each client
-// before is told at once and does not come back, and the last one has the session alone.
+// before learns of it at once and does not come back, and the last one has the session alone.
 func TestResumeEndsTheOlderClient(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestResumeEndsTheOlderClient(t *testing.T) {
 			second, _ := resumer(t, doors[1].target, client.Resume(first.Session(), first.Secret()))
 			<-l.Context().Done()
 			if err := l.Check(); holdfast.Why(err) != holdfast.EndedByAnother || !errors.Is(err, holdfast.ErrLost) {
-				t.Errorf("the first client is told: %v", err)
+				t.Errorf("the first client got %v", err)
 			}
 			if err := <-given; holdfast.Why(err) != holdfast.EndedByAnother {
 				t.Errorf("what it waits for ends because of %v", err)
@@ -184,7 +184,7 @@ func TestResumeEndsTheOlderClient(t *testing.T) {
 	}
 }
 
-// TestCutOffClientIsRefused takes a session over while its client cannot be told. When that comes back, it is refused, at its own
+// TestCutOffClientIsRefused takes a session over while its client cannot be reached. When that comes back, it is refused, at its own
 // member as at others, and the later client keeps the session.
 func TestCutOffClientIsRefused(t *testing.T) {
 	parallel.SkipBrief(t)
@@ -214,10 +214,10 @@ func TestCutOffClientIsRefused(t *testing.T) {
 			select {
 			case <-l.Context().Done():
 			case <-ctx.Done():
-				t.Fatal("it is not told when it comes back")
+				t.Fatal("it gets no answer when it comes back")
 			}
 			if err := l.Check(); holdfast.Why(err) != holdfast.EndedByAnother {
-				t.Errorf("it is told: %v", err)
+				t.Errorf("it got %v", err)
 			}
 			if _, err := first.Lock(ctx, "another"); holdfast.Why(err) != holdfast.EndedByAnother {
 				t.Errorf("it asks for another lock: %v", err)

@@ -28,8 +28,8 @@ func unanswered(t *testing.T, result <-chan error) {
 	}
 }
 
-// TestUnlockWaits: Unlock returns with the answer to its release, which says that it is waited
-// for; one that is refused is told by Unlock, and not by Settle.
+// TestUnlockWaits: the release of Unlock says that its caller waits, and Unlock returns with the answer; a refusal is
+// reported by Unlock, and not by Settle.
 func TestUnlockWaits(t *testing.T) {
 	for name, problem := range map[string]*schema.Problem{
 		"taken": nil, "refused": {Code: api.CodeNotHeld, Detail: "not held"},
@@ -169,7 +169,7 @@ func TestHoldEndWithGrace(t *testing.T) {
 				v.send(&schema.Event{Id: id, Kind: &schema.Event_Lost{Lost: &schema.Lost{Why: string(holdfast.HoldLimit)}}})
 				s.until(func() bool { return s.client.request(id) == nil })
 			}
-			s.hold(v, "y", 4) // nothing was said before it
+			s.hold(v, "y", 4) // nothing was sent before it
 			result := unlocking(s.ctx, lock)
 			v.wantOp("release", id)
 			unanswered(t, result)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
-// kept is three members of a cluster that keeps locks and sessions, and who asks each for what it shows.
+// kept is three members of a cluster that keeps locks and sessions, and an Admin of each.
 type kept struct {
 	*testing.T
 	all    []*served
@@ -80,7 +80,7 @@ func TestUpstreamOfLeases(t *testing.T) {
 	}
 }
 
-// lockOfASessionThatHasEnded: who waits when its session ends is told so, and does not get what is free then.
+// lockOfASessionThatHasEnded: a caller that waits when its session ends gets that error, and not what is free then.
 func (k *kept) lockOfASessionThatHasEnded() {
 	first, second := dial(k.T, k.all[0]), dial(k.T, k.all[1])
 	l := lock(k.T, first, "expired")
@@ -97,7 +97,7 @@ func (k *kept) lockOfASessionThatHasEnded() {
 		k.Fatal(err)
 	}
 	if err := <-waited; !errors.Is(err, holdfast.ErrClosed) {
-		k.Errorf("who waits in a session that has ended is told %v", err)
+		k.Errorf("the client that waits in a session that has ended got %v", err)
 	}
 	if err := l.Unlock(k.Context()); err != nil {
 		k.Fatal(err)
@@ -132,7 +132,7 @@ func (k *kept) unlockOfWhatIsNotHeld() {
 	}
 }
 
-// sessionThatIsNamed: who names a session that another process has opened has that one, through whichever member.
+// sessionThatIsNamed: a client that names another process's session gets that one, through whichever member.
 func (k *kept) sessionThatIsNamed() {
 	first := dial(k.T, k.all[0], client.TTL(time.Minute))
 	l := lock(k.T, first, "named")
@@ -154,7 +154,7 @@ func (k *kept) sessionThatIsNamed() {
 func (k *kept) sessionWithATTL() {
 	requested, other := dial(k.T, k.all[0], client.TTL(15*time.Second)), dial(k.T, k.all[1])
 	if ttl := other.TTL(); ttl != 10*time.Second {
-		k.Errorf("nothing was asked for, and it is %v; want 10s, whatever the lease is", ttl)
+		k.Errorf("nothing was asked for, and it is %v; want 10s, regardless of the lease", ttl)
 	}
 	lock(k.T, requested, "ttl")
 	renewed, err := k.admins[2].Renew(k.Context(), sessionOf(requested), 15*time.Second)
@@ -198,8 +198,8 @@ func (k *kept) waiterOfASessionThatIsEnded() {
 	}
 }
 
-// resumedLeadership: who leads by a lock is gone, and another process goes on in its session through another member. It leads still
-// when the first one has been told that it does not, under the same token, and gives the lead to the next when it resigns.
+// resumedLeadership: a process that leads by a lock is gone, and another one goes on in its session through another member. It still leads
+// when the first one has learned that it no longer does, under the same token, and gives the lead to the next when it resigns.
 func (k *kept) resumedLeadership() {
 	first, next := dial(k.T, k.all[0], client.TTL(5*time.Second)), dial(k.T, k.all[2])
 	l := lock(k.T, first, "leader")

@@ -44,7 +44,7 @@ type Config struct {
 	// Lease is how long other members wait for this one when it is lost: D of docs/design/membership.md §1. All members have the
 	// same. Zero means 3 s, or for a guest without Spaces that of the cluster.
 	Lease time.Duration
-	// Drift is by how much one clock may run faster than another, from 0 to 0.5. Zero means 0.05, or for a guest without Spaces
+	// Drift is how much one clock may run faster than another, from 0 to 0.5. Zero means 0.05, or for a guest without Spaces
 	// that of the cluster.
 	Drift float64
 	// Data is the folder of what spaces of protocol consensus keep, which need one unless this member is a guest. It

@@ -16,7 +16,7 @@ type ForceView struct {
 	Confirm string   // the Code of the ForcePlan that By has read. Required
 }
 
-// ForcePlan is what a forced view would be, as this member knows it.
+// ForcePlan describes a forced view in advance, as this member knows it.
 type ForcePlan struct {
 	View        uint64        // the number of the newest view that this member knows
 	Epoch       uint64        // its epoch

@@ -18,8 +18,8 @@ var _ holdfast.Locker = (*Node)(nil)
 
 // StartError is an error of Start whose text says what to do about it: the folders are another member's or
 // another cluster's, or have other spaces; what they keep is damaged or gone; or a space has an option, or a store, that
-// its protocol cannot work with. What to do about other errors, as a folder that cannot be written, the
-// caller knows.
+// its protocol cannot work with. The caller knows what to do about other errors,
+// as a folder that cannot be written.
 type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return e.Err.Error() }

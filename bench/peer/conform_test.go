@@ -136,7 +136,7 @@ func TestMeasured(t *testing.T) {
 	})
 }
 
-// lawless is a service whose locks are for everybody.
+// lawless is a service that grants each lock to all.
 type lawless struct{ *Target }
 
 func (l lawless) Connect(ctx context.Context, c load.Cell) (load.Client, error) {

@@ -22,8 +22,8 @@
 //   - etcd agrees on every lock and every release in a log (Raft), and has written it to
 //     disk, with fsync, before it answers; here with one member, so no other member has to agree.
 //     A lock outlives a restart of the server. A mutex is a key under a lease (60 s, as
-//     shipped) that is kept alive; a waiter watches the key of the one before. The wait for
-//     a release is told with a delay of up to 100 ms, the pace at which etcd serves watches
+//     shipped) that is kept alive; a waiter watches the key of the one before. It learns of
+//     a release with a delay of up to 100 ms, the pace at which etcd serves watches
 //     that begin in the past.
 //   - Redis keeps a lock in memory, as it ships: a restart forgets it, or brings back one
 //     of minutes ago. redis-aof-redsync writes each to disk before it answers
@@ -47,7 +47,7 @@
 //     in etcd and in PostgreSQL outlive a restart, because each lock and each release is
 //     a write that is synced like any other; those in Redis do not. They are taken by claims
 //     (etcd-store and the like, which wait 100 ms for each) or by conditional writes
-//     (etcd-store-cas). So beside advisory locks, which are never written, they pay for two
+//     (etcd-store-cas). So compared with advisory locks, which are never written, they pay for two
 //     transactions; where a process keeps what was released (etcd-store-cas-kept), for two of all
 //     locks of a name within a second.
 //   - limit, in package load/limit, is worth nothing but its speed.
@@ -70,11 +70,11 @@
 //
 // # What is compared, and what is not
 //
-//   - No server is told to throw away its garbage before its memory is looked at, as ours
-//     are: that of etcd is in its bytes for each lock. A page that processes share counts
+//   - No server has to collect its garbage before its memory is looked at, as ours
+//     do: that of etcd is in its bytes for each lock. A page that processes share counts
 //     once (PSS).
 //   - With one worker client and servers share one CPU, as with ours. etcd, which is a Go
-//     program, is not told to run one goroutine at a time.
+//     program, may run several goroutines at a time.
 //   - CPU time and memory come from /proc. Where there is none they are not known.
 //   - All workers of a measurement share one client of each service, as they do with ours,
 //     but for PostgreSQL's connections and for etcd's leases: each worker has one of those,

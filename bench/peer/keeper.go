@@ -49,8 +49,8 @@ type keeper struct {
 	log    io.Writer
 }
 
-// Keep carries out a plan, which is JSON, until leash ends or the process is told to end by
-// a signal: then the server ends, and its folder is removed. The server's words go to log.
+// Keep carries out a plan, which is JSON, until leash ends or a signal ends the process:
+// then the server ends, and its folder is removed. The server's words go to log.
 func Keep(plan string, leash io.Reader, events, log io.Writer) (err error) {
 	// Its end is the server's: the system watches the thread that has started it.
 	runtime.LockOSThread()

@@ -64,7 +64,7 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestKeeperFails: what keeps a server from serving is told, and nothing is left.
+// TestKeeperFails: what keeps a server from serving is reported, and nothing is left.
 func TestKeeperFails(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -147,7 +147,7 @@ func TestBenchKilled(t *testing.T) {
 	left(t, scratch)
 }
 
-// TestPlanRefused: what is no plan is told, and nothing is begun.
+// TestPlanRefused: a bad plan is reported, and nothing is begun.
 func TestPlanRefused(t *testing.T) {
 	said, err := exec.Command(own(t), keeperWord, "no plan").CombinedOutput()
 	if err == nil || !strings.Contains(string(said), "read the plan: ") {

@@ -15,8 +15,8 @@ import (
 type service struct {
 	name   string
 	recipe recipe.Recipe
-	more   []string // of the server's command, beside the recipe's
-	// members is how many servers it consists of; 0 is one. As is what one's command has beside, which has to
+	more   []string // of the server's command, besides the recipe's
+	// members is how many servers it consists of; 0 is one. As has the further words of one's command, which has to
 	// know where all are.
 	members int
 	as      func(member int, ports [][]string) []string

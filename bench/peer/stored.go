@@ -23,7 +23,7 @@ const (
 	keptSuffix   = "-kept"
 )
 
-// storing are the servers that Holdfast keeps locks in, each as the lock beside it has it, with
+// storing are the servers that Holdfast keeps locks in, each as its own lock service uses it, with
 // where they are opened.
 func storing() map[string]struct {
 	service service
@@ -51,7 +51,7 @@ func StoredNames() (names []string) {
 }
 
 // Stored is Holdfast's own locks in a server of others, which is started as for the locks that
-// stand beside them. It is a [load.Target], a [load.RequestCounter] and a [target.Hosted].
+// it is compared with. It is a [load.Target], a [load.RequestCounter] and a [target.Hosted].
 //
 // [target.Hosted]: https://pkg.go.dev/github.com/holdfast-locks/holdfast/internal/load/target#Hosted
 type Stored struct {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestGone: what has ended has used nothing, and is told from what cannot be read.
+// TestGone: a process that has ended has used nothing, which is distinguished from what cannot be read.
 func TestGone(t *testing.T) {
 	c := exec.Command(own(t), fakeWord, falling, filepath.Join(t.TempDir(), "process"))
 	if err := c.Run(); err == nil {
@@ -45,6 +45,6 @@ func TestKeeperKilled(t *testing.T) {
 		t.Errorf("the server is left: %d, %v", n, err)
 	}
 	if err := s.stop(); err == nil {
-		t.Error("the keeper's end is not told")
+		t.Error("the keeper's end is not reported")
 	}
 }

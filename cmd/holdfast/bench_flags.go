@@ -49,7 +49,7 @@ func seedFlag(usage string) cli.Flag {
 	return &cli.Uint64Flag{Name: "seed", Value: 1, Usage: usage, Sources: variables("seed")}
 }
 
-// benchOrder is what the flags of bench ask for.
+// benchOrder has the values of bench's flags.
 type benchOrder struct {
 	load    load.Config
 	soak    soak.Config // without Duration, nothing is soaked
@@ -161,8 +161,8 @@ func (o *benchOrder) readSoak(c *cli.Command) error {
 // answer can be there.
 const mostDelay = 50 * time.Millisecond
 
-// readDelay reads how far the members are from each other. Beside what has no delay, their
-// figures would say nothing.
+// readDelay reads how far the members are from each other. Next to figures without delay,
+// theirs would say nothing.
 func (o *benchOrder) readDelay(c *cli.Command) error {
 	o.harness.Delay = c.Duration("delay")
 	switch i := slices.IndexFunc(o.targets, func(name string) bool { return !target.Delayed(name) }); {

@@ -100,7 +100,7 @@ func TestSoakInterrupted(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 	if len(children) != 2 || seen < 3 { // echo, the member
-		t.Errorf("it had %d children, and told of %d samples", len(children), seen)
+		t.Errorf("it had %d children, and reported %d samples", len(children), seen)
 	}
 	for _, child := range children {
 		awaitExit(t, child)

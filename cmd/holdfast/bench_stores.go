@@ -23,11 +23,11 @@ func storeFlags() []cli.Flag {
 	}
 }
 
-// storeHold is for how long locks in stores are kept, beside not at all: on the hot name, in 8
+// storeHold is how long locks in stores are kept, in addition to not at all: on the hot name, in 8
 // processes, that is what ConsistentKeyLocker was measured with.
 const storeHold = 50 * time.Millisecond
 
-// readStores reads whose locks are measured beside what is in members' memory.
+// readStores reads whose locks are measured alongside what is in members' memory.
 func (o *benchOrder) readStores(c *cli.Command, serverGiven bool) error {
 	text := c.String("store")
 	if text == "" || c.Bool("self") {

@@ -184,7 +184,7 @@ func within(ctx context.Context, c *cli.Command, question func(context.Context) 
 }
 
 // limited bounds one question by timeout. Without an answer in time, more says what that
-// means, if anything is to be said.
+// means, if there is anything to say.
 func limited(ctx context.Context, c *cli.Command, timeout time.Duration, more string, question func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -56,7 +56,7 @@ No member can know that: see that each is stopped, and stays stopped until the n
 	return written(0, err)
 }
 
-// errNotConfirmed ends a command that was told not to go on.
+// errNotConfirmed ends a command whose user declined to go on.
 var errNotConfirmed = errors.New("not confirmed; nothing was changed")
 
 // confirm asks twice, or says how the plan is confirmed where no person can be asked.

@@ -44,7 +44,7 @@ func TestGuideToTheSimulator(t *testing.T) {
 	}
 }
 
-// howLong is for how long docs/bench.md measures.
+// howLong is how long docs/bench.md measures.
 var howLong = regexp.MustCompile(`--rounds [0-9]+( --duration [0-9a-z]+)?`)
 
 // manyMembers is a target of more than the fewest members, or a loop over such.
@@ -54,7 +54,7 @@ var manyMembers = regexp.MustCompile(`-[59]\b| in [^;]*[59]`)
 // and for a short time.
 func TestGuideToTheBench(t *testing.T) {
 	if testing.Short() {
-		t.Skip("clusters are too much beside the race detector")
+		t.Skip("clusters are too much with the race detector")
 	}
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/bench.md")

@@ -33,7 +33,7 @@ func (p *program) helpCommand() *cli.Command {
 	}
 }
 
-// exitCodesTopic is what help knows beside the commands.
+// exitCodesTopic is the help topic that is not a command.
 const exitCodesTopic = "exit-codes"
 
 // exitCodes is the table of interfaces that scripts rely on.

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// listenAt listens at an address. localhost is every loopback address of the machine, at one port: which of them a
-// program tries that is told to go to localhost is its own affair.
+// listenAt listens at an address. localhost is every loopback address of the machine, at one port, because programs
+// differ in which of them they try.
 func listenAt(address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || !strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {

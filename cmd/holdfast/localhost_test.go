@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLocalhost: who goes to localhost by IPv6 finds the member as who goes there by IPv4 does, at one port.
+// TestLocalhost: a client finds the member at localhost by IPv6 as it does by IPv4, at one port.
 func TestLocalhost(t *testing.T) {
 	probe, err := net.Listen("tcp6", "[::1]:0")
 	if err != nil {

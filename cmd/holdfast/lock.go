@@ -62,7 +62,7 @@ func (p *program) lockCommand() *cli.Command {
 	}
 }
 
-// lockOrder is what the command line asks for.
+// lockOrder has what the command line asks for.
 type lockOrder struct {
 	*request
 	store     *storeOrder // nil: a member is asked

@@ -32,7 +32,7 @@ func requestFlags() []cli.Flag {
 	}
 }
 
-// request is which locks are wanted, and how.
+// request says which locks are wanted, and how.
 type request struct {
 	names   []string
 	options []holdfast.Option // all but the wait limit
@@ -47,7 +47,7 @@ type request struct {
 // them to decide.
 const tryPatience = 5 * time.Second
 
-// limit is for how long the locks are waited for, regardless of what keeps them from being
+// limit is how long the locks are waited for, regardless of what keeps them from being
 // granted: a holder, or that no member serves yet.
 func (w *request) limit() time.Duration {
 	switch {
@@ -62,7 +62,7 @@ func (w *request) limit() time.Duration {
 // asLongAsItTakes is a wait limit that is not reached.
 const asLongAsItTakes = time.Duration(1 << 62)
 
-// patience is for how long a first answer is waited for where no address has given one. Who
+// patience is how long a first answer is waited for where no address has given one. Who
 // gives a wait limit wants to wait for just that.
 func (w *request) patience(timeout time.Duration) time.Duration {
 	if w.wait > 0 {
@@ -71,8 +71,8 @@ func (w *request) patience(timeout time.Duration) time.Duration {
 	return min(w.limit(), timeout)
 }
 
-// requestOf reads the flags, for the names. What is wrong with how they are written is
-// a usage error; what they mean is looked at by check.
+// requestOf reads the flags, for the names. A flag that does not parse is
+// a usage error; check looks at their meaning.
 func requestOf(c *cli.Command, names []string) (*request, error) {
 	w := &request{
 		names: names, try: c.Bool("try"),

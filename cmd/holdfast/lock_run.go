@@ -44,7 +44,7 @@ type locking struct {
 
 // run returns the error that the exit code is made of.
 func (l *locking) run(ctx context.Context) error {
-	// A mistyped command is told before anybody waits.
+	// A mistyped command fails before it waits for a lock.
 	if _, err := supervise.Find(l.order.command[0]); err != nil {
 		return notRun(err)
 	}
@@ -202,10 +202,10 @@ func (l *locking) onRenewed() {
 	}
 }
 
-// onLate is called when the member has not answered for half of the ttl. That is told
-// only as long as an answer would help: not once it was told that a lock is lost, nor
+// onLate is called when the member has not answered for half of the ttl. It reports that
+// only as long as an answer would help: not once the loss of a lock is reported, nor
 // when one is about to be given up, as after a while in which this process did not run.
-// So it is always told before a loss, or not at all.
+// So the report always comes before a loss, or not at all.
 func (l *locking) onLate(remaining time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -262,9 +262,9 @@ func (l *locking) command(ctx context.Context) error {
 	return nil
 }
 
-// endGraces says of locks that were lost that the command has stopped: their names may stay
-// taken for a while after the hold limit, and are free at once then. That they were lost is
-// told already.
+// endGraces reports that the command has stopped, for locks that were lost: their names may stay
+// taken for a while after the hold limit, and are free at once then. Their loss has been
+// reported already.
 func (l *locking) endGraces(ctx context.Context) error {
 	timeout, err := timeoutOf(l.flags)
 	if err != nil {
@@ -293,8 +293,8 @@ func (l *locking) notStarted(err error) error {
 	return notRun(err)
 }
 
-// lost tells how a run ends whose lock was lost. What else went wrong must not hide
-// that, and is told besides.
+// lost is the error of a run whose lock was lost. What else went wrong must not hide
+// that, and is reported as well.
 func (l *locking) lost(exit supervise.Exit, lost, besides error) error {
 	if errors.Is(besides, supervise.ErrSurvivors) {
 		return fmt.Errorf("%w; %w", lost, besides)

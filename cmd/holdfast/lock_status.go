@@ -18,7 +18,7 @@ import (
 )
 
 // lineWriter writes lines to a file, on a goroutine of its own: a reader that does not
-// read must not keep anybody from ending the command in time. A nil one writes
+// read must not delay the end of the command. A nil one writes
 // nothing.
 type lineWriter struct {
 	file    *os.File
@@ -35,7 +35,7 @@ type lineWriter struct {
 const closeLimit = time.Second
 
 // newLineWriter returns one with room for the lines about so many names while no
-// process reads: there are four lines about each, and few beside. What comes
+// process reads: there are four lines about each, and few others. What comes
 // beyond is dropped, and close says so.
 func newLineWriter(file *os.File, names int) *lineWriter {
 	s := &lineWriter{file: file, lines: make(chan []byte, 4*names+256), done: make(chan error, 1)}
@@ -93,8 +93,8 @@ func (s *lineWriter) enqueue(line []byte, stays bool) {
 
 var errUnread = errors.New("its reader has gone")
 
-// close waits until all is written. What a command that cannot be ended makes others
-// tell after it, while this process exits, is not.
+// close waits until all is written. Lines that come after it, while this process exits
+// without having ended its command, are dropped.
 func (s *lineWriter) close() error {
 	if s == nil {
 		return nil

@@ -79,7 +79,7 @@ func (p *program) typed(flag string) bool {
 	})
 }
 
-// lender is who lends the locks: a client of a member, or a store's locker.
+// lender grants the locks: a client of a member, or a store's locker.
 type lender interface {
 	LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error)
 	Settle(ctx context.Context) error // all that was released was taken
@@ -137,7 +137,7 @@ func (l *storeLender) Close() error { return errors.Join(l.locker.Close(), l.sto
 // Session names this process as its claims do.
 func (l *storeLender) Session() string { return l.settings.RID }
 
-// TTL is for how long a command may count on a lock that is not renewed: claims are renewed at a third of their
+// TTL is how long a command may count on a lock that is not renewed: claims are renewed at a third of their
 // expiry, and half of it is left with time for a few tries.
 func (l *storeLender) TTL() time.Duration { return l.settings.Expiry / 2 }
 
@@ -159,7 +159,7 @@ func (l *storeLender) deadlineOf(lock *holdfast.Lock) time.Duration {
 	return end
 }
 
-// environment is what the command is told of where its locks are: as much as it may know. A URL with a password
+// environment is what the command may know of where its locks are. A URL with a password
 // it knows only if it stood in the environment before.
 func (o *storeOrder) environment(before []string, space string) []string {
 	env := slices.DeleteFunc(before, func(variable string) bool {

@@ -98,7 +98,7 @@ func TestLockStoreInTurns(t *testing.T) {
 		first := startLock(t, folder, nil, append(append(base, "n"), untilEOF...)...)
 		before, store, _ := strings.Cut(first.line(t), " ")
 		if store != "unset" {
-			t.Errorf("the command was told of %s", store)
+			t.Errorf("the command has %s", store)
 		}
 		busy := startLock(t, folder, nil, append(append(base, "--try", "n"), untilEOF...)...)
 		busy.ends(t, busyCode)
@@ -158,7 +158,7 @@ func TestLockStoreLost(t *testing.T) {
 	}
 }
 
-// TestStoreThatIsSilent: who accepts connections and says nothing is waited for no longer than asked for.
+// TestStoreThatIsSilent: a command waits for a store that accepts connections but sends nothing only as long as --timeout.
 func TestStoreThatIsSilent(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

@@ -332,18 +332,18 @@ func TestLockKillsBeforeDeadline(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	if _, err := b.output.ReadByte(); err == nil {
-		t.Error("somebody still has the command's output")
+		t.Error("a process still has the command's output")
 	}
 	var events []string
 	for range 2 {
 		events = append(events, b.event(t).Event)
 	}
 	if !slices.Equal(events, []string{"lost", "killing"}) {
-		t.Errorf("told %v", events)
+		t.Errorf("got %v", events)
 	}
 }
 
-// What an operator breaks ends at once, and the loss is told though the command
+// What an operator breaks ends at once, and the loss is reported though the command
 // returned 0.
 func TestLockBroken(t *testing.T) {
 	b := newHarness(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm},
@@ -359,7 +359,7 @@ func TestLockBroken(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	if o := b.event(t); o.Event != "lost" || o.Why != "broken" || o.Name != "n" || o.Token != 7 {
-		t.Errorf("told %+v", o)
+		t.Errorf("got %+v", o)
 	}
 }
 
@@ -405,7 +405,7 @@ func TestLockOnLostIgnore(t *testing.T) {
 	}
 }
 
-// Whichever ends first is told: the hold limit or the session.
+// The reported cause is whichever ends first: the hold limit or the session.
 func TestLockHoldLimitCause(t *testing.T) {
 	for session, want := range map[time.Duration]holdfast.Loss{
 		12 * time.Second: holdfast.SessionExpired, 12*time.Second + 1: holdfast.HoldLimit,
@@ -424,8 +424,8 @@ func TestLockHoldLimitCause(t *testing.T) {
 	}
 }
 
-// That the member does not answer is told before a loss or not at all, whichever of the
-// two comes to be told first after a while in which this process did not run.
+// That the member does not answer is reported before a loss or not at all, whichever of the
+// two comes up first after a while in which this process did not run.
 func TestLockLateBeforeLost(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -461,7 +461,7 @@ func TestLockLateBeforeLost(t *testing.T) {
 			events = append(events, b.event(t).Event)
 		}
 		if !slices.Equal(events, test.want) {
-			t.Errorf("%s: told %v, want %v", test.name, events, test.want)
+			t.Errorf("%s: got %v, want %v", test.name, events, test.want)
 		}
 	}
 }
@@ -469,7 +469,7 @@ func TestLockLateBeforeLost(t *testing.T) {
 // late is what the client calls when the member does not answer.
 func (b *harness) late() { b.onLate(b.backing.deadline - b.manual.Now()) }
 
-// A hold limit that is about to end a lock is told, and not that the member does not
+// When a hold limit is about to end a lock, that is reported, and not that the member does not
 // answer.
 func TestLockLateAtHoldLimit(t *testing.T) {
 	b := newHarness(t, &lockOrder{request: &request{hold: time.Minute}, onLost: lostKill}, "exec cat")
@@ -482,7 +482,7 @@ func TestLockLateAtHoldLimit(t *testing.T) {
 		t.Error(err)
 	}
 	if o := b.event(t); o.Event != "lost" || o.Why != "hold_limit" {
-		t.Errorf("told %+v", o)
+		t.Errorf("got %+v", o)
 	}
 }
 
@@ -499,7 +499,7 @@ func TestLockStatusUnread(t *testing.T) {
 	}
 }
 
-// TestLockStatusOfALookWithoutAnswer: a look that fails, as at the end of the wait, takes back nothing that was told.
+// TestLockStatusOfALookWithoutAnswer: a look that fails, as at the end of the wait, takes back no earlier report.
 func TestLockStatusOfALookWithoutAnswer(t *testing.T) {
 	r, end := testPipe(t)
 	s := newLineWriter(end, 1<<10)
@@ -513,7 +513,7 @@ func TestLockStatusOfALookWithoutAnswer(t *testing.T) {
 	must(t, err)
 	lines := strings.Split(strings.TrimSpace(string(written)), "\n")
 	if len(lines) != 2 || strings.Contains(lines[0], "holder") || !strings.Contains(lines[1], `"holder":"job-7"`) {
-		t.Errorf("told:\n%s", written)
+		t.Errorf("got:\n%s", written)
 	}
 }
 

@@ -47,7 +47,7 @@ func (w *request) ownParent(outer []string, shown *schema.Lock) error {
 	return nil
 }
 
-// compatible reports whether a request can be granted beside a holder.
+// compatible reports whether a request can be granted along with a holder.
 func compatible(wanted holdfast.Request, shown *schema.Lock, holder *schema.Grant) bool {
 	switch {
 	case wanted.Mode != holdfast.Mode(holder.Mode):
@@ -58,7 +58,7 @@ func compatible(wanted holdfast.Request, shown *schema.Lock, holder *schema.Gran
 	return wanted.Mode == holdfast.ModeShared
 }
 
-// askOwnParent is ownParent for a command that is not told that it waits. What cannot be
+// askOwnParent is ownParent for a command that prints no line when it waits. What cannot be
 // asked now, the request for the lock will report.
 func (w *request) askOwnParent(ctx context.Context, space string, admin *client.Admin, outer []string) error {
 	if len(outer) == 0 {
@@ -168,8 +168,8 @@ func (w *wait) look(ctx context.Context, found func(*schema.Lock)) {
 	}
 }
 
-// report writes what a look has found, if it is new; nil where the member has not answered. That tells
-// nothing new of a wait of which something was told.
+// report writes what a look has found, if it is new; nil where the member has not answered. That is
+// not news of a wait that was reported before.
 func (w *wait) report(shown *schema.Lock) occurrence {
 	now, reported := w.describe(shown), w.last.Event != ""
 	if w.waits && !now.equal(w.last) && (shown != nil || !reported) {

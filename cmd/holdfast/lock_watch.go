@@ -192,7 +192,7 @@ func (w *watch) keep(at time.Duration) {
 // answerLimit is how long a heartbeat may take to be answered before TERM, at most.
 const answerLimit = 300 * time.Millisecond
 
-// patience is for how long a heartbeat may be answered from the time at on: at most a third
+// patience is how long a heartbeat may be answered from the time at on: at most a third
 // of what is left until KILL then.
 func (w *watch) patience(at time.Duration) time.Duration {
 	return min(answerLimit, max(0, w.known-w.guard-at)/3)

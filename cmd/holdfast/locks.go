@@ -60,7 +60,7 @@ func staleFlag() cli.Flag {
 	return switchFlag("stale", "accept a stale answer from the member that is asked, even while there is no leader (protocol consensus)")
 }
 
-// reads is who is asked for what may be old, where that is allowed.
+// reads returns an Admin that accepts stale answers, where the flags allow them.
 func reads(c *cli.Command, admin *client.Admin) *client.Admin {
 	if c.Bool("stale") {
 		return admin.Stale()

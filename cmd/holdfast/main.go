@@ -59,7 +59,7 @@ func (p *program) cut(args []string) []string {
 	return args[:at:at]
 }
 
-// name is what the program is called, regardless of the name of its file.
+// name is the name of the program, regardless of that of its file.
 const name = "holdfast"
 
 // root is the tree of commands. The parser neither exits nor prints errors: every

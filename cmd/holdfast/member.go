@@ -211,7 +211,7 @@ func (m *member) identify(name string) error {
 	return nil
 }
 
-// config is what the node is told.
+// config is the node's configuration.
 func (m *member) config(environ []string) (host.Config, error) {
 	s := m.settings
 	name := cmp.Or(s.Name, config.DefaultName(m.listen))

@@ -15,7 +15,7 @@ import (
 
 // serveUntil accepts clients and other members until ctx ends, a port does, or an
 // operator's call has let the member leave. It calls ready once, when every space can
-// grant. Clients are served before that, too: they wait, or are told that no member can
+// grant. Clients are served before that, too: they wait, or get the error that no member can
 // grant.
 func (m *member) serveUntil(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -113,7 +113,7 @@ func (m *member) logRecovery(ctx context.Context) {
 	}
 }
 
-// logCondition logs one space's condition, unless that was told before.
+// logCondition logs one space's condition, unless it has logged that before.
 func (m *member) logCondition(space string, condition *protocol.Condition, logged map[string]string) {
 	text := condition.State.String() + condition.Why
 	if condition.State == protocol.Ready || logged[space] == text {
@@ -151,8 +151,8 @@ const (
 	shutdownLimit = 4 * time.Second
 )
 
-// stop leaves in good order: clients that hold something through the member are told to
-// stop, clients are sent elsewhere, and no view has the member any more, so that no
+// stop leaves in good order: clients that hold something through the member get a revocation,
+// all clients go elsewhere, and no view has the member any more, so that no
 // member has to wait for it. The others wait for what has not happened in time.
 func (m *member) stop() error {
 	leaving, done := context.WithTimeout(context.Background(), leaveLimit)
@@ -165,7 +165,7 @@ func (m *member) stop() error {
 	shutdown, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
 	if err := m.server.Shutdown(shutdown); err != nil {
-		m.log.Warn("could not notify all clients", "error", err)
+		m.log.Warn("some requests were not answered", "error", err)
 	}
 	closed := m.node.Close()
 	if err := m.stores.close(); err != nil {

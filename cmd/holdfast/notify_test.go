@@ -32,7 +32,7 @@ func TestNotifyAbstractSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := string(got[:n]); got != "READY=1" {
-		t.Errorf("told %q", got)
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -56,7 +56,7 @@ func forgetEnvironment() {
 	}
 }
 
-// TestScript runs the scripts in testdata/script. Beside the usual commands they
+// TestScript runs the scripts in testdata/script. In addition to the usual commands they
 // have:
 //
 //	serve [NAME] [flags…]   starts `holdfast serve` with free ports in the
@@ -97,7 +97,7 @@ func forgetEnvironment() {
 //	                        and key: server.pem, server.key, client.pem, client.key.
 //	half-request            begins an HTTP request to the server, and never ends it.
 //	notified                sets NOTIFY_SOCKET before a serve, and prints after its end
-//	                        what the service manager was told.
+//	                        what the service manager has received.
 //	answering DOCUMENT      a member that answers every operator's deed on a space with
 //	                        the document; with CODE SENTENCE it refuses it, with the word
 //	                        silence it never answers. It sets HOLDFAST_SERVER.

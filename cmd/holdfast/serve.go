@@ -48,7 +48,7 @@ func optionsOfSpaces() string {
 }
 
 // configurationFlags makes a flag of every key of the configuration. Their
-// variables are the configuration's to read, so the parser is not told of them.
+// variables are the configuration's to read, so the parser does not get them.
 func configurationFlags() []cli.Flag {
 	var flags []cli.Flag
 	for _, key := range config.Keys() {
@@ -106,7 +106,7 @@ func (p *program) serve(ctx context.Context, c *cli.Command) error {
 	m, err := p.startMember(ctx, settings, log)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return nil // told to end before it had begun
+		return nil // ended before it had begun
 	case err != nil:
 		return err
 	}
@@ -149,7 +149,7 @@ func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Co
 		log.Info("leaving", "signal", sig.String())
 		cancel()
 	}, func(sig os.Signal) {
-		p.say("serve: ended by a second signal before all clients and members were notified")
+		p.say("serve: ended by a second signal before it had left in good order")
 		os.Exit(supervise.SignalStatus(sig))
 	})
 	return ctx, func() {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
-// Who signals a process and then its group, as timeout(1) does, asks once.
+// A signal to a process and then to its group, as by timeout(1), is one request.
 func TestSameSignalAgainIsOneRequest(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/shrink"
 )
 
-// The exit codes of sim beside 0 and those of a wrong command line.
+// The exit codes of sim besides 0 and those of a wrong command line.
 const (
 	exitUnexercised = 125 // no promise was broken, and something that can happen never did
 	exitCrash       = 127 // a machine has panicked
@@ -102,7 +102,7 @@ func simNever() string {
 	return text.String()
 }
 
-// simOrder is what one call of sim is to do.
+// simOrder is the task of one call of sim.
 type simOrder struct {
 	config      sim.Config
 	first       uint64

@@ -102,7 +102,7 @@ func (p *program) replayTrace(path string, text io.Reader, config replay.Config)
 	}
 	for i, life := range result.Lives {
 		if life.Ending == "" {
-			break // the one that differs is told below
+			break // the one that differs is reported below
 		}
 		if err := written(fmt.Fprintf(p.stdout, "life %d: incarnation %d of %s, from %s: %d steps in %v; %s\n",
 			i+1, life.Header.Incarnation, life.Header.Config.Name, life.Header.Started, life.Steps, life.Span(), endingOf(&life))); err != nil {

@@ -43,8 +43,8 @@ func drawingOf(c *cli.Command) (*drawing, error) {
 	return d, nil
 }
 
-// observer is told the run that is to be drawn; nil where none is. It forgets what it was
-// told of another.
+// observer takes the events of the run that is to be drawn; nil where none is. It forgets those
+// of an earlier run.
 func (d *drawing) observer() func(timeline.Event) {
 	if d.path == "" {
 		return nil
@@ -53,7 +53,7 @@ func (d *drawing) observer() func(timeline.Event) {
 	return func(h timeline.Event) { d.events = append(d.events, h) }
 }
 
-// write draws what was told, under a title and with the command that repeats it.
+// write draws the events, under a title and with the command that repeats them.
 func (d *drawing) write(title, repeat string) (err error) {
 	if d.path == "" {
 		return nil
@@ -71,7 +71,7 @@ func (d *drawing) write(title, repeat string) (err error) {
 	return d.picture.Write(file, d.events)
 }
 
-// field is what the last line says of it.
+// field is its field in the last line.
 func (d *drawing) field() string {
 	if d.path == "" {
 		return ""

@@ -78,7 +78,7 @@ func errFileThere(c *cli.Command, file string) error {
 	return usageError(calledAs(c), "file %s exists; give another name, or --replace", file)
 }
 
-// saveFile writes a snapshot beside its place, and gives it its name when it is whole and on disk.
+// saveFile writes a snapshot next to its place, and gives it its name when it is whole and on disk.
 func saveFile(file string, replace bool, write func(io.Writer) error) (saved *snapshot.Summary, err error) {
 	folder := filepath.Dir(file)
 	f, err := os.CreateTemp(folder, filepath.Base(file)+".saving-*") // for its owner alone
@@ -156,7 +156,7 @@ func (p *program) snapshotRestoreCommand() *cli.Command {
 	}
 }
 
-// restoreOf is what the flags say.
+// restoreOf reads the flags.
 func restoreOf(c *cli.Command) (*host.Restore, error) {
 	order := &host.Restore{Files: c.Args().Slice(), Data: c.String("data"), Grace: c.Duration("grace")}
 	switch {

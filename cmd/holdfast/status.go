@@ -121,9 +121,9 @@ func spaceTable(status *schema.Status) *table {
 	return t
 }
 
-// moreTables tell of spaces what few have to tell: who names their authorities, what they
-// are set to do by themselves, who has suspended them, what is being handed over, who
-// waits for whose reply, which leaders are elected out of which candidates, and what is closed on
+// moreTables show what few spaces have: which member names the authority, what the space
+// is set to do by itself, who has suspended it, what is being handed over, which member
+// waits for which reply, which leaders are elected out of which candidates, and what is closed on
 // which member.
 func moreTables(status *schema.Status) []*table {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")

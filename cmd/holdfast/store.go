@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storelock"
 )
 
-// storeCommand looks at what stands in a store beside the locks.
+// storeCommand looks at what stands in a store with the locks.
 func (p *program) storeCommand() *cli.Command {
 	return group("store", "show or forget the settings that a store keeps with the locks (protocol claim)", name+" store show|forget-settings URL [flags]",
 		p.storeShowCommand(), p.storeForgetCommand())
@@ -35,10 +35,10 @@ func (p *program) storeShowCommand() *cli.Command {
 			"before they were agreed. With --store-options it reports whether a process with these options would be\n" +
 			"refused, and exits with 78 if so.\n" +
 			"Process lists show a password in a URL: put such a URL into $HOLDFAST_STORE.",
-		Flags: besideFlags(),
+		Flags: settingsFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
-			return p.withSettings(ctx, c, func(_ context.Context, _ storage.Store, beside *besideLocks) error {
-				return p.showSettings(c, beside)
+			return p.withSettings(ctx, c, func(_ context.Context, _ storage.Store, found *storedSettings) error {
+				return p.showSettings(c, found)
 			})
 		},
 	}
@@ -60,17 +60,17 @@ func (p *program) storeForgetCommand() *cli.Command {
 			"be removed and a code, changes nothing, and exits with 64; a second run with --confirm CODE does it, unless\n" +
 			"the settings have changed meanwhile. With --store-options, nothing is removed if those are in force already.\n" +
 			"Process lists show a password in a URL: put such a URL into $HOLDFAST_STORE.",
-		Flags: append([]cli.Flag{textFlag("confirm", "`CODE` that a first run has printed: go ahead")}, besideFlags()...),
+		Flags: append([]cli.Flag{textFlag("confirm", "`CODE` that a first run has printed: go ahead")}, settingsFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
-			return p.withSettings(ctx, c, func(ctx context.Context, store storage.Store, beside *besideLocks) error {
-				return p.forgetSettings(ctx, c, store, beside)
+			return p.withSettings(ctx, c, func(ctx context.Context, store storage.Store, found *storedSettings) error {
+				return p.forgetSettings(ctx, c, store, found)
 			})
 		},
 	}
 }
 
-// besideFlags say which store is asked, and what is compared with what stands there.
-func besideFlags() []cli.Flag {
+// settingsFlags say which store is asked, and what is compared with what stands there.
+func settingsFlags() []cli.Flag {
 	flags := lockStoreFlags()
 	flags[0] = textFlag("store", "`URL` of the store, instead of the argument: postgres://…, redis://…, etcd://…, cassandra://…, or /FOLDER")
 	return append(flags,
@@ -79,9 +79,9 @@ func besideFlags() []cli.Flag {
 	)
 }
 
-// besideLocks is what stands in a store beside the locks, and what the user wants to stand there. It is
+// storedSettings is what stands in a store with the locks, and what the user wants to stand there. It is
 // what --json prints.
-type besideLocks struct {
+type storedSettings struct {
 	Store    string          `json:"store"`
 	Settings []storeSettings `json:"settings"`
 	Wanted   string          `json:"wanted,omitempty"` // by --store-options
@@ -118,7 +118,7 @@ func (p *program) storeOf(c *cli.Command) (url string, wanted protocol.Options, 
 	case strings.TrimSpace(options) == "":
 		return url, nil, nil
 	}
-	// What is not given has its default, as in a process that starts; who that is does not matter.
+	// Options that are not given have their defaults, as in a process that starts; its name does not matter.
 	if err := claims.Resolve(&protocol.Setup{Space: holdfast.DefaultSpace, Process: name}); err != nil {
 		return "", nil, misconfigured("%s: %w", called, err)
 	}
@@ -127,7 +127,7 @@ func (p *program) storeOf(c *cli.Command) (url string, wanted protocol.Options, 
 
 // withSettings opens the store that c is about, reads what stands there, and lets a function do something
 // with it, within --timeout.
-func (p *program) withSettings(ctx context.Context, c *cli.Command, do func(context.Context, storage.Store, *besideLocks) error) (err error) {
+func (p *program) withSettings(ctx context.Context, c *cli.Command, do func(context.Context, storage.Store, *storedSettings) error) (err error) {
 	url, wanted, err := p.storeOf(c)
 	if err != nil {
 		return err
@@ -151,23 +151,23 @@ func (p *program) withSettings(ctx context.Context, c *cli.Command, do func(cont
 	if err != nil {
 		return unanswered(ctx, c, open.Redacted(url), err)
 	}
-	return do(ctx, store, settingsBeside(open.Redacted(url), written, wanted))
+	return do(ctx, store, settingsIn(open.Redacted(url), written, wanted))
 }
 
 // unanswered gives an error of a request to a store its exit code.
 func unanswered(ctx context.Context, c *cli.Command, where string, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return ctx.Err() // told to end
+		return ctx.Err() // ended by a signal
 	case errors.Is(err, storage.ErrInvalid):
 		return misconfigured("%s: store %s: %w", calledAs(c), where, err)
 	}
 	return &exitError{exitUnavailable, fmt.Errorf("%s: store %s: %w: %w", calledAs(c), where, holdfast.ErrUnavailable, err)}
 }
 
-// settingsBeside puts together what stands in a store, and how that goes with what is wanted.
-func settingsBeside(where string, written []storelock.Written, wanted protocol.Options) *besideLocks {
-	b := &besideLocks{Store: where, Settings: []storeSettings{}}
+// settingsIn puts together what stands in a store, and how that goes with what is wanted.
+func settingsIn(where string, written []storelock.Written, wanted protocol.Options) *storedSettings {
+	b := &storedSettings{Store: where, Settings: []storeSettings{}}
 	matches := true
 	if wanted != nil {
 		b.Wanted, b.Matches = wanted.Settings(), &matches
@@ -184,7 +184,7 @@ func settingsBeside(where string, written []storelock.Written, wanted protocol.O
 }
 
 // holds reports whether what is wanted is what holds already, and nothing else is asked for.
-func (b *besideLocks) holds() bool {
+func (b *storedSettings) holds() bool {
 	return b.Matches != nil && *b.Matches &&
 		slices.ContainsFunc(b.Settings, func(s storeSettings) bool { return s.State == "agreed" }) &&
 		!slices.ContainsFunc(b.Settings, func(s storeSettings) bool { return s.Settings != b.Wanted })
@@ -192,11 +192,11 @@ func (b *besideLocks) holds() bool {
 
 // code stands for what stands there: a user that confirms it has seen that, and nothing else is
 // removed.
-func (b *besideLocks) code() string {
+func (b *storedSettings) code() string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, b.Store, b.Settings)))[:8]
 }
 
-func (p *program) showSettings(c *cli.Command, b *besideLocks) error {
+func (p *program) showSettings(c *cli.Command, b *storedSettings) error {
 	if err := p.printSettings(c, b); err != nil || b.Matches == nil || *b.Matches {
 		return err
 	}
@@ -205,7 +205,7 @@ func (p *program) showSettings(c *cli.Command, b *besideLocks) error {
 }
 
 // printSettings prints what stands there, or that nothing does.
-func (p *program) printSettings(c *cli.Command, b *besideLocks) error {
+func (p *program) printSettings(c *cli.Command, b *storedSettings) error {
 	switch {
 	case c.Bool("json"):
 		return printJSON(p.stdout, b)
@@ -220,7 +220,7 @@ func (p *program) printSettings(c *cli.Command, b *besideLocks) error {
 }
 
 // forgetSettings lets the caller confirm what is to be removed, and does it.
-func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store storage.Store, b *besideLocks) error {
+func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store storage.Store, b *storedSettings) error {
 	if len(b.Settings) == 0 || b.holds() {
 		return p.printSettings(c, b) // there is nothing to be done
 	}
@@ -255,7 +255,7 @@ func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store stor
 }
 
 // confirmForgetting asks, or says how it is confirmed where no person can be asked.
-func (p *program) confirmForgetting(c *cli.Command, b *besideLocks) error {
+func (p *program) confirmForgetting(c *cli.Command, b *storedSettings) error {
 	if !p.interactive(c) {
 		return usageError(calledAs(c), "nothing was changed: the command asks whether all users of the store are stopped, and this is no terminal; if they are, run it again with --confirm %s", b.Code)
 	}

@@ -25,7 +25,7 @@ func openStore(ctx context.Context, command, url string, limit time.Duration) (s
 	case err == nil:
 		return store, nil
 	case errors.Is(ctx.Err(), context.Canceled):
-		return nil, ctx.Err() // told to end
+		return nil, ctx.Err() // ended by a signal
 	case errors.Is(err, storage.ErrInvalid):
 		return nil, misconfigured("%s: store %s: %w", command, open.Redacted(url), err)
 	case opening.Err() != nil:

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// table is what people read: a header line, and columns two spaces apart.
+// table is a table for people: a header line, and columns two spaces apart.
 type table struct {
 	header []string // none where it goes on with the rows of another one
 	cells  []string // row by row

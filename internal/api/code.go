@@ -29,7 +29,7 @@ const (
 	CodeInternal        = "internal"
 )
 
-// row is what goes with a code.
+// row has the properties of a code.
 type row struct {
 	code   string
 	title  string

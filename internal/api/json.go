@@ -28,7 +28,7 @@ type JSON struct {
 	documents map[protoreflect.FullName]*document
 }
 
-// document is what there is to know of a message.
+// document describes a message.
 type document struct {
 	fields []*field
 	byName map[string]*field

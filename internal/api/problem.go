@@ -120,9 +120,9 @@ func codeOf(err error) string {
 	return CodeInternal
 }
 
-// FromProblem makes the error that the other side told: a [*holdfast.Error] of the
-// operation that the caller knows, nil for nil. What it wraps is what the code is in
-// Go, with the sentence of the other side; a time of day in it is told in this
+// FromProblem makes the error that the other side sent: a [*holdfast.Error] of the
+// operation that the caller knows, nil for nil. It wraps the Go error of the
+// code, with the sentence of the other side; a time of day in it is given in this
 // side's zone. A code that is not known (the other side is newer) is an error that
 // is none of the root package's and has the sentence.
 func FromProblem(op string, p *schema.Problem) error {
@@ -145,8 +145,8 @@ func meaning(p *schema.Problem) error {
 }
 
 // typed returns the error of the root package that says what the problem says
-// beside its sentence, or nil. Codes that share an error with another stay a
-// Failure, so that they are not told on under the other one's.
+// in addition to its sentence, or nil. Codes that share an error with another stay a
+// Failure, so that they are not passed on under the other one's.
 func typed(p *schema.Problem) error {
 	switch p.GetCode() {
 	case CodeHeld:

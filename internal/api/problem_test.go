@@ -71,7 +71,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		if got := api.Code(err); got != row.code {
-			t.Errorf("%s: told on as %s", row.code, got)
+			t.Errorf("%s: passed on as %s", row.code, got)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestTypedErrorsComeBack(t *testing.T) {
 	}
 }
 
-// TestTimeOfDay: a sentence of another zone is told in this one.
+// TestTimeOfDay: a time in a sentence of another zone is given in this one.
 func TestTimeOfDay(t *testing.T) {
 	p := api.ToProblem(&holdfast.HeldError{Owner: "o", Since: time.Unix(1_800_000_000, 0)})
 	want := api.FromProblem("lock", p).Error()
@@ -197,7 +197,7 @@ func TestContextErrors(t *testing.T) {
 		t.Errorf("a server that is closed has code %s", got)
 	}
 	if got := api.Code(errors.New("disk on fire")); got != api.CodeInternal {
-		t.Errorf("an error of nobody's has code %s", got)
+		t.Errorf("an error of no known kind has code %s", got)
 	}
 }
 

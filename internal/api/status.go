@@ -39,7 +39,7 @@ func coded(err error) bool {
 	return code != CodeInternal && code != CodeUnavailable || errors.Is(err, holdfast.ErrUnavailable)
 }
 
-// FromStatus makes the error that the other side told by ToStatus, or that gRPC
+// FromStatus makes the error that the other side sent by ToStatus, or that gRPC
 // itself made: a context's error as it is, anything else a [*holdfast.Error] of op.
 // nil stays nil.
 func FromStatus(op string, err error) error {

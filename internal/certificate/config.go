@@ -22,7 +22,7 @@ func (s *Store) common(m *Material) *tls.Config {
 	return c
 }
 
-// sharedConfig is for the port of members and clients. It asks everybody for a
+// sharedConfig is for the port of members and clients. It asks every caller for a
 // certificate if there can be members, who must show one; what that makes of the other
 // side is for Member and Client to say.
 func (s *Store) sharedConfig(m *Material) *tls.Config {
@@ -78,7 +78,7 @@ func (s *Store) following(of func(*made) *tls.Config) *tls.Config {
 	return c
 }
 
-// Membership returns what a listener for members alone needs: everybody must show a
+// Membership returns what a listener for members alone needs: every caller must show a
 // certificate that their authority has signed.
 func (s *Store) Membership() *tls.Config {
 	return s.following(func(m *made) *tls.Config {

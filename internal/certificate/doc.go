@@ -4,7 +4,7 @@
 //
 //	material.go  what the files hold: a certificate with its key, two pools of authorities
 //	store.go     the newest material, read again when the files change
-//	config.go    what crypto/tls is told, on each side of each port
+//	config.go    the configuration of crypto/tls, on each side of each port
 //	name.go      the names that a certificate carries
 //	verify.go    who a certificate is good for: a member, or a client
 //	explain.go   why a handshake did not succeed, and what to do, in a sentence
@@ -19,7 +19,7 @@
 //   - A member shows a certificate that Members has signed, that carries the name that
 //     the member says it has, and that is good for a server. Nothing else makes a member,
 //     even where clients need not show a certificate: with two authorities no client's
-//     certificate ever does, and with one a client's is told by its extended key usage,
+//     certificate ever does, and with one a client's is recognized by its extended key usage,
 //     which has clientAuth and not serverAuth. A certificate without any extended key usage
 //     is good for both, as RFC 5280 (4.2.1.12) has it.
 //   - A client shows a certificate that Clients has signed. With two authorities a
@@ -42,9 +42,9 @@
 // # Reload
 //
 // A handshake looks whether a file has changed, at most once a second, and goes on with
-// what they hold now. What does not do (a file that cannot be read, a key that is not the
-// certificate's, a name that is missing, a certificate that has expired) is logged once,
-// and the material before stays. Connections that are there live on.
+// what they hold now. New material that fails to load (a file that cannot be read, a key that is not
+// the certificate's, a missing name, an expired certificate) is logged once,
+// and the previous one stays in use. Open connections live on.
 //
 // Sessions of TLS are not resumed: a client that comes back shows its certificate again,
 // to the authorities of that moment.

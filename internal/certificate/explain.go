@@ -38,8 +38,8 @@ func alert(err error) (string, bool) {
 	return strings.TrimPrefix(said.Err.Error(), "tls: "), true
 }
 
-// ExplainDialling says why a server was not reached over TLS, or has hung up. What it does
-// not know stays as it is.
+// ExplainDialling says why a server was not reached over TLS, or has hung up. An error
+// that it does not know stays as it is.
 func (s *Store) ExplainDialling(err error) error {
 	var known *explained
 	var header tls.RecordHeaderError

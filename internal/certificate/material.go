@@ -68,7 +68,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		var system *fs.PathError
 		if errors.As(err, &system) {
-			err = system.Err // the path is told already
+			err = system.Err // the error names the path already
 		}
 		return nil, &FileError{path, err}
 	}

@@ -69,7 +69,7 @@ func TestName(t *testing.T) {
 		}
 	}
 	if got := Names(b.leaf(issuer.Request{})); got != "no name" {
-		t.Errorf("a certificate of nobody is for %q", got)
+		t.Errorf("a certificate without a name is for %q", got)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestClientNames(t *testing.T) {
 	}
 }
 
-// TestSentences: every fault of a certificate is told on both sides, with what to do.
+// TestSentences: both sides report every fault of a certificate, with what to do.
 func TestSentences(t *testing.T) {
 	b := newHarness(t)
 	past, future := b.at.Add(-time.Minute), b.at.Add(30*time.Minute)
@@ -116,7 +116,7 @@ func TestSentences(t *testing.T) {
 		}
 	}
 	if !strings.Contains(b.log.String(), "no peer will accept this certificate") {
-		t.Errorf("nothing was said of a certificate that has expired before it was used:\n%s", b.log.String())
+		t.Errorf("no line about a certificate that has expired before it was used:\n%s", b.log.String())
 	}
 }
 

@@ -46,7 +46,7 @@ type Store struct {
 	need     func(*Material) error
 }
 
-// made is material with what crypto/tls is told of it.
+// made is material with the crypto/tls configuration made of it.
 type made struct {
 	*Material
 	shared, web *tls.Config

@@ -205,7 +205,7 @@ func TestCalling(t *testing.T) {
 }
 
 // TestReload: a handshake has what the files hold, a second after they have changed at the
-// latest; what does not do is told once, and changes nothing.
+// latest; a file that cannot be used is reported once, and changes nothing.
 func TestReload(t *testing.T) {
 	b := newHarness(t)
 	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1", "first"}, Member: true})
@@ -263,7 +263,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadAuthorities: who is known changes with the file, for new connections.
+// TestReloadAuthorities: the accepted certificates change with the file, for new connections.
 func TestReloadAuthorities(t *testing.T) {
 	b := newHarness(t)
 	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})

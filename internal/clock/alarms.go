@@ -8,7 +8,7 @@ import (
 
 // Alarm rings once at the time that it is set to. The zero Alarm is not set.
 type Alarm struct {
-	// Ring is what happens then.
+	// Ring is called then.
 	Ring  func()
 	at    time.Duration
 	place int // in the heap, counted from 1; 0 is not set

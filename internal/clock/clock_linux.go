@@ -19,7 +19,7 @@ const Shared = true
 // the one is ahead of the other is kept from each system call for the next [trust] of
 // monotonic time, and a caller that asks soon again gets monotonic time and that.
 //
-// What is told differs from CLOCK_BOOTTIME so:
+// The time returned differs from CLOCK_BOOTTIME so:
 //
 //   - It is never later, and earlier by at most [blur]: monotonic time is read after
 //     CLOCK_BOOTTIME, so the kept difference is too small, if anything.

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// TestRealIsBoottime: what is told lies between two readings of the clock that it stands
-// for, but for the blur, and is mostly told without reading it.
+// TestRealIsBoottime: the time lies between two readings of the clock that it stands
+// for, but for the blur, and mostly comes without reading it.
 func TestRealIsBoottime(t *testing.T) {
 	c := newReal()
 	for range 100_000 {
 		before := bootTime()
 		now := c.Now()
 		if after := bootTime(); now < before-blur || now > after {
-			t.Fatalf("told %v between %v and %v", now, before, after)
+			t.Fatalf("got %v between %v and %v", now, before, after)
 		}
 	}
 }
@@ -30,7 +30,7 @@ func TestRealReadsAgainAfterTrust(t *testing.T) {
 	c.until.Store(int64(time.Since(c.base)))
 	before := bootTime()
 	if now := c.Now(); now < before-blur {
-		t.Errorf("told %v after %v", now, before)
+		t.Errorf("got %v after %v", now, before)
 	}
 	c.until.Store(0)
 	if _, ok := c.derive(); ok {
@@ -38,9 +38,9 @@ func TestRealReadsAgainAfterTrust(t *testing.T) {
 	}
 }
 
-// TestRealNeverGoesBackForAnybody: what one goroutine was told is not after what another
-// is told later.
-func TestRealNeverGoesBackForAnybody(t *testing.T) {
+// TestRealNeverGoesBackForAnyGoroutine: the time that one goroutine got is not after what another
+// gets later.
+func TestRealNeverGoesBackForAnyGoroutine(t *testing.T) {
 	c := newReal()
 	var mu sync.Mutex
 	var last time.Duration
@@ -51,7 +51,7 @@ func TestRealNeverGoesBackForAnybody(t *testing.T) {
 				mu.Lock()
 				now := c.Now()
 				if now < last {
-					t.Errorf("told %v after %v", now, last)
+					t.Errorf("got %v after %v", now, last)
 				}
 				last = now
 				mu.Unlock()

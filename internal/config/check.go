@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// longerLease is what membership demands of the lease beside its bounds.
+// longerLease is the demand of membership on the lease in addition to its bounds.
 const longerLease = ", and more than 8 times patience"
 
-// check finds what is wrong with values that are good one by one. What rests on a
-// value that did not parse is not judged.
+// check finds what is wrong with values that are good one by one. A check that rests on a
+// value that did not parse is left out.
 func (l *loader) check() {
 	l.checkListen()
 	l.checkCluster()
@@ -38,7 +38,7 @@ func (l *loader) refuse(name, wrong, allowed, fix string) {
 	l.complain(Problem{name, quote(found.Text), found.Origin, wrong, allowed, fix})
 }
 
-// checkListen keeps the ports apart, and off the network while anybody could read
+// checkListen keeps the ports apart, and off the network where others could read
 // and change what passes.
 func (l *loader) checkListen() {
 	c := &l.config
@@ -58,11 +58,11 @@ func (l *loader) checkListen() {
 	open("http", c.HTTP)
 }
 
-// Exposure is what can be reached by other machines in plain text.
+// Exposure is a thing that other machines can reach in plain text.
 type Exposure struct{ Key, Address, What string }
 
-// Exposed lists what the operator has agreed to with insecure, and what others are told to
-// come to without TLS.
+// Exposed lists what the operator has agreed to with insecure, and the addresses that this member
+// gives others for use without TLS.
 func (c *Config) Exposed() (all []Exposure) {
 	if c.TLS.on() {
 		return nil

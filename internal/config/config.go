@@ -53,8 +53,8 @@ type Space struct {
 type TLS struct {
 	Cert       string // PEM file: the certificate and its chain
 	Key        string // PEM file: its private key
-	CA         string // PEM file: who signs members' certificates, and clients' without ClientCA
-	ClientCA   string // PEM file: who signs clients' certificates
+	CA         string // PEM file: the authority of members' certificates, and of clients' without ClientCA
+	ClientCA   string // PEM file: the authority of clients' certificates
 	ClientAuth string // require, verify or none
 }
 

@@ -58,7 +58,7 @@
 //
 // # Options of grantors
 //
-// What more a space has its protocol says: the Options of its package, which [Options] lists for all. All members have the
+// The further keys of a space are its protocol's: the Options of its package, which [Options] lists for all. All members have the
 // same options, those that each may choose aside, or are refused with both values.
 //
 // # Options of claim
@@ -73,13 +73,13 @@
 // output is then no file to start from. The options are checked as
 // a whole, too: what contradicts itself (an expiry that all tries of a write do not fit into), two
 // spaces with one store and one group, and members of a cluster whose store is one process's are
-// refused. That others who use the store have the same settings only the store can say.
+// refused. Only the store can say whether its other users have the same settings.
 //
 // # Where it listens
 //
 // listen is HOST:PORT, or unix:///PATH, or both with a comma between. Other members reach
 // this one over the network, so a member of a cluster needs HOST:PORT. A socket's file has
-// the mode of socket_mode, and who may write it may connect.
+// the mode of socket_mode, and a user that may write it may connect.
 //
 // A listen or HTTP address that other machines can reach needs TLS, or the operator's word
 // that it does not (insecure): a reader of what passes there can take every lock.

@@ -34,7 +34,7 @@ func OtherVariables() []string {
 		"QUANTUM", "DEPTH", "UNORDERED", "CHECKPOINT", "RESUME", "SLOW", "SPREAD", "CAS",
 		"QUICK",
 		"SELF", "WORKLOADS", "TARGETS", "ROUNDS", "WORKERS", "THINK", "DELAY", "SOAK", "EVERY", "CPUPROFILE", "MEMPROFILE",
-		// serve itself, beside its keys.
+		// serve itself, besides its keys.
 		"PRINT_CONFIG",
 	}
 	for i := range names {

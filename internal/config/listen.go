@@ -52,7 +52,7 @@ func listenKey() Key {
 	}
 }
 
-// modeKey is who may connect to the socket.
+// modeKey is the key of the socket's mode: which users may connect.
 func modeKey() Key {
 	key := Key{
 		Name: "socket_mode", Kind: Text, Default: "0600", Allowed: "an octal number from 0600 to 0777",

@@ -14,7 +14,7 @@ import (
 
 // PrintConfig writes the configuration as a file that Load reads again, in the
 // order of Keys, one key a line, each with a comment that says where its value came
-// from. What has no place in a file (config, an expect that was not given) is written as a
+// from. A key that has no place in a file (config, an expect that was not given) becomes a
 // comment. Passwords in the URLs of stores are not shown: xxxxx stands in their place.
 func (c *Config) PrintConfig(w io.Writer) error {
 	var b strings.Builder

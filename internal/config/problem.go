@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Error is what [Load] returns: everything that is wrong, at least one problem.
+// Error is the error of [Load]: everything that is wrong, at least one problem.
 // A program that ends because of it exits with code 78.
 type Error struct {
 	Problems []Problem // in the order of Keys, unknown ones first

@@ -180,7 +180,7 @@ func TestOpenListen(t *testing.T) {
 	}
 }
 
-// TestAllProblems: everything that is wrong is said, in the order of Keys.
+// TestAllProblems: everything that is wrong is reported, in the order of Keys.
 func TestAllProblems(t *testing.T) {
 	path := write(t, "h.yaml", "nmae: a\nlimits: {ttl: 1d}\nspaces: {x: {protocol: raft}}\n")
 	found := problems(t, Sources{
@@ -220,7 +220,7 @@ func TestUnknownVariable(t *testing.T) {
 }
 
 // TestOthersVariables: a daemon may be started where a client is set up, by the
-// child of a lock, and in a pod beside a Service of the name holdfast.
+// child of a lock, and in a pod next to a Service of the name holdfast.
 func TestOthersVariables(t *testing.T) {
 	var environ []string
 	for _, name := range OtherVariables() {

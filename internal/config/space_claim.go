@@ -191,7 +191,7 @@ func StoreSettings(url, options string) (protocol.Options, error) {
 	return read, err
 }
 
-// probe is what options are resolved with before there is a member.
+// probe is the setup with which options are resolved before there is a member.
 func probe(space string, drift float64) *protocol.Setup {
 	return &protocol.Setup{Space: space, Process: "drawn", Table: lock.Config{Drift: drift}}
 }

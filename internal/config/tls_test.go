@@ -158,7 +158,7 @@ func TestClusterNeedsAuthority(t *testing.T) {
 	matches(t, found[0], "listen", "other members reach this one over the network|--listen HOST:PORT,unix:///run/h.sock")
 }
 
-// TestExposed: what is in plain text where other machines can reach it is said.
+// TestExposed: what is in plain text where other machines can reach it is listed.
 func TestExposed(t *testing.T) {
 	pem := material(t)
 	open := map[string]string{"listen": "0.0.0.0:1", "http": ":2", "advertise": "10.0.0.1:1", "insecure": "true"}

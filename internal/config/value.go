@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// Bounds of values. What they are measured against stands beside them.
+// Bounds of values, with a comment where one is measured against something.
 const (
 	minLease     = 100 * time.Millisecond // shorter ones end by scheduling alone
 	maxLease     = time.Hour
@@ -35,7 +35,7 @@ const (
 	maxTraceSize    = 1 << 40
 )
 
-// span is from which to which length of time is allowed.
+// span is the range of lengths of time that is allowed.
 type span struct{ least, most time.Duration }
 
 func (s span) String() string { return option.Format(s.least) + " to " + option.Format(s.most) }

@@ -10,8 +10,8 @@
 //     keeps its lock all the while.
 //  2. The killed one is started again, and joins.
 //  3. A member is stopped with SIGSTOP for longer than its lease, while a worker holds
-//     the register through it. Its lock is lost and passes on. The worker, told to go
-//     on, writes without having looked: the write must be refused, and the lock must be
+//     the register through it. Its lock is lost and passes on. The worker is ordered to go
+//     on and writes without having looked: the write must be refused, and the lock must be
 //     found lost. The member wakes, and joins again.
 //
 // # The verdict

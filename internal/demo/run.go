@@ -91,7 +91,7 @@ func Run(ctx context.Context, c Config) error {
 	return errors.Join(err, os.RemoveAll(folder))
 }
 
-// end ends everybody in good order.
+// end ends all processes in good order.
 func (d *demo) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 	defer cancel()

@@ -58,7 +58,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-// TestCloseWakesWaitReady: who waits for a member to recover hears that it will not.
+// TestCloseWakesWaitReady: a caller that waits for a member to recover hears that it will not.
 func TestCloseWakesWaitReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := life(t, host.Config{Serves: true, Clock: clocktest.NewManual()})
@@ -95,7 +95,7 @@ func TestSessionCloseReleases(t *testing.T) {
 	free(t, n)
 }
 
-// TestBreak: the holder is told why, and the next is granted when it has stopped.
+// TestBreak: the holder learns why, and the next is granted when it has stopped.
 func TestBreak(t *testing.T) {
 	ctx := context.Background()
 	n := start(t, host.Config{})

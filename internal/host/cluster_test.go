@@ -113,11 +113,11 @@ func (c *cluster) coordinator(t testing.TB) int {
 			return i
 		}
 	}
-	t.Fatalf("nobody here coordinates view %d", view.Number)
+	t.Fatalf("no member here coordinates view %d", view.Number)
 	return 0
 }
 
-// other returns a running member beside those given.
+// other returns a running member other than those given.
 func (c *cluster) other(t testing.TB, not ...int) int {
 	t.Helper()
 	for i, n := range c.nodes {
@@ -174,8 +174,8 @@ func TestClusterLocks(t *testing.T) {
 	}
 }
 
-// TestClusterLosesItsCoordinator: who holds keeps, who waits is granted in the end, and
-// what the coordinator's own process held is free.
+// TestClusterLosesItsCoordinator: holders keep their locks, waiters are granted theirs in the
+// end, and what the coordinator's own process held is free.
 func TestClusterLosesItsCoordinator(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
@@ -204,7 +204,7 @@ func TestClusterLosesItsCoordinator(t *testing.T) {
 }
 
 // TestClusterMembersComeAndGo, one after the other: locks through the others stay, and
-// the last view has everybody.
+// the last view has all members.
 func TestClusterMembersComeAndGo(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
@@ -236,7 +236,7 @@ func TestClusterMembersComeAndGo(t *testing.T) {
 	}
 }
 
-// TestLeaveStopsHolders: who holds through a member that leaves is told to stop.
+// TestLeaveStopsHolders: a member that leaves revokes what is held through it.
 func TestLeaveStopsHolders(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
@@ -304,7 +304,7 @@ func TestGuestsHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := take(t, guest, "x")
-	for _, n := range c.nodes { // one of them coordinates, the others have been told
+	for _, n := range c.nodes { // one of them coordinates, the others have heard of it
 		_, err := n.TryLock(bounded(t), "x")
 		var held *holdfast.HeldError
 		if !errors.As(err, &held) || held.Member != "guest" || held.Since.IsZero() || time.Since(held.Since).Abs() > time.Hour {
@@ -349,7 +349,7 @@ func TestClosedWhileAlone(t *testing.T) {
 	folder := t.TempDir()
 	self := "unix://" + filepath.Join(folder, "a")
 	n, err := host.Start(context.Background(), host.Config{
-		Listen: self, Join: []string{self, "unix://" + filepath.Join(folder, "nobody")}, Expect: 2, Lease: 1500 * time.Millisecond,
+		Listen: self, Join: []string{self, "unix://" + filepath.Join(folder, "absent")}, Expect: 2, Lease: 1500 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -56,8 +56,8 @@ type Config struct {
 	// for. Zero means 250 ms, or a twelfth of the lease if that is less. Where members elect a
 	// coordinator it is longer if round trips are, up to a quarter of the lease.
 	Patience time.Duration
-	// Peers makes what carries messages to other members, from who this member says it
-	// is; Close closes it. Zero means none for a member alone, and what Listen serves in
+	// Peers makes the transport to other members; identity is what this member gives them in
+	// handshakes. Close closes it. Zero means none for a member alone, and what Listen serves in
 	// a cluster.
 	Peers func(identity func() transport.Identity) (transport.Transport, error)
 	// Listen is the address at which the node itself listens for other members, where no
@@ -72,8 +72,8 @@ type Config struct {
 	// Terms asks the member at an address what all members of its cluster must agree on, for a guest without Spaces; see
 	// transport.Identity. Zero means over gRPC, with TLS.
 	Terms func(ctx context.Context, address string) ([]string, error)
-	// Unanswered is told by Adopt and Start why a guest without Spaces does not know those of its cluster yet, in one line
-	// that names each member of Join and its reason, whenever all of them were asked in vain. Nil is not told.
+	// Unanswered, unless nil, is called by Adopt and Start with the reason why a guest without Spaces does not know those of its
+	// cluster yet, in one line that names each member of Join and its reason, whenever all of them were asked in vain.
 	Unanswered func(why error)
 	// Data is the folder of what spaces of protocol consensus keep, which need one unless this member is a guest; the stable cell is kept
 	// there too, unless State names another folder. It is one member's and one process's, and knows which protocol
@@ -96,7 +96,7 @@ type Config struct {
 	Spaces []Space
 	// Lease is D of docs/design/membership.md §1. Zero means 3 s, or for a guest without Spaces what the cluster has.
 	Lease time.Duration
-	// Drift is by how much one clock may run faster than another. Zero means 0.05, or for a guest without Spaces what
+	// Drift is how much one clock may run faster than another. Zero means 0.05, or for a guest without Spaces what
 	// the cluster has.
 	Drift float64
 	// TTL is what a client's session gets that does not say. Zero means 10 s, or Limits.TTL if that is
@@ -170,7 +170,7 @@ func (s *Space) HasGrace() bool { return s.options.HasGrace() }
 // Resolved are the options as the protocol has them: its own Options.
 func (s *Space) Resolved() protocol.Options { return s.options }
 
-// Settings is what all processes that share the space's store must agree on.
+// Settings are the settings that all processes that share the space's store must agree on.
 func (s *Space) Settings() string { return s.options.Settings() }
 
 // features are those of the space's store.

@@ -44,7 +44,7 @@ func (c *Config) preempt() bool {
 // any reports whether every side of a partition goes on alone.
 func (c *Config) any() bool { return c.Spaces[0].options.Views().Any }
 
-// checkCluster says what is wrong with who the others are.
+// checkCluster says what is wrong with the configuration of the cluster's other members.
 func (c *Config) checkCluster() error {
 	c.Address = cmp.Or(c.Address, c.Listen)
 	switch {
@@ -71,8 +71,8 @@ func (c *Config) checkCluster() error {
 	return nil
 }
 
-// member is what the member's machines are made from. What is drawn here stands in it, and so in
-// traces; it is no part of the chance that the machines are given.
+// member is the configuration of the member's machines. Numbers drawn here stand in it, and so in
+// traces; they are no part of the chance that the machines are given.
 func (c *Config) member(kept bool, remembered membership.Cell, started time.Time, draws *rand.Rand) *member.Config {
 	s := &member.Config{
 		Name: c.Name, Address: c.Address, HTTP: c.HTTP,

@@ -137,7 +137,7 @@ func lockFirst(t *testing.T, n *host.Member) {
 }
 
 // loose reports whether tokens of shared and slots grants do not order: grants that are held
-// beside each other are given beside each other.
+// at the same time are given at the same time.
 func loose(protocol string) bool { return protocol == "permission" || protocol == "bakery" }
 
 // opens returns what opens sessions at members in turn; nil where there are none.

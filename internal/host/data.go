@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// What Config.Data has: the journal in a folder of its own, and which spaces it is of. The cell may be beside
-// them.
+// What Config.Data has: the journal in a folder of its own, and which spaces it is of. The cell may be in
+// Data, too.
 const (
 	logsName   = "logs"
 	spacesName = "spaces"
@@ -32,7 +32,7 @@ const (
 	keepsText = "This member keeps logs in its data folder, and must not start without them.\n"
 )
 
-// data is what this member keeps beside its cell.
+// data is what this member keeps besides its cell.
 type data struct {
 	journal  *journal.Journal
 	sync     time.Duration // how long the disk takes for one
@@ -90,7 +90,7 @@ func (n *Member) openData(s *member.Config) error {
 	return recorded.write(folder, n.config.Spaces)
 }
 
-// slowSync is from when on syncs are so slow that an operator should know.
+// slowSync is the duration from which on syncs are so slow that an operator should know.
 const slowSync = 10 * time.Millisecond
 
 // measureSync looks how fast the disk is: a lock in a space that is kept waits for it.

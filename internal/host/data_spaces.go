@@ -14,7 +14,7 @@ import (
 // to no other protocol, and with another number of shards a name would be looked for in the wrong one.
 type spaceRecord map[string]spaceShape
 
-// spaceShape is what of a space stays as it was.
+// spaceShape is the part of a space that never changes.
 type spaceShape struct {
 	protocol string
 	shards   int // 0 where the protocol has none

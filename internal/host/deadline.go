@@ -13,7 +13,7 @@ import (
 // A context says that its time is over, and no more. So its deadline is a wait limit as well,
 // which the authority knows: that says who holds the name then. Package client does the same.
 const (
-	// clearlySooner is by how much the deadline of a context has to be before a wait limit to
+	// clearlySooner is how much the deadline of a context has to be before a wait limit to
 	// count in its place. A caller that gives both the same length means that limit.
 	clearlySooner = time.Second
 	// contextGrace is how long a call waits, beyond the deadline of its context, for the word of

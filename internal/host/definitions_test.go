@@ -145,7 +145,7 @@ func TestDamagedDefinitions(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 		if len(reasons) != 2 || !strings.Contains(reasons[1], c.Join[0]+": connection refused") || !strings.Contains(reasons[1], says) {
-			t.Errorf("it was told %q", reasons)
+			t.Errorf("it got %q", reasons)
 		}
 	}
 }

@@ -43,10 +43,10 @@ func OnDisk(c Config, disk vfs.FS) Config {
 	return c
 }
 
-// Rumoured returns the addresses of the members that are said to be there.
+// Rumoured returns the addresses of the members that rumour takes to be there.
 func Rumoured(n *Member) []string { return n.rumours.Members() }
 
-// Crash ends a member as a kill does: no other member is told.
+// Crash ends a member as a kill does: no other member hears of it.
 func Crash(n *Member) error {
 	n.closing.Do(func() {
 		n.closeSessions()

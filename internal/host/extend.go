@@ -24,7 +24,7 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 		end = after(sent, hold)
 	}
 	// An earlier end counts here before the authority knows it, a later one only after
-	// it has agreed: at no time does anybody here believe longer than it waits.
+	// it has agreed: at no time does a holder here believe longer than it waits.
 	port, ok := s.shorten(l, end)
 	if !ok {
 		<-s.extending

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
-// relay is the way to a member that is far: what is said on it arrives later, each way, in order.
+// relay is the way to a member that is far: bytes arrive later, each way, in order.
 type relay struct {
 	to      string // a socket
 	delay   time.Duration
@@ -26,7 +26,7 @@ type relay struct {
 	working sync.WaitGroup
 }
 
-// startRelay listens at a socket for who wants to reach the member at another.
+// startRelay listens at a socket for members that want to reach the one at another.
 func startRelay(t *testing.T, at, to string, delay time.Duration) {
 	t.Helper()
 	calls, err := net.Listen("unix", at)
@@ -85,7 +85,7 @@ func (r *relay) carry(caller, member net.Conn) {
 	back.Wait()
 }
 
-// said is what was said at once, and when it arrives.
+// said is what was sent at once, and when it arrives.
 type said struct {
 	data []byte
 	at   time.Time

@@ -14,12 +14,12 @@ import (
 
 // Force makes a view of the named founders alone, this member among them, without the
 // quorum that is lost for good, and returns when it is installed (docs/design/membership.md §5). It
-// grants after what anybody may have been promised before has run out. The code in
-// Confirm is that of PlanForce: the view is not forced unless what that told still
+// grants after all earlier promises have run out. The code in
+// Confirm is that of PlanForce: the view is not forced unless that plan still
 // holds. If the founders that are not named are alive with a quorum of their own, two
 // may hold one lock; only the caller can know whether they are. What was done, by whose
 // order and why, is in the log of every member that takes part or learns of it, and Forced
-// tells it there.
+// reports it there.
 //
 // The error is as those of PlanForce; an ErrConflict for a code that does not fit; or an
 // ErrUnavailable where a named member did not answer: then the view is as it was, unless

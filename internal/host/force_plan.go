@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// PlanForce tells what a view of the named founders alone would be, and with which code
-// Force is told to make it. It changes nothing. The error says why the view cannot be
+// PlanForce returns what a view of the named founders alone would be, and the code with which
+// Force makes it. It changes nothing. The error says why the view cannot be
 // forced, and what to do instead: an ErrConflict with how things are, where the quorum
 // is not lost or a name does not fit; an ErrUnavailable where this member does not know
 // yet; an ErrUnsupported where there is no quorum to lose.

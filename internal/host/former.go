@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 )
 
-// dataName is where `serve` keeps data in a state folder, unless it is told otherwise.
+// dataName is where `serve` keeps data in a state folder by default.
 const dataName = "data"
 
 // What a state folder has of a member that has founded its cluster alone.

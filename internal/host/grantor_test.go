@@ -130,7 +130,7 @@ func awaitOther(t *testing.T, n *host.Member, than protocol.ID) {
 }
 
 // grantorLeaves ends a member that grants, while it and others hold and wait. Where it is
-// drained it waits for its holders, elsewhere they are told.
+// drained it waits for its holders, elsewhere it revokes their locks.
 func (c *cluster) grantorLeaves(t *testing.T, leaver int, drained bool, end func(*host.Member, context.Context) error) {
 	t.Helper()
 	ctx := bounded(t)

@@ -51,7 +51,7 @@ func TestHoldLimitEndsBeforeItIsGrantedAgain(t *testing.T) {
 }
 
 // TestLossIsReportedFirst: even where time jumps past both ends at once, the lock has
-// ended before the next holder is told.
+// ended before the next holder gets its grant.
 func TestLossIsReportedFirst(t *testing.T) {
 	c := clocktest.NewManual()
 	n := start(t, host.Config{Clock: c})

@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Leave leaves the cluster in good order, and waits for it. Clients that hold something
-// through this member are told to stop. When all have, or can believe no longer that
+// Leave leaves the cluster in good order, and waits for it. It revokes what clients hold
+// through this member. When all have stopped, or can believe no longer that
 // they hold anything, no view has this member any more and no member has to wait for it:
 // neither the others, nor its next start. That is so until ctx ends; the others wait for
 // clients that hold something then. Nothing new is taken from now on. Close comes after
 // it.
 //
-// Where all spaces have protocol consensus no client of another process is told to stop: they go on elsewhere with
+// Where all spaces have protocol consensus, nothing of another process's clients is revoked: they go on elsewhere with
 // what they hold, as soon as others lead what this member has led.
 func (n *Member) Leave(ctx context.Context) error {
 	err := n.depart(ctx, &membership.Leave{})
@@ -43,8 +43,8 @@ func (n *Member) Drain(ctx context.Context) error {
 }
 
 // Close ends the sessions of this process, tells the others that this member leaves, as
-// far as that does not take long, and stops. Clients that hold something are told to
-// stop, and not waited for: they believe until their deadlines, and a restart of the
+// far as that does not take long, and stops. It revokes what clients hold, and does
+// not wait for them: they believe until their deadlines, and a restart of the
 // member waits for them. Leave waits for them before.
 func (n *Member) Close() error {
 	n.closing.Do(func() {

@@ -32,7 +32,7 @@ type localSession struct {
 	begin  time.Duration // where on the alarms' clock the member's time began
 
 	extending     chan struct{}  // extensions act here in the order in which they act there
-	acknowledging sync.WaitGroup // ends that the authority has yet to be told of
+	acknowledging sync.WaitGroup // ends that the authority has yet to hear of
 	closing       sync.Once
 	over          chan struct{} // closed when the session ends
 
@@ -68,7 +68,7 @@ type wait struct {
 var _ holdfast.Backing = (*localSession)(nil)
 
 // openLocal opens a session of the process, whose locks end at one of these, the first of which is the lease's end.
-// Called tells the names of members, port that of a space, and who what the member knows of itself.
+// Called tells the names of members, port that of a space, and who returns what the member knows of itself.
 func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID) string, port func(string) protocol.Port,
 	who func(context.Context) (*membership.Self, error)) (*localSession, error) {
 	c, begin := driver.Clock()
@@ -155,7 +155,7 @@ func (s *localSession) decided(d *lock.Decision) {
 			s.alarms.Stop(h.alarm)
 		}
 		// The loss comes before the grant that it makes possible, so the lock ends here
-		// before anybody is told that the name is theirs (P3).
+		// before another client learns that it has the name (P3).
 		h.lock.End(d.Loss)
 		if d.Kind == lock.Revoked {
 			s.acknowledging.Go(func() { s.acknowledge(h) })
@@ -163,14 +163,14 @@ func (s *localSession) decided(d *lock.Decision) {
 	}
 }
 
-// notify passes on a position, if it is known, to who has not heard one yet.
+// notify passes on a position, if it is known, to a caller that has not heard one yet.
 func (w *wait) notify(position int) {
 	if w.queued == nil || position < 0 {
 		return
 	}
 	select {
 	case w.queued <- position:
-	default: // one was told
+	default: // one position was sent
 	}
 }
 

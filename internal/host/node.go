@@ -325,7 +325,7 @@ func (n *Member) onView(view *protocol.View) {
 const mostFormer = 256
 
 // remember keeps the members that the next view has no more, those that went last in front: for
-// what is told of them by name.
+// messages that name them.
 func (n *Member) remember(next *protocol.View) {
 	if n.view == nil {
 		return
@@ -381,7 +381,7 @@ func (n *Member) awaitView(ctx context.Context) error {
 	}
 }
 
-// Break takes a name from its holders, as an operator does: each is told, and the
+// Break takes a name from its holders, as an operator does: each gets a revocation, and the
 // name is free when each has stopped. The error is ErrNotHeld where no client holds it, and
 // ErrHeld, with who held it and until when it is kept, where its hold limit has passed and its grace has not.
 func (n *Member) Break(ctx context.Context, space, name, reason string) error {

@@ -119,8 +119,8 @@ func (n *Member) hear() (err error) {
 	return nil
 }
 
-// observer returns what sees the effects of every step: who has asked for that, and, for
-// other members, the source of the events of this one's clients.
+// observer returns the function that sees the effects of every step: for Config.Observe, and, for
+// other members, for the source of the events of this one's clients.
 func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 	if n.events = n.config.Events; n.events != nil {
 		return n.config.Observe // it feeds the source
@@ -141,8 +141,8 @@ func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 	}
 }
 
-// flushTimeout is for how long other members are still told what has happened here, when
-// this one ends.
+// flushTimeout is how long this member still sends others what has happened here, when
+// it ends.
 const flushTimeout = 500 * time.Millisecond
 
 // disconnect ends what connect and hear have begun.

@@ -22,7 +22,7 @@ func TestGrantorshipFollowsTheLoad(t *testing.T) {
 	ctx := bounded(t)
 	before := condition(t, busy)
 	if len(before.Authority) != 1 || before.Authority[0] == id {
-		t.Fatalf("before it has locked the busy member is told of %+v", before)
+		t.Fatalf("before it has locked the busy member reports %+v", before)
 	}
 	for at := before; len(at.Authority) != 1 || at.Authority[0] != id; at = condition(t, busy) {
 		if ctx.Err() != nil {
@@ -68,8 +68,8 @@ func TestOptionsMustMatch(t *testing.T) {
 	})
 }
 
-// disagreement is a space of a member whose options are not those of the others, and what it
-// is told.
+// disagreement is a space of a member whose options are not those of the others, and the error
+// it gets.
 type disagreement struct {
 	own  host.Space
 	want []string

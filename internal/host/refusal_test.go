@@ -128,7 +128,7 @@ func TestRefusalsWithoutAQuorum(t *testing.T) {
 	}
 }
 
-// TestBreakInNoView: who breaks a lock at a member that is in no view is told why nothing was broken.
+// TestBreakInNoView: the error of a break at a member that is in no view says why nothing was broken.
 func TestBreakInNoView(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

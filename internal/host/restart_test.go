@@ -261,7 +261,7 @@ func TestWithoutACellServesLate(t *testing.T) {
 	}
 }
 
-// TestCleanRestartIsReady: with nothing promised to anybody there is nothing to wait
+// TestCleanRestartIsReady: with nothing promised to any client there is nothing to wait
 // for, whether no client ever came or all have gone.
 func TestCleanRestartIsReady(t *testing.T) {
 	c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual()}

@@ -31,7 +31,7 @@ type Restore struct {
 	// Above is the highest token that is known to have been given. Zero means that the snapshots and the wall clock say
 	// enough, which is so unless that was set back.
 	Above holdfast.Token
-	// Grace is for how long clients of the cluster before may go on believing in what they hold: nothing is granted for so
+	// Grace is how long clients of the cluster before may go on believing in what they hold: nothing is granted for so
 	// long, and 5 % more, by the clock of the restored member. Zero means as long as that cluster may have allowed, and
 	// NoGrace that none of them is left.
 	Grace time.Duration
@@ -42,7 +42,7 @@ type Restore struct {
 // NoGrace is the Grace where no client believes in anything any more.
 const NoGrace time.Duration = -1
 
-// Restored is what a data folder was made with.
+// Restored describes the snapshot that a data folder was made with.
 type Restored struct {
 	Data   string                  `json:"data"`
 	Member uint64                  `json:"member,string"`
@@ -187,7 +187,7 @@ func (r *Restore) read(name string, self protocol.ID, logs *journal.Journal, oth
 // secondsOf is a time as reigns count it that come of the wall clock.
 func secondsOf(t time.Time) uint64 { return uint64(max(1, t.Unix()-membership.Origin)) }
 
-// grace is for how long clients may go on believing.
+// grace is how long clients may go on believing.
 func (r *Restore) grace(h *snapshot.Header) time.Duration {
 	if r.Grace == NoGrace {
 		return 0
@@ -200,7 +200,7 @@ func reasonOf(h *snapshot.Header) string {
 	return fmt.Sprintf("restored from a snapshot of %v; clients of the cluster before may still believe in what they hold", h.Saved)
 }
 
-// judge refuses what cannot be restored, or not beside others.
+// judge refuses what cannot be restored, or not together with others.
 func (r *Restore) judge(h *snapshot.Header, others []RestoredSpace) error {
 	refuse := func(format string, values ...any) error {
 		return fmt.Errorf(format+": %w", append(values, snapshot.ErrInvalid)...)

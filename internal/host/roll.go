@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// roll says when each other member was heard of last: what a person needs to know where
-// no coordinator polls anybody. Nothing is decided by it.
+// roll is when each other member was heard of last: what a person needs to know where
+// no coordinator polls the members. Nothing is decided by it.
 type roll struct {
 	mu    sync.Mutex
 	heard map[protocol.ID]protocol.Time

@@ -207,10 +207,10 @@ func lockAgain(t *testing.T, through *host.Member, name string, cycles int, last
 	}
 }
 
-// TestSlowerReplyIsNeverWaitedFor: what one leader says to another one never comes, and each lock of that one
+// TestSlowerReplyIsNeverWaitedFor: messages from one leader to another one never arrive, and each lock of that one
 // takes the same messages as before, two round trips merged and four published, all with the third. Those two go
 // on as well with a name that they contend for, and the first with another one. Time stands still meanwhile:
-// nothing is said again, nothing expires, and never is never.
+// nothing is sent again, nothing expires, and never is never.
 func TestSlowerReplyIsNeverWaitedFor(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

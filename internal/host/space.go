@@ -18,8 +18,8 @@ func (n *Member) newAdmin() (*admin.Service, error) {
 }
 
 // Transfer makes a member, given by its name or address, the authority of a space, and
-// returns when that serves, or ctx ends: then it may be done nevertheless. What is held and
-// waited for stays as it is. The error is an ErrUnsupported where the space's protocol hands
+// returns when that serves, or ctx ends: then it may be done nevertheless. Holders and
+// waiters stay as they are. The error is an ErrUnsupported where the space's protocol hands
 // nothing over; an ErrConflict where the view has no such member, or that has the space
 // closed, or another was made the authority meanwhile; an ErrUnavailable where no member
 // decides; an ErrSpace.
@@ -66,8 +66,8 @@ func (n *Member) Suspend(ctx context.Context, space, reason string) error {
 	return ofSpace("suspend", space, err)
 }
 
-// Resume lets a space grant again, regardless of which member has suspended it: the holder of
-// the suspension is told that it is broken, and grants go on when that has given it up. A
+// Resume lets a space grant again, regardless of which member has suspended it: it breaks the
+// suspension's lock, and grants go on when the holder has given that up. A
 // space that is not suspended is no error. The error is an ErrUnavailable where no member
 // decides, an ErrSpace, or the context's.
 func (n *Member) Resume(ctx context.Context, space, reason string) error {
@@ -79,14 +79,14 @@ func (n *Member) Resume(ctx context.Context, space, reason string) error {
 }
 
 // OpenSpace begins the space's instance at this member again, after a CloseSpace. Every
-// space is open at first; who waits for one to be closed is told an ErrConflict. The error is
+// space is open at first; a caller that waits for one to be closed gets an ErrConflict. The error is
 // an ErrSpace, or the context's.
 func (n *Member) OpenSpace(ctx context.Context, space string) error {
 	return ofSpace("open space", space, n.admin.OpenSpace(ctx, space))
 }
 
 // CloseSpace ends the space's instance at this member, and returns when nothing of it is
-// left: who waits for a lock through this member is refused with ErrUnavailable, what is held
+// left: a client that waits for a lock through this member gets ErrUnavailable, what is held
 // through it is lost (MemberLost), and an authority that is here is handed over. What the
 // space is, and what other members have in it, does not change. The end of ctx ends the
 // waiting alone. The error is an ErrConflict where it is opened again meanwhile, an ErrLimit

@@ -14,7 +14,7 @@ import (
 )
 
 // TestSuspendACluster: a space that was suspended through one member grants nothing through
-// any, another may be suspended beside it, and it is resumed through whichever member.
+// any, another may be suspended as well, and it is resumed through whichever member.
 func TestSuspendACluster(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
@@ -115,7 +115,7 @@ func TestSuspensionSurvivesTheCoordinator(t *testing.T) {
 	lockOnce(t, c.nodes[holder])
 }
 
-// TestOperationsOfAMember: what central does not offer, and what is not there, is said.
+// TestOperationsOfAMember: errors say what central does not offer, and what is not there.
 func TestOperationsOfAMember(t *testing.T) {
 	n := start(t, host.Config{Name: "a"})
 	ctx := bounded(t)

@@ -81,7 +81,7 @@ func TestSuspendASpaceOfShards(t *testing.T) {
 	}
 	for range names {
 		if err := <-granted; err != nil {
-			t.Errorf("who has waited: %v", err)
+			t.Errorf("a waiting client: %v", err)
 		}
 	}
 	if err := last.Resume(ctx, "jobs", "done"); err != nil {

@@ -93,7 +93,7 @@ func (m *manyLocks) outcome(ctx context.Context, one *oneOfMany, waits bool) (de
 // releaseLimit is how long a LockAll that fails waits for its releases.
 const releaseLimit = time.Second
 
-// giveBack releases a lock that was taken. That it was lost meanwhile is no news: it is not wanted any more.
+// giveBack releases a lock that was taken. A loss meanwhile is no news: the lock is not wanted any more.
 func (m *manyLocks) giveBack(held *holdfast.Lock) {
 	if !held.End(holdfast.ErrNotHeld) {
 		return

@@ -41,7 +41,7 @@ func durable(t testing.TB) (n *host.Member, writes *atomic.Int64) {
 }
 
 // TestLockAllTogether: a hundred free names of a durable space cost a few writes to its log, and not one each. Their number depends on how long
-// a write takes beside a request.
+// a write takes compared with a request.
 func TestLockAllTogether(t *testing.T) {
 	n, writes := durable(t)
 	give(t, take(t, n, "orders")) // its session is known

@@ -82,7 +82,7 @@ func lockALot(t *testing.T, n *host.Member, worker int) {
 			return
 		}
 		if _, err := from.TryLock(ctx, lock.Name(), holdfast.Owner("another")); !errors.Is(err, holdfast.ErrHeld) {
-			t.Errorf("a second holder is told %v", err)
+			t.Errorf("a second holder got %v", err)
 		}
 		if err := lock.Unlock(ctx); err != nil {
 			t.Error(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What makes the id of a request the number of the call which releases it: of one whose
-// answer is waited for, and of one whose answer nothing waits for.
+// Bits that make the id of a request the number of the call which releases it: of one whose
+// caller waits for the answer, and of one without such a caller.
 const (
 	unlockOf  = 1 << 63
 	releaseOf = unlockOf | run.OwnCalls
@@ -116,7 +116,7 @@ func (s *localSession) unlocked(l *holdfast.Lock, err error) error {
 		}
 	}
 	if errors.Is(err, holdfast.ErrNotHeld) && holdfast.Why(l.Check()) == holdfast.HoldLimit {
-		return nil // the grace was over, or there was none: that it was lost is told already
+		return nil // the grace was over, or there was none: its loss is reported already
 	}
 	switch {
 	case err == nil, errors.Is(err, holdfast.ErrClosed): // Close has released it

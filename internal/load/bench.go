@@ -120,7 +120,7 @@ type bench struct {
 	first error // of the calls that ended with one
 }
 
-// Result is what a run has found out.
+// Result is the result of a run.
 type Result struct {
 	Rows []*Row // by cell, and within one in the order of the targets
 	// FirstError is the first error that a call has ended with while it was measured; nil

@@ -153,7 +153,7 @@ func TestRounds(t *testing.T) {
 		t.Errorf("shared by %v, want %v", m.shared, want)
 	}
 	if said.steps[2] != "round 1 of 3: uncontended, 1 worker" || said.steps[len(said.steps)-1] != "round 2 of 2: hold, 100 locks of b" {
-		t.Errorf("told %q", said.steps)
+		t.Errorf("got %q", said.steps)
 	}
 	expect(t, result.Rows[0], bucket, Figures{PingMicros: 40, PredictedOpsPerS: 1e6 / 60})
 	expect(t, result.Rows[6], bucket, Figures{PredictedOpsPerS: 1e6 / 40})

@@ -27,7 +27,7 @@ type Cell struct {
 // alone says whether one worker is there, which shares its CPU with the servers.
 func (c Cell) alone() bool { return c.Workers == 1 }
 
-// String is how progress is told.
+// String is the cell as progress shows it.
 func (c Cell) String() string {
 	text := fmt.Sprintf("%s, %d workers", c.Workload, c.Workers)
 	switch {

@@ -13,7 +13,7 @@
 //	checker.go    who is inside; histogram.go: durations
 //	predict.go    what the course says
 //	figures.go    medians and spread; table.go, json.go: as people and scripts read them
-//	aims.go       what is aimed at, beside what was measured
+//	aims.go       what is aimed at, and what was measured
 //	overview.go   all of it as one table, related to limit
 //	parse.go      what a command line asks for
 //
@@ -71,11 +71,11 @@
 // workers and for drain, where W is 0; the share of the time in use it gives for both, where
 // W is not 0, next to the share that was measured. The table names the formula. T is half of a ping-pong of 64 bytes over TCP that
 // is measured just before, on as many CPUs (one for one worker); W is what the workers have
-// really slept, which is more than what they were told. For several uncontended workers
+// really slept, which is more than what they were asked to. For several uncontended workers
 // the notes say nothing: no worker waits but for the machine. A target without messages has
 // T = 0: then W alone bounds it, and nothing does without W.
 //
-// Where all others are asked at once and no process is told of a release (Ricart and Agrawala), one
+// Where all others are asked at once and no process hears of a release (Ricart and Agrawala), one
 // worker alone takes request + reply + W, and processes that queue wait for one reply: 1/(W+2T)
 // and 1/(W+T) uses a second, for any number of members.
 //
@@ -99,7 +99,7 @@
 // # What the figures do not say
 //
 //   - What another machine does. Loopback has no distance and no loss; client and servers
-//     share its CPUs, so each pays for the other. Ratios to limit, which is measured beside
+//     share its CPUs, so each pays for the other. Ratios to limit, which is measured
 //     in the same minute, travel better than figures.
 //   - What happens when something fails. Nothing fails here, and no member is lost: see
 //     `holdfast demo` and `holdfast sim` for that.

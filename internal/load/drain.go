@@ -126,12 +126,12 @@ func (q *queue) result(begun time.Time) *drained {
 	d.took = d.waits.Max()
 	d.handoffs, d.violations = q.checker.Counts()
 	if d.got > 0 {
-		d.handoffs++ // from who held it to the first
+		d.handoffs++ // from its holder to the first
 	}
 	return d
 }
 
-// figures are what was found out.
+// figures are the results.
 func (d *drained) figures() Figures {
 	f := Figures{Violations: float64(d.violations), Errors: float64(d.errors)}
 	if d.took > 0 {

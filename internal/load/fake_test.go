@@ -21,7 +21,7 @@ type fake struct {
 	name     string
 	handover time.Duration // from a release, or from an asking for a free name, to the grant
 	unlock   time.Duration // what Unlock takes
-	overlaps bool          // it grants to everybody
+	overlaps bool          // it grants to all
 	sticky   int           // a worker gets a lock so many times before another may have it
 	strands  bool          // a worker that waits for a sticky worker that has gone waits for ever
 	broken   int           // each so manieth Lock ends with an error
@@ -201,7 +201,7 @@ func (n *fakeName) next() {
 	n.waiters = slices.Delete(n.waiters, 0, 1)
 }
 
-// note keeps what a bench has told.
+// note keeps what a bench has reported.
 type note struct{ steps []string }
 
 func (n *note) record(step string) { n.steps = append(n.steps, step) }

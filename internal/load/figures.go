@@ -2,7 +2,7 @@ package load
 
 import "slices"
 
-// Metric is what a figure is of. Its text is the name of the figure's field in JSON.
+// Metric is the kind of a figure. Its text is the name of the figure's field in JSON.
 type Metric string
 
 // The metrics of rows, as docs/design/formats.md §3 lists them, and behind them those that are only among the details.
@@ -45,11 +45,11 @@ var (
 	detailMetrics = []Metric{ClientCPU, ServerCPU, ClientAllocs, HeapBytesPerLock, MessagesPerLock, PredictedBy, InUse, PredictedInUse}
 )
 
-// Figures are what one measurement has found out. A metric that does not apply is not
+// Figures are the results of one measurement. A metric that does not apply is not
 // in it.
 type Figures map[Metric]float64
 
-// Row is what all rounds have found out about one cell of one target.
+// Row has the results of all rounds about one cell of one target.
 type Row struct {
 	Target string
 	Cell   Cell

@@ -18,7 +18,7 @@ type Host struct {
 	Go      string `json:"go"`
 	Version string `json:"version"` // of Holdfast
 	Pinned  bool   `json:"pinned"`  // one worker and its servers shared one CPU
-	// Delay is by how many microseconds each message between members was delayed on purpose.
+	// Delay is how many microseconds each message between members was delayed on purpose.
 	Delay int64 `json:"delay_us,omitempty"`
 }
 
@@ -78,7 +78,7 @@ func (r *Row) detail() object {
 	return append(o, field{"rounds", len(r.Rounds)}, field{"spread", spread})
 }
 
-// Section is a list with a name of its own in the document, beside the rows.
+// Section is a list with a name of its own in the document, next to the rows.
 type Section struct {
 	Name  string
 	Lines []any // each is written on a line

@@ -37,9 +37,9 @@ type Client interface {
 	Close() error
 }
 
-// Target is what is measured. Its methods are called one at a time.
+// Target is a lock service that is measured. Its methods are called one at a time.
 type Target interface {
-	// Name is what tables call it.
+	// Name is its name in tables.
 	Name() string
 	// Supports says whether a cell makes sense for it.
 	Supports(Cell) bool
@@ -75,7 +75,7 @@ type Counter interface {
 }
 
 // Bounded is a Target that cannot be measured with as many as a cell says, or not in a
-// time that anybody would wait for.
+// time that a user would wait for.
 type Bounded interface {
 	// Bound is with how many workers or waiters a workload is measured where so many are
 	// wanted: from 1 to that many. The figures then have a [Count].
@@ -99,11 +99,11 @@ type Messages int
 
 // What a target sends.
 const (
-	Centralized Messages = iota // a manager is asked, and told of each release
+	Centralized Messages = iota // a manager is asked, and hears of each release
 	NoMessages                  // its locks cost none
 	NoLocks                     // it has no locks
 	Broadcast                   // all others are asked at once, and the member that releases answers the next one
-	TwoPhase                    // leaders are asked twice, each time for one answer, and told of each release
+	TwoPhase                    // leaders are asked twice, each time for one answer, and hear of each release
 )
 
 // Usage is what processes have used. A figure that cannot be known is 0.

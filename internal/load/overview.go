@@ -12,7 +12,7 @@ const (
 	OfLimit Metric = "of_limit"
 )
 
-// chief is what a cell is judged by.
+// chief is the metric by which a cell is judged.
 func chief(cell Cell) Metric {
 	if cell.Workload == Drain || cell.Workload == Hot && !cell.alone() {
 		return HandoffsPerS

@@ -46,7 +46,7 @@ func TestBounded(t *testing.T) {
 	})
 }
 
-// TestPatience: who waits for ever is given up after the time and the patience, and that
+// TestPatience: a worker that waits for ever is given up after the time and the patience, and that
 // is an error.
 func TestPatience(t *testing.T) {
 	f := &fake{handover: time.Millisecond, sticky: 10, strands: true}
@@ -65,7 +65,7 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// TestHoldLimit: who takes locks slowly is measured with those that there are in time.
+// TestHoldLimit: a target that grants slowly is measured with the locks that it has granted in time.
 func TestHoldLimit(t *testing.T) {
 	f := &fake{handover: 100 * time.Millisecond, perLock: 50}
 	synctest.Test(t, func(t *testing.T) {

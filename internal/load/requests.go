@@ -22,7 +22,7 @@ func (r Requests) minus(earlier Requests) Requests {
 	return Requests{r.Writes - earlier.Writes, r.Reads - earlier.Reads, r.Tries - earlier.Tries}
 }
 
-// addRequests adds what so many locks have asked a store for. Who is waiting at either edge of the
+// addRequests adds what so many locks have asked a store for. A worker that waits at either edge of the
 // window has asked within it and got nothing, or the reverse.
 func (f Figures) addRequests(r Requests, locks float64) {
 	f[WritesPerLock], f[ReadsPerLock] = float64(r.Writes)/locks, float64(r.Reads)/locks

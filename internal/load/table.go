@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Table is what people read: a header and cells, "" where a figure does not apply.
+// Table is a table for people: a header and cells, "" where a figure does not apply.
 type Table struct {
 	Header []string
 	Rows   [][]string

@@ -26,7 +26,7 @@ const (
 // timed is one measurement for a while: workloads Uncontended and Hot.
 type timed struct {
 	cell    Cell
-	checker *Checker // of Hot; nil where no name is anybody else's
+	checker *Checker // of Hot; nil where no two workers share a name
 	phase   atomic.Int32
 	every   atomic.Int64 // the clock is read in one cycle of so many
 	workers []*worker
@@ -185,7 +185,7 @@ func (w *worker) once(ctx context.Context, t *timed) error {
 	return nil
 }
 
-// figures are what was found out in a window of time. The workers have ended.
+// figures are the results of a window of time. The workers have ended.
 func (t *timed) figures(window time.Duration, handoffs uint64) (f Figures, kept time.Duration, first error) {
 	var cycle, lock, keeping Histogram
 	var cycles, failures int64

@@ -116,9 +116,9 @@ func TestHot(t *testing.T) {
 			Figures{OpsPerS: 1000, HandoffsPerS: 100, P50: 1000, Violations: 0}},
 		{"one has it always", &fake{handover: time.Millisecond, sticky: 1 << 30}, Cell{Hot, 4, 0},
 			Figures{OpsPerS: 1000, HandoffsPerS: 0, P50: 1000, Fairness: 999, Violations: 0}},
-		{"everybody has it", &fake{handover: time.Millisecond, overlaps: true}, Cell{Hot, 2, time.Millisecond},
+		{"all have it", &fake{handover: time.Millisecond, overlaps: true}, Cell{Hot, 2, time.Millisecond},
 			Figures{OpsPerS: 1000}},
-		{"everybody has it, but what they have has ended", &fake{handover: time.Millisecond, overlaps: true, lost: true}, Cell{Hot, 2, time.Millisecond},
+		{"all have it, but what they have has ended", &fake{handover: time.Millisecond, overlaps: true, lost: true}, Cell{Hot, 2, time.Millisecond},
 			Figures{OpsPerS: 1000, Violations: 0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -186,9 +186,9 @@ func TestChecker(t *testing.T) {
 		{func() { c.Enter(0, alive) }, 0, 0}, // the first
 		{func() { c.Leave(0); c.Enter(0, alive) }, 0, 0},
 		{func() { c.Leave(0); c.Enter(1, alive) }, 1, 0},
-		{func() { c.Enter(2, alive) }, 2, 1}, // beside 1
+		{func() { c.Enter(2, alive) }, 2, 1}, // while 1 is in
 		{func() { c.Leave(2); c.Enter(3, ended) }, 3, 2},
-		{func() { c.Leave(1); c.Enter(4, alive) }, 4, 2}, // beside 3, whose lock has ended
+		{func() { c.Leave(1); c.Enter(4, alive) }, 4, 2}, // while 3 is in, whose lock has ended
 		{func() { c.Leave(3); c.Leave(4); c.Leave(4); c.Enter(4, alive) }, 4, 2},
 	} {
 		step.do()

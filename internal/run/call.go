@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Answer is what the decision that answers an Acquire or a Release says to who asked:
+// Answer is what the decision that answers an Acquire or a Release says to its caller:
 // the small part of it that is not known to them. Kind is 0 where it did not come in the
 // same step.
 type Answer struct {
@@ -20,7 +20,7 @@ type Answer struct {
 	Err      error
 }
 
-// AnswerOf returns what d says to who asked.
+// AnswerOf returns what d says to its caller.
 func AnswerOf(d *lock.Decision) Answer {
 	return Answer{Request: d.Request, Kind: d.Kind, Token: d.Token, Hold: d.Hold, Position: d.Position, Err: d.Err}
 }
@@ -31,7 +31,7 @@ const OwnCalls = 1 << 62
 
 // Call steps one event on the caller's goroutine. If its answer came in the same
 // step it is returned, and not delivered to the sink; otherwise answered is false
-// and the sink will be told.
+// and the sink will get it.
 func (d *Driver) Call(ev protocol.Event) (reply protocol.Reply, answered bool, err error) {
 	d.mu.Lock()
 	defer d.leave()

@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// granting grants every request under its id as token, beside a word to the sink.
+// granting grants every request under its id as token, and sends its sink a word as well.
 func granting(m *scripted) {
 	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 		switch fact := ev.Fact.(type) {
 		case *lock.Request:
-			out.Reply(protocol.CallID{Sink: ev.Call.Sink}, "beside")
+			out.Reply(protocol.CallID{Sink: ev.Call.Sink}, "aside")
 			out.Decide(ev.Call, &lock.Decision{Kind: lock.Granted, Request: fact.ID, Name: fact.Name, Token: holdfast.Token(fact.ID), Hold: fact.Hold})
 		case *protocol.Release:
 			out.Decide(ev.Call, &lock.Decision{Kind: lock.Refused, Request: fact.Request, Err: holdfast.ErrNotHeld})
@@ -37,12 +37,12 @@ func TestAcquireNumbersRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "the answer", got, run.Answer{Request: id, Kind: lock.Granted, Token: holdfast.Token(id), Hold: 7})
-		same(t, "delivered", box.take(), [][]string{{"2/0 beside"}})
+		same(t, "delivered", box.take(), [][]string{{"2/0 aside"}})
 	}
 	same(t, "the last step", m.steps[3], "call port=1 from=0 call=2/3 *lock.Request at 0s")
 }
 
-// TestAcquireUnanswered: the caller is told the id under which the sink will be told.
+// TestAcquireUnanswered: the caller gets the id under which the sink will get the answer.
 func TestAcquireUnanswered(t *testing.T) {
 	_, d := standing(t)
 	got, err := d.Acquire(1, d.Attach(&mailbox{}), &lock.Request{Name: "x"})

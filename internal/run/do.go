@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Question is what the machine at a port is asked, and until when an answer is waited for that does not come at once.
+// Question is a question to the machine at a port, with the end of the wait for an answer that does not come at once.
 type Question struct {
 	Port   protocol.Port
 	Fact   any

@@ -88,7 +88,7 @@ func TestDoEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestCloseEndsDo: a caller that waits for an answer is told that there will be none.
+// TestCloseEndsDo: a caller that waits for an answer learns that there will be none.
 func TestCloseEndsDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, d := standing(t)
@@ -175,7 +175,7 @@ func TestConverseAtOnce(t *testing.T) {
 	if waited || err != nil {
 		t.Errorf("%v, %v", waited, err)
 	}
-	same(t, "the sink is told", box.take(), [][]string{{"2/0 1", "2/0 2", "2/0 3"}})
+	same(t, "the sink gets", box.take(), [][]string{{"2/0 1", "2/0 2", "2/0 3"}})
 }
 
 // TestConverseWaits for the answer that does not come at once, and for what ends the wait of a request that is queued. The number of a

@@ -19,7 +19,7 @@
 //
 // # Bounds
 //
-// A [Sink] must neither block nor call back: it puts what it is told in a queue of
+// A [Sink] must neither block nor call back: it puts its replies in a queue of
 // its own, whose bound and whose behaviour at the bound are its owner's. [Peers] do
 // likewise, and drop what their queues cannot take. The queue
 // of writes to the storage is bounded by the machine, which has one in flight. What a [Journal]

@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Config is what a Driver needs.
+// Config configures a Driver.
 type Config struct {
-	// Machine is what is driven. Required.
+	// Machine is the machine to drive. Required.
 	Machine protocol.Machine
 	// Clock measures the machine's time. Nil means clock.Real().
 	Clock clock.Clock
@@ -56,13 +56,13 @@ type Storage interface {
 // Driver.Step, a whole batch in one go.
 type Peers interface {
 	// Send takes messages on their way, in the order in which they were sent: once a
-	// batch, with the driver's mutex held, before the sinks are told anything. The
+	// batch, with the driver's mutex held, before any sink gets a reply. The
 	// slice is the driver's again when Send returns. Send must not block and must not
 	// call the driver. What it cannot carry it drops: no more was promised.
 	Send(envelopes []protocol.Envelope)
 }
 
-// Sink receives answers to calls, and what is told unasked.
+// Sink receives answers to calls, and unasked replies.
 type Sink interface {
 	// Deliver is called once a batch, with the driver's mutex held, in the order in
 	// which things were decided. The slice is the driver's again when Deliver
@@ -179,8 +179,8 @@ func (d *Driver) Wall(t protocol.Time) time.Time {
 	return time.Now().Add(t - d.Now()).UTC()
 }
 
-// Explain makes of an error what people are told: of a name that is held, on which member
-// and since when. Name tells the name of a member.
+// Explain makes a message for people of an error: of a name that is held, on which member
+// and since when. Name returns the name of a member.
 func (d *Driver) Explain(err error, name func(protocol.ID) string) error {
 	var held *lock.HeldBy
 	if !errors.As(err, &held) {
@@ -228,7 +228,7 @@ func (d *Driver) Step(events ...protocol.Event) {
 	d.deliver()
 }
 
-// Close stops the driver. Machines are not told: what a member owes others before
+// Close stops the driver. Machines do not hear of it: what a member owes others before
 // it goes is asked of it before. Nothing is delivered after any call of Close has
 // returned, and writes under way have ended.
 func (d *Driver) Close() error {

@@ -46,7 +46,7 @@ func TestStartsFromZero(t *testing.T) {
 	}
 }
 
-// TestCallAnswersInTheSameStep: the answer is the caller's, and no caller is told twice.
+// TestCallAnswersInTheSameStep: the answer is the caller's, and no caller gets it twice.
 func TestCallAnswersInTheSameStep(t *testing.T) {
 	m, d := standing(t)
 	box := &mailbox{}
@@ -64,7 +64,7 @@ func TestCallAnswersInTheSameStep(t *testing.T) {
 	same(t, "delivered", box.take(), [][]string{{"2/0 before", "2/5 later word", "2/0 after"}})
 }
 
-// TestCallAnsweredLater: without an answer in its step the sink is told.
+// TestCallAnsweredLater: without an answer in its step the sink gets it.
 func TestCallAnsweredLater(t *testing.T) {
 	m, d := standing(t)
 	box := &mailbox{}
@@ -81,7 +81,7 @@ func TestCallAnsweredLater(t *testing.T) {
 }
 
 // TestDeliversOncePerBatch: all events of one Step are one batch, in which each sink
-// is told once, in the order of the decisions.
+// is called once, in the order of the decisions.
 func TestDeliversOncePerBatch(t *testing.T) {
 	m, d := standing(t)
 	one, two := &mailbox{}, &mailbox{}
@@ -89,13 +89,13 @@ func TestDeliversOncePerBatch(t *testing.T) {
 	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 		out.Reply(protocol.CallID{Sink: second, Op: 1}, ev.Fact)
 		out.Reply(protocol.CallID{Sink: first, Op: 1}, ev.Fact)
-		out.Reply(protocol.CallID{Sink: 99, Op: 1}, "nobody")
+		out.Reply(protocol.CallID{Sink: 99, Op: 1}, "no sink")
 		out.Reply(protocol.CallID{}, "nowhere")
 		out.Reply(protocol.CallID{Sink: second, Op: 2}, ev.Fact)
 	}
 	d.Step(call(0, 0, "x"), call(0, 0, "y"))
-	same(t, "told to the first", one.take(), [][]string{{"2/1 x", "2/1 y"}})
-	same(t, "told to the second", two.take(), [][]string{{"3/1 x", "3/2 x", "3/1 y", "3/2 y"}})
+	same(t, "delivered to the first", one.take(), [][]string{{"2/1 x", "2/1 y"}})
+	same(t, "delivered to the second", two.take(), [][]string{{"3/1 x", "3/2 x", "3/1 y", "3/2 y"}})
 }
 
 // TestDetach: the machine hears of it, and what it says then reaches no sink.
@@ -114,8 +114,8 @@ func TestDetach(t *testing.T) {
 	same(t, "steps", m.steps, []string{
 		"call port=0 from=0 call=2/0 *session.Detach at 0s", "receive port=0 from=0 call=0/0 <nil> at 0s",
 	})
-	same(t, "told to the detached", box.take(), [][]string(nil))
-	same(t, "told to the other", other.take(), [][]string{{"3/0 news"}, {"3/0 news"}})
+	same(t, "delivered to the detached", box.take(), [][]string(nil))
+	same(t, "delivered to the other", other.take(), [][]string{{"3/0 news"}, {"3/0 news"}})
 	if again := d.Attach(box); again == sink || again == stays {
 		t.Errorf("sink number %d is used again", again)
 	}
@@ -189,7 +189,7 @@ func TestClose(t *testing.T) {
 	d.Step(protocol.Event{Kind: protocol.Receive, Call: protocol.CallID{Sink: sink}})
 	d.Detach(sink)
 	same(t, "steps after Close", m.steps, []string(nil))
-	same(t, "told after Close", box.take(), [][]string(nil))
+	same(t, "delivered after Close", box.take(), [][]string(nil))
 }
 
 // TestManyCallers: all that many goroutines ask at once is answered once each: to the
@@ -233,17 +233,17 @@ func TestManyCallers(t *testing.T) {
 	d.Step(protocol.Event{Kind: protocol.Receive})
 	for i, sink := range sinks {
 		if len(sink.counts) != calls/3 {
-			t.Errorf("caller %d was told of %d calls later, want %d", i, len(sink.counts), calls/3)
+			t.Errorf("caller %d heard of %d calls later, want %d", i, len(sink.counts), calls/3)
 		}
 		for op, n := range sink.counts {
 			if n != 1 || op%3 != 0 {
-				t.Errorf("caller %d was told %d times of call %d", i, n, op)
+				t.Errorf("caller %d heard %d times of call %d", i, n, op)
 			}
 		}
 	}
 }
 
-// counting counts what it is told, under the driver's mutex alone.
+// counting counts its replies, under the driver's mutex alone.
 type counting struct{ counts map[uint64]int }
 
 func (c *counting) Deliver(replies []protocol.Reply) {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scripted is a machine that writes down what it is given and does what it is told.
+// scripted is a machine that writes down what it is given and runs what its test sets.
 // Like every machine it is stepped by one caller at a time, which the race detector
 // checks here.
 type scripted struct {
@@ -39,7 +39,7 @@ var kindNames = map[protocol.Kind]string{
 	protocol.Call: "call", protocol.Raised: "raised",
 }
 
-// mailbox is a sink that keeps what it is told, batch by batch.
+// mailbox is a sink that keeps its replies, batch by batch.
 type mailbox struct {
 	mu      sync.Mutex
 	batches [][]string
@@ -55,7 +55,7 @@ func (m *mailbox) Deliver(replies []protocol.Reply) {
 	m.batches = append(m.batches, batch)
 }
 
-// take returns the batches told since it was called last.
+// take returns the batches delivered since it was called last.
 func (m *mailbox) take() [][]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

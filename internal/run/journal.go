@@ -17,7 +17,7 @@ type Journal interface {
 	Submit(request any, answer func(any)) error
 }
 
-// errNoJournal is what a machine is answered whose member has no journal.
+// errNoJournal is the answer to a machine whose member has no journal.
 var errNoJournal = errors.New("this member keeps no logs: it has no folder for data")
 
 // journalWorker passes requests on to a journal, and its answers back. A journal answers all that one sync
@@ -40,7 +40,7 @@ type journalWorker struct {
 	more    chan struct{} // signals that something has arrived, buffered
 }
 
-// journalRequest is a request, and the port of who has asked.
+// journalRequest is a request, and the port of the machine that has asked.
 type journalRequest struct {
 	port    protocol.Port
 	request protocol.Message
@@ -93,7 +93,7 @@ func (c *journalWorker) answered(port protocol.Port, answer any) {
 	}
 }
 
-// deliver has the machine told. It is called with the mutex held.
+// deliver steps the machine with an answer. It is called with the mutex held.
 func (c *journalWorker) deliver(port protocol.Port, answer any) {
 	if c.closed {
 		return
@@ -123,7 +123,7 @@ func (c *journalWorker) run() {
 	}
 }
 
-// close lets run end. What the journal still answers is not heard.
+// close lets run end. Later answers of the journal are dropped.
 func (c *journalWorker) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

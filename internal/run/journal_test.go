@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// shelf is a journal with room for some requests, which it answers when it is told to.
+// shelf is a journal with room for some requests, which it answers when its test says so.
 type shelf struct {
 	mu      sync.Mutex
 	room    int
@@ -73,13 +73,13 @@ func expect(t *testing.T, answers <-chan string, want ...string) {
 	t.Helper()
 	for _, next := range want {
 		if got := <-answers; got != next {
-			t.Fatalf("told %q, want %q", got, next)
+			t.Fatalf("got %q, want %q", got, next)
 		}
 	}
 }
 
 // TestJournalRequests: what machines ask of the journal comes to it in order, and the answers to
-// the machine that has asked. What it has no room for waits for that, and is overtaken by nothing.
+// the machine that has asked. Requests for which it has no room wait, and nothing overtakes them.
 func TestJournalRequests(t *testing.T) {
 	answers := make(chan string, 16)
 	s := &shelf{room: 2}
@@ -125,8 +125,8 @@ func TestJournalThatTakesNothing(t *testing.T) {
 	}
 }
 
-// TestJournalAnswersNobody: after Close nothing is stepped, regardless of what is answered.
-func TestJournalAnswersNobody(t *testing.T) {
+// TestJournalAnswersNoMachine: after Close nothing is stepped, regardless of what is answered.
+func TestJournalAnswersNoMachine(t *testing.T) {
 	answers := make(chan string, 16)
 	s := &shelf{room: 1}
 	d := start(t, run.Config{Machine: keeper(answers), Journal: s})
@@ -179,7 +179,7 @@ func TestJournalOfAFolder(t *testing.T) {
 		}
 	}
 	if _, known, err := j.Kept(3); known || err != nil {
-		t.Errorf("a log that nobody has written: known %v, %v", known, err)
+		t.Errorf("a log that was never written: known %v, %v", known, err)
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestJournalOfAFolder(t *testing.T) {
 }
 
 // TestJournalAnswersTogether: answers that come while a batch is stepped are stepped in one, each to
-// who has asked, in the order in which they come: a journal may answer one log before another.
+// its caller, in the order in which they come: a journal may answer one log before another.
 func TestJournalAnswersTogether(t *testing.T) {
 	answers := make(chan string, 16)
 	s, peers := &shelf{room: 8}, &post{}
@@ -215,7 +215,7 @@ func TestJournalAnswersTogether(t *testing.T) {
 	s.answer(4)
 	close(goOn)
 	expect(t, answers, "port 1: appended #1", "port 2: appended #4", "port 1: appended #2", "port 2: appended #5", "port 1: appended #3")
-	if err := d.Close(); err != nil { // what was told has been sent then
+	if err := d.Close(); err != nil { // what was delivered has been sent then
 		t.Fatal(err)
 	}
 	want := [][]string{{"7/0 appended #1"}, {"7/0 appended #4", "7/0 appended #2", "7/0 appended #5", "7/0 appended #3"}}

@@ -17,7 +17,7 @@ import (
 type post struct {
 	mu      sync.Mutex
 	batches [][]string
-	box     *mailbox // if not nil, must not have been told of the batch yet
+	box     *mailbox // if not nil, must not have the batch yet
 	early   bool
 }
 
@@ -43,7 +43,7 @@ func (p *post) take() [][]string {
 }
 
 // TestSendsOncePerBatch: all that a batch sends leaves together, in order, before
-// any sink is told of the batch. Writes and what is for no member do not go that way.
+// any sink hears of the batch. Writes and what is for no member do not go that way.
 func TestSendsOncePerBatch(t *testing.T) {
 	m := &scripted{wake: protocol.Never}
 	box := &mailbox{}
@@ -75,7 +75,7 @@ func TestSendsOncePerBatch(t *testing.T) {
 		t.Errorf("a detachment has sent %q", batches)
 	}
 	if peers.early {
-		t.Error("a sink was told before the messages had left")
+		t.Error("a sink was called before the messages had left")
 	}
 	d.Step(call(0, 0, "nothing"))
 	same(t, "sent by a step that sends nothing", peers.take(), [][]string(nil))

@@ -104,7 +104,7 @@ func TestNoStorageRefuses(t *testing.T) {
 }
 
 // TestCloseWaitsForWrites: when any call of Close returns, the writes that
-// were wished for before have ended, and no machine was told of them.
+// were wished for before have ended, and no machine has heard of them.
 func TestCloseWaitsForWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answers []string

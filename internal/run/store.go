@@ -160,7 +160,7 @@ func (s *storeWorker) watch(key string) {
 	s.watches[key] = cancel
 	s.ended.Go(func() {
 		defer cancel()
-		changed := make(chan struct{}, 1) // however often it has changed, it is told once
+		changed := make(chan struct{}, 1) // however often it has changed, it is signalled once
 		signal := func() {
 			select {
 			case changed <- struct{}{}:

@@ -25,7 +25,7 @@ type caller struct {
 // else what it says of itself.
 func (v caller) called(itself string) string { return cmp.Or(v.name, itself) }
 
-// known is what an edge knows of a call beside its request.
+// known is what an edge knows of a call besides its request.
 type known struct {
 	caller  caller
 	arrived protocol.Time // 0: it arrives now
@@ -115,7 +115,7 @@ func (g *grpcServer) passedOn(ctx context.Context) (v caller, is bool) {
 	return caller{first(callerKey), first(identityKey)}, true
 }
 
-// admit refuses who is no client. Who is a member is for the members' service to say.
+// admit refuses a caller that is no client. Whether it is a member, the members' service decides.
 func (g *grpcServer) admit(ctx context.Context, method string) error {
 	v := secure.Of(ctx)
 	if v == nil || v.Refusal == nil || ofMembers(method) {

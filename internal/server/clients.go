@@ -17,7 +17,7 @@ import (
 // rateLimit is the name of the limit of what one client may ask.
 const rateLimit = "requests_per_second"
 
-// maxClients is how many clients are told apart.
+// maxClients is how many clients are counted separately.
 const maxClients = 16_384
 
 // clients counts what each client asks, where Limits.Rate bounds that. A client is whose
@@ -33,7 +33,7 @@ const maxClients = 16_384
 type clients struct {
 	rate  rate.Limit
 	burst int
-	value int64 // of the limit, as it is told
+	value int64 // of the limit, as its error reports it
 
 	mu     sync.Mutex
 	byName map[string]*client
@@ -41,7 +41,7 @@ type clients struct {
 	swept  protocol.Time // when those who have been quiet were forgotten last
 }
 
-// client is who asks. A nil one has no limit.
+// client is the client that asks. A nil one has no limit.
 type client struct {
 	all *clients
 

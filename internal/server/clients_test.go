@@ -130,7 +130,7 @@ func TestNoRate(t *testing.T) {
 		c.granted(id + 1)
 	}
 	if b.service.clients != nil {
-		t.Error("clients are told apart")
+		t.Error("clients are counted separately")
 	}
 }
 
@@ -154,9 +154,9 @@ func TestClientsAreBounded(t *testing.T) {
 		t.Errorf("one of too many may make %d and %d requests", requests, returns)
 	}
 	if c.find("early", now) != early {
-		t.Error("who has a stream is forgotten")
+		t.Error("a client with a stream is forgotten")
 	}
-	now += protocol.Time(time.Hour) // everybody has been quiet
+	now += protocol.Time(time.Hour) // all have been quiet
 	late := c.find("late", now)
 	if requests, _ := late.admit(now, 6, 0); requests != 5 {
 		t.Errorf("there is room, and %d may be asked", requests)

@@ -21,7 +21,7 @@ import (
 )
 
 // lend is a membership with any horizon, whose lease ends at a time, and which then goes
-// on: or lapses, where it is told to by a hint.
+// on, or lapses where a hint says so.
 type lend struct{ lease *protocol.Lease }
 
 func lendUntil(end protocol.Time) lend {
@@ -66,11 +66,11 @@ func TestBeatThatCannotRenew(t *testing.T) {
 	back := b.call(b.conn)
 	back.id, back.secret = c.id, c.secret
 	if ttl := back.welcome(&schema.Hello{Session: c.id, Secret: c.secret}).GetTtl(); ttl <= 0 || ttl >= int64(8600*time.Millisecond) {
-		t.Errorf("who returns is told %v, which is more than what is left", time.Duration(ttl))
+		t.Errorf("the client that returns got %v, which is more than what is left", time.Duration(ttl))
 	}
 }
 
-// TestLapse: everybody hears what is lost, and then that the session is.
+// TestLapse: every client hears what is lost, and then that the session is.
 func TestLapse(t *testing.T) {
 	b := newHarnessOver(t, lendUntil(time.Minute+3*time.Second), nil, nil)
 	c := b.open()
@@ -185,7 +185,7 @@ func TestStatusOfClosedSpaces(t *testing.T) {
 	}
 }
 
-// since is since when a member is there, as a status says.
+// since is the time since which a member is there, as a status says.
 func since(t *testing.T, member any) time.Time {
 	t.Helper()
 	text, _ := member.(object)["since"].(string)
@@ -307,7 +307,7 @@ func TestDrainEndsWithTheServer(t *testing.T) {
 	go func() {
 		_, err := schema.NewAdminClient(b.conn).Drain(context.Background(), &schema.DrainRequest{})
 		if err == nil {
-			t.Error("a drain that was cut short is told as done")
+			t.Error("a drain that was cut short is reported as done")
 		}
 	}()
 	<-begun

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what a Server needs. Driver, Spaces, Identity and Observer are required.
+// Config configures a Server. Driver, Spaces, Identity and Observer are required.
 type Config struct {
 	// Driver drives the member's machines: a session.Machine over a protocol.Stack.
 	Driver *run.Driver
@@ -37,7 +37,7 @@ type Config struct {
 	// Who returns what this member knows of itself and of the others. Nil means what the
 	// view says.
 	Who func(context.Context) (*membership.Self, error)
-	// Members is what takes messages of other members, which come to port 4040 as well.
+	// Members takes messages of other members, which come to port 4040 as well.
 	// Nil means that there are none.
 	Members interface{ Register(grpc.ServiceRegistrar) }
 	// Others asks other members for the events of their clients: a transport of members
@@ -63,7 +63,7 @@ type Config struct {
 	// Limits bound what clients may ask. A zero field means its default.
 	Limits Limits
 	// Hosts are further names under which HTTP requests may address this server,
-	// beside localhost, the loopback addresses, the address that the connection came
+	// besides localhost, the loopback addresses, the address that the connection came
 	// to, the machine's name, and the hosts of Identity's addresses. A request for
 	// another host is refused: a browser that was tricked sends one.
 	Hosts []string
@@ -77,11 +77,11 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Forcer is who makes a view without the quorum that is lost for good.
+// Forcer makes a view without the quorum that is lost for good.
 type Forcer interface {
-	// PlanForce tells what a view of the named founders alone would be.
+	// PlanForce returns what a view of the named founders alone would be.
 	PlanForce(ctx context.Context, members []string) (*schema.ForcePlan, error)
-	// Force makes it, unless what the confirmed plan told is true no longer.
+	// Force makes it, unless the confirmed plan no longer holds.
 	Force(ctx context.Context, order *schema.ForceViewRequest) (*schema.ForcedView, error)
 	// Forced returns the latest view that was forced; nil where there is none.
 	Forced() *schema.ForcedView
@@ -104,7 +104,7 @@ type Space struct {
 	edge      edge.Space          // from newService on
 }
 
-// Identity is who this member is.
+// Identity identifies this member.
 type Identity struct {
 	Member  *schema.Member
 	Cluster string

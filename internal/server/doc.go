@@ -1,8 +1,8 @@
-// Package server serves one member's lockspaces to everybody else: to programs over
+// Package server serves one member's lockspaces: to programs over
 // gRPC on port 4040, to people and scripts as JSON over HTTP on port 4041.
 //
-// It decides nothing about locks. What a client asks is checked, handed to the
-// member's machines through a [run.Driver], and what they decide is told. The service type
+// It decides nothing about locks. It checks what a client asks, hands it to the
+// member's machines through a [run.Driver], and sends back what they decide. The service type
 // has the calls of the schema, and both ports call its methods, so that they cannot differ;
 // the streams of port 4040 speak to the driver by package edge, which has their rules.
 //
@@ -31,14 +31,14 @@
 //
 // An id makes a request act once (type requests). Sent again while it waits, it goes
 // on waiting, by the clock of its first arrival; sent again after it was granted, it
-// is told the same grant as long as that stands, and what has become of it
-// afterwards. Without a session the id is unique among all clients, so it should be
+// gets the same grant as long as that stands, and afterwards what has become of
+// it. Without a session the id is unique among all clients, so it should be
 // drawn at random. It is remembered for Limits.Remember after the grant. Where members
 // share sessions, a request of a session may come again through another one: the member
-// that decides is told the id, and finds out (lock.Request.Once).
+// that decides gets the id, and finds out (lock.Request.Once).
 //
-// A one-shot session is attached to nothing, so what it loses is told by its next
-// request. A renewal of a session that has lost one of several locks is refused with that
+// A one-shot session is attached to nothing, so the answer to its next request reports what it
+// has lost. A renewal of a session that has lost one of several locks is refused with that
 // loss, once, and has renewed the session all the same. A loss is remembered for the
 // client that releases the lock later, up to a number for all sessions together; past
 // that the answer is not_held.
@@ -58,17 +58,17 @@
 //
 // Every member serves, whichever of them decides. What only the authority knows (lists,
 // a lock in full, how a space is) is asked of it and answered here, or unavailable within
-// seconds. A member that is in no view, or has no lease, takes no session and says so;
-// the sessions that it has go on to their deadlines. Clients are told where the authority
-// and the other members are with their welcome, and whenever that changes. Messages of
+// seconds. A member that is in no view, or has no lease, takes no session, with that as the reason;
+// the sessions that it has go on to their deadlines. The welcome tells clients where the authority
+// and the other members are, and later events tell them when that changes. Messages of
 // other members come to port 4040, too (Config.Members).
 //
 // # Events and metrics
 //
 // An [Observer] sees each step's effects under the driver's mutex. It keeps nothing,
-// never blocks, and fills queues; a reader that lets its queue run full is dropped, and
-// told so. Events are those of all members' clients, whichever member is watched (package
-// events); views and spaces are told as this member sees them.
+// never blocks, and fills queues; a reader that lets its queue run full is dropped, with
+// that reason. Events are those of all members' clients, whichever member is watched (package
+// events); events of views and spaces show them as this member sees them.
 //
 // Metrics are each member's own: what its clients do, and what they wait for and lose.
 // The metrics of a cluster are the sums of its members' counters and histograms, and of

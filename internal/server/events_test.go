@@ -23,7 +23,7 @@ const (
 )
 
 // TestRepeatedAnswerIsNoEvent: a stream that was resumed asks again for what it waits
-// for, and a holder asks for another hold limit; neither is news to anybody else.
+// for, and a holder asks for another hold limit; neither is news to other clients.
 func TestRepeatedAnswerIsNoEvent(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	f, err := b.service.watch(t.Context(), &schema.WatchRequest{})
@@ -80,8 +80,8 @@ func happened(t testing.TB, f *events.Feed) (all []*schema.WatchEvent) {
 	return all
 }
 
-// TestSlowWatchIsALimit: who reads too slowly is told which bound it met, and not
-// that something was too large.
+// TestSlowWatchIsALimit: the error of a watcher that reads too slowly names the bound it met, not
+// something that was too large.
 func TestSlowWatchIsALimit(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	watch, err := schema.NewLocksClient(b.conn).Watch(t.Context(), &schema.WatchRequest{})

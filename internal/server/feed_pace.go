@@ -12,7 +12,7 @@ import (
 // falls too far behind is dropped (unread_events).
 const (
 	feedBytes = 32 << 20
-	feedWrite = 8 << 10              // what a write costs beside its bytes, counted as bytes
+	feedWrite = 8 << 10              // what a write costs besides its bytes, counted as bytes
 	feedBurst = feedBytes / 4        // how much of it may come at once
 	feedPause = 5 * time.Millisecond // between two writes of one feed
 )

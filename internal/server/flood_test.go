@@ -26,7 +26,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
-// Each flood here shows four things: that it was one, that it was told which limit it had
+// Each flood here shows four things: that it was one, that its client learned which limit it had
 // met, that a client that does nothing wrong was served in its midst, and that when it is
 // over the member is back to as many goroutines as before and to no more memory than
 // slack above what it had: anything that grew by the flood would be larger.
@@ -291,9 +291,9 @@ func TestFloodOfLargeFrames(t *testing.T) {
 	m.backTo(before, slack)
 }
 
-// TestFloodByWhoNeverReads: what is told to a client that does not read is kept up to a
+// TestFloodByAClientThatNeverReads: events for a client that does not read are kept up to a
 // bound, and then its stream is ended and nothing is kept.
-func TestFloodByWhoNeverReads(t *testing.T) {
+func TestFloodByAClientThatNeverReads(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())
 	good.serves(1, "x")
@@ -312,13 +312,13 @@ func TestFloodByWhoNeverReads(t *testing.T) {
 		}
 		sent <- n
 	}()
-	m.until("it is told that it is too slow", func() bool {
+	m.until("it is refused as too slow", func() bool {
 		good.serves(1, "x")
 		return m.refused("unread_answers") == 1
 	})
 	err := c.end()
 	if problem := api.FromStatus("", err); api.Code(problem) != api.CodeLimit || !strings.Contains(problem.Error(), "100000 events") {
-		t.Errorf("it is told %v", err)
+		t.Errorf("it got %v", err)
 	}
 	if n := <-sent; n < 100 {
 		t.Errorf("after %d frames", n)
@@ -393,7 +393,7 @@ func TestFloodOfHeaders(t *testing.T) {
 	}
 	for _, c := range all {
 		if got := readToEnd(t, c); got != "" && !strings.HasPrefix(got, "HTTP/1.1 431 ") {
-			t.Errorf("told %.80q", got)
+			t.Errorf("got %.80q", got)
 		}
 		noError(t, c.Close())
 	}
@@ -432,7 +432,7 @@ func TestFloodOfAbandonedWaits(t *testing.T) {
 	m.backTo(before, slack)
 }
 
-// TestFloodOfUnreadEvents: watchers that never read are dropped, and told why.
+// TestFloodOfUnreadEvents: watchers that never read are dropped, with the reason.
 func TestFloodOfUnreadEvents(t *testing.T) {
 	parallel.SkipBrief(t)
 	m := serve(t, host.Limits{}, server.Limits{Watchers: 4, Body: 3 * time.Second})
@@ -495,12 +495,12 @@ func TestFloodOfDuplicates(t *testing.T) {
 		c.say(operations...)
 		for range operations {
 			if event := c.hear(); event.GetGranted().GetToken() != token {
-				t.Fatalf("a duplicate is told %v", event)
+				t.Fatalf("a duplicate got %v", event)
 			}
 		}
 		for range 10 {
 			if again := m.post(200, acquirePath, object{"name": "y", "request": "once", "ttl": "1h"}); again.object["token"] != first.object["token"] {
-				t.Fatalf("a duplicate is told %s", again.text)
+				t.Fatalf("a duplicate got %s", again.text)
 			}
 		}
 		good.serves(1, "z")
@@ -517,8 +517,8 @@ func TestFloodOfDuplicates(t *testing.T) {
 	m.backTo(before, slack)
 }
 
-// TestFloodAfterTheEnd: what is said behind a goodbye, and with a session that has ended,
-// acts on nothing.
+// TestFloodAfterTheEnd: operations after a goodbye, and with a session that has ended,
+// act on nothing.
 func TestFloodAfterTheEnd(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())

@@ -98,10 +98,10 @@ func TestForceViewRefused(t *testing.T) {
 	}
 	_, err := admin.ForceView(t.Context(), &schema.ForceViewRequest{Members: []string{"a"}, Reason: "fire", Confirm: "1"})
 	if got := api.FromStatus("force-view", err); !errors.Is(got, holdfast.ErrConflict) || got.Error() != "force-view: nothing need be forced" {
-		t.Errorf("told %v", got)
+		t.Errorf("got %v", got)
 	}
 	if _, err := admin.PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}}); !errors.Is(api.FromStatus("force-view", err), holdfast.ErrConflict) {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 	embedded := newHarness(t, nil, nil)
 	if _, err := schema.NewAdminClient(embedded.conn).PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}}); !errors.Is(api.FromStatus("force-view", err), holdfast.ErrUnsupported) {

@@ -64,7 +64,7 @@ type pass struct {
 }
 
 const (
-	// What a forwarder says of itself and of who has asked. The words go between members.
+	// What a forwarder says of itself and of the client. The words go between members.
 	forwarderKey = "holdfast-nonmember"
 	callerKey    = "holdfast-visitor"
 	identityKey  = "holdfast-identity"
@@ -146,7 +146,7 @@ func (o *forwarder) finish(p *pass) {
 	delete(o.passes, p)
 }
 
-// about is what is passed on: something of a session, which the member that it was opened at knows best, and alone where members have
+// about is the subject of a call that is passed on: a session, which the member that it was opened at knows best, and alone where members have
 // spaces in memory as well; or a request with an id, which acts once at one member. Both are "" where it is neither.
 type about struct{ session, request string }
 
@@ -343,8 +343,8 @@ func (o *forwarder) first(stream grpc.ServerStream) (*frames.Raw, error) {
 	}
 }
 
-// sessionOf returns the session that a hello goes on with; "" for a new one, and where the frame cannot be read, which is said where it
-// is passed on to.
+// sessionOf returns the session that a hello goes on with; "" for a new one, and where the frame cannot be read: the member that it
+// is passed on to reports that.
 func sessionOf(frame *frames.Raw) string {
 	operations := &frames.Operations{}
 	defer operations.Release()

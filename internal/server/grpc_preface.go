@@ -11,8 +11,8 @@ import (
 // preface is what a client of HTTP/2 says first (RFC 9113 §3.4).
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// countedCredentials counts who does not come through the handshake of a connection, its
-// encryption, and who says something then that is not the beginning of HTTP/2.
+// countedCredentials counts connections that fail in the handshake of their
+// encryption, or send something after it that is not the beginning of HTTP/2.
 type countedCredentials struct {
 	transport.TransportCredentials
 	observer *Observer
@@ -33,7 +33,7 @@ func (c countedCredentials) Clone() transport.TransportCredentials {
 	return countedCredentials{c.TransportCredentials.Clone(), c.observer}
 }
 
-// prefacedConn looks at the first bytes of a connection. Who has said others than those
+// prefacedConn looks at the first bytes of a connection. One that sends others than those
 // with which HTTP/2 begins, or only some of them, is counted when it is closed.
 type prefacedConn struct {
 	net.Conn

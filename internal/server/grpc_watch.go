@@ -18,7 +18,7 @@ import (
 )
 
 // Watch sends what happens in a space, or in all, as it happens. Its header says
-// that nothing is missed from now on without being told.
+// that from now on nothing is missed without a report.
 func (s *service) Watch(r *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.WatchEvent]) error {
 	err := s.follow(stream.Context(), r, grpcFeed{stream})
 	switch {

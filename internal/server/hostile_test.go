@@ -102,7 +102,7 @@ func TestForeignSessions(t *testing.T) {
 				want = 400
 			}
 			if a := m.post(want, path, body); strings.Contains(a.text, zeros[1:]) || strings.Contains(a.text, secret) {
-				t.Errorf("%s is told a secret: %s", c.what, a.text)
+				t.Errorf("%s gets a secret: %s", c.what, a.text)
 			}
 		}
 		id, private, _ := strings.Cut(c.session, ".")
@@ -265,13 +265,13 @@ func TestBadBodies(t *testing.T) {
 func TestUnknownCalls(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{})
 	conn := m.dial()
-	for _, method := range []string{"/holdfast.v1.Locks/Steal", "/nobody.v1.Nothing/Do", "/holdfast.v1.Sessions/Close", "/holdfast.v1.Members/Link", "/"} {
+	for _, method := range []string{"/holdfast.v1.Locks/Steal", "/unknown.v1.Nothing/Do", "/holdfast.v1.Sessions/Close", "/holdfast.v1.Members/Link", "/"} {
 		err := conn.Invoke(context.Background(), method, &schema.StatusRequest{}, &schema.Lock{})
 		if code := status.Code(err); code != codes.Unimplemented {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	stream, err := conn.NewStream(m.patience, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/nobody.v1.Nothing/Talk")
+	stream, err := conn.NewStream(m.patience, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/unknown.v1.Nothing/Talk")
 	noError(t, err)
 	if err := stream.RecvMsg(&schema.Lock{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("a stream: %v", err)
@@ -373,7 +373,7 @@ func TestResetInAFrame(t *testing.T) {
 }
 
 // TestReusedIDWithOtherContent: on a stream an id and a name are the request, even if the
-// rest of it differs later: its outcome is told again. Over HTTP, where any client may
+// rest of it differs later: it gets its outcome again. Over HTTP, where any client may
 // have chosen the id, it is a conflict.
 func TestReusedIDWithOtherContent(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{})

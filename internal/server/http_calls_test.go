@@ -57,7 +57,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func TestHeldSaysByWhom(t *testing.T) {
+func TestHeldNamesTheHolder(t *testing.T) {
 	b := newWebHarness(t, nil)
 	b.acquire(object{"name": "x", "owner": "job-7"})
 	held := b.post(409, acquirePath, object{"name": "x"})
@@ -65,7 +65,7 @@ func TestHeldSaysByWhom(t *testing.T) {
 		t.Errorf("held: %s", held.raw)
 	}
 	if held.json["retry"] != nil {
-		t.Errorf("who did not want to wait is not told to go on waiting: %s", held.raw)
+		t.Errorf("a try that was refused says to wait on: %s", held.raw)
 	}
 	if detail := held.text("detail"); !strings.HasPrefix(detail, `acquire "x": held by job-7 on a since `) {
 		t.Errorf("detail %q", detail)
@@ -177,7 +177,7 @@ func TestRenewReportsLoss(t *testing.T) {
 	if lost.text("why") != "hold_limit" || lost.text("name") != "x" {
 		t.Errorf("lost: %s", lost.raw)
 	}
-	// It is told once; y is held on.
+	// The loss is reported once; y is held on.
 	b.post(200, "/v1/sessions/renew", object{"session": session})
 	again := b.post(410, "/v1/spaces/default/release", object{"name": "x", "token": got.text("token"), "session": session})
 	if again.text("why") != "hold_limit" {
@@ -249,8 +249,8 @@ func TestShowRow(t *testing.T) {
 	b := newWebHarness(t, nil)
 	events := b.watch()
 	const name = "site/a b/ü%"
-	free := b.get(200, "/v1/spaces/default/locks/nobody/has/it")
-	if free.text("name") != "nobody/has/it" || len(free.list("holders")) != 0 || free.json["token"] != nil {
+	free := b.get(200, "/v1/spaces/default/locks/no/client/has/it")
+	if free.text("name") != "no/client/has/it" || len(free.list("holders")) != 0 || free.json["token"] != nil {
 		t.Errorf("free: %s", free.raw)
 	}
 	got := b.acquire(object{"name": name, "owner": "job-7", "reason": "nightly"})

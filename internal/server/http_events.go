@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 )
 
-// events answers Watch with server-sent events until either side has enough. The first comment says that nothing from now
-// on is missed without being told, later ones that the connection lives, and the last one why this side ends it.
+// events answers Watch with server-sent events until either side has enough. The first comment says that from now on nothing
+// is missed without a report, later ones that the connection lives, and the last one why this side ends it.
 func (h *web) events(c *exchange, t *webCall) error {
 	request := &schema.WatchRequest{}
 	if err := h.read(c, t, request); err != nil {

@@ -176,7 +176,7 @@ func TestSlowReaderIsNotified(t *testing.T) {
 		line = reader.line()
 	}
 	if line != ": dropped: "+events.ErrSlow.Error() {
-		t.Errorf("told %q", line)
+		t.Errorf("got %q", line)
 	}
 	if rest := reader.line(); rest != "" {
 		t.Errorf("and then %q", rest)
@@ -212,14 +212,14 @@ func (p *peers) Follow(ctx context.Context, _ protocol.ID, address string, inter
 	}
 }
 
-// TestEventsOfOtherMembers come with their name, as soon as that member tells; until then
-// no watcher is told that nothing is missed, and the end of the server is not waited for.
+// TestEventsOfOtherMembers come with their name, as soon as that member answers; until then
+// no watcher gets the header that nothing is missed, and the end of the server is not waited for.
 func TestEventsOfOtherMembers(t *testing.T) {
 	other := &peers{make(chan string, 1), make(chan *schema.MemberEvents, 2)}
 	b := newWebHarnessOver(t, pair{}, func(c *Config) { c.Others = other })
 	other.events <- &schema.MemberEvents{Welcome: &schema.MemberHello{Process: 1}, At: 1}
 	events := b.readEvents("?space=default&prefix=a/")
-	// What another member tells before the watcher listens need not be told.
+	// Events of another member from before the watcher listens need not come.
 	other.events <- &schema.MemberEvents{At: 2, Count: 2, Events: []*schema.MemberEvent{
 		{Event: "unheard of", Name: "a/1"}, {Event: eventLost, Time: 2, Space: "default", Name: "a/1", Owner: "o", Token: 7, Why: "member_lost"},
 	}}
@@ -243,10 +243,10 @@ func TestEventsOfOtherMembers(t *testing.T) {
 			answered <- answer
 		}
 	}()
-	<-other.followed // and nothing is told
+	<-other.followed // and nothing is sent
 	must(t, b.server.Shutdown(t.Context()))
 	if answer := <-answered; answer != nil && (answer.status != 503 || answer.text("code") != api.CodeUnavailable) {
-		t.Errorf("told %d %s", answer.status, answer.raw)
+		t.Errorf("got %d %s", answer.status, answer.raw)
 	}
 }
 

@@ -153,7 +153,7 @@ func TestHalfOpenHTTPConnections(t *testing.T) {
 }
 
 // TestShutdownOutlivesRequests: when its time is over the connections are closed,
-// and what they had under way has ended before it is said to be over.
+// and what they had under way has ended before Shutdown returns.
 func TestShutdownOutlivesRequests(t *testing.T) {
 	var identified, ended atomic.Bool
 	entered, cut := make(chan struct{}), make(chan struct{})
@@ -198,7 +198,7 @@ func TestHTTPConnectionLimit(t *testing.T) {
 	must(t, err)
 	must(t, response.Body.Close())
 	if answer := rest(t, b.raw("")); answer != "" {
-		t.Errorf("a third one is told %q", answer)
+		t.Errorf("a third one got %q", answer)
 	}
 	if n := b.refused("connections"); n != 1 {
 		t.Errorf("%v connections were refused", n)

@@ -94,7 +94,7 @@ func TestRequestsAreForgotten(t *testing.T) {
 	b.acquire(object{"name": "4", "request": "r-3"})
 }
 
-// TestRequestsCountTheirNames, and an outcome that no client was told leaves no trace.
+// TestRequestsCountTheirNames, and an outcome that no client has heard leaves no trace.
 func TestRequestsCountTheirNames(t *testing.T) {
 	b := newWebHarness(t, func(c *Config) { c.Limits.Requests = 3 })
 	b.post(429, acquirePath, object{"names": []string{"1", "2", "3", "4"}, "request": "r-1"})
@@ -118,14 +118,14 @@ func TestUnreportedGrantIsForgotten(t *testing.T) {
 	}
 	s.leave(q, 0)
 	if shown := b.get(200, "/v1/spaces/default/locks/x"); len(shown.list("holders")) != 0 {
-		t.Errorf("nobody's, and still held: %s", shown.raw)
+		t.Errorf("no client's, and still held: %s", shown.raw)
 	}
 	if r := s.requests; len(r.byKey)+len(r.bySession)+len(r.ended)+r.names != 0 {
 		t.Errorf("left: %d by key, %d by session, %d granted, %d names", len(r.byKey), len(r.bySession), len(r.ended), r.names)
 	}
 }
 
-// waitAgain sends a request until it is no longer told to ask again.
+// waitAgain sends a request until the answer no longer says to ask again.
 func (b *webHarness) waitAgain(body object) *reply {
 	b.t.Helper()
 	for {
@@ -151,7 +151,7 @@ func TestLongPollKeepsThePlace(t *testing.T) {
 		t.Fatalf("after the long poll: %s", answer.raw)
 	}
 	events.until(eventWaiting, "x")
-	// Who comes later is behind it, and stays so while it asks again.
+	// A later request is behind it, and stays so while it asks again.
 	second := make(chan *reply, 1)
 	go func() {
 		second <- b.waitAgain(object{"name": "x", "request": "r-2", "wait": "10m", "ttl": "1h"})
@@ -304,7 +304,7 @@ func TestShutdownEndsTheGrace(t *testing.T) {
 	events.until(eventGranted, "x")
 	must(t, b.server.Shutdown(t.Context()))
 	if left := showLock(t, b.driver, "x"); len(left.Holders) != 0 {
-		t.Errorf("nobody's, and still held: %+v", left)
+		t.Errorf("no client's, and still held: %+v", left)
 	}
 }
 

@@ -16,33 +16,33 @@ import (
 )
 
 // TestLeavingEndsNothingThatLasts: where locks outlast their member, the stream of a session ends as unavailable, which says
-// that another member may serve, and not as one whose session has ended. A client that waits by a single call is told the
-// same. A session that has nothing there ends, as ever.
+// that another member may serve, and not as one whose session has ended. A client that waits by a single call gets the
+// same error. A session that has nothing there ends, as ever.
 func TestLeavingEndsNothingThatLasts(t *testing.T) {
 	m := serveAs(t, host.Config{Data: t.TempDir(), Spaces: []host.Space{{Name: "default", Protocol: "consensus"}}}, server.Limits{})
 	conn, admin := m.dial(), m.admin()
 	idle, holds := m.open(conn), m.open(conn)
 	holds.say(lockOf(1, "x"))
-	for holds.hear().GetGranted() == nil { // it is told before that it is queued
+	for holds.hear().GetGranted() == nil { // queued comes before
 	}
 	waits := make(chan error, 1)
 	go func() {
 		_, err := admin.Acquire(m.patience, "", client.Acquisition{Names: []string{"x"}, Options: []holdfast.Option{holdfast.Wait(time.Minute)}})
 		waits <- err
 	}()
-	m.until("somebody waits", func() bool {
+	m.until("a client waits", func() bool {
 		shown, err := admin.Show(m.patience, "", "x")
 		return err == nil && len(shown.Waiters) == 1
 	})
 	noError(t, m.node.Leave(m.patience))
 	if err := api.FromStatus("open", holds.end()); api.Code(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "another may serve") {
-		t.Errorf("the stream of who holds ends with %v", err)
+		t.Errorf("the stream of a holder ends with %v", err)
 	}
 	if err := api.FromStatus("open", idle.end()); api.Code(err) != api.CodeUnknownSession {
-		t.Errorf("the stream of who has nothing ends with %v", err)
+		t.Errorf("the stream of a session without locks ends with %v", err)
 	}
 	if err := <-waits; !errors.Is(err, holdfast.ErrUnavailable) {
-		t.Errorf("who waits is told %v", err)
+		t.Errorf("the waiting client got %v", err)
 	}
 }
 

@@ -172,9 +172,9 @@ func TestLimitOfMessageBytes(t *testing.T) {
 	m.until("all three are counted", func() bool { return m.refused(api.CodeTooLarge) == 3 })
 }
 
-// TestLimitOfMessageBytesBesideMembers: members' frames may be larger than those of
+// TestLimitOfMessageBytesWithMembers: members' frames may be larger than those of
 // clients, on the same port.
-func TestLimitOfMessageBytesBesideMembers(t *testing.T) {
+func TestLimitOfMessageBytesWithMembers(t *testing.T) {
 	const most = 4096
 	m := serve(t, host.Limits{}, server.Limits{MessageBytes: most}, func(c *server.Config) { c.Members = noMembers{} })
 	c := m.open(m.dial())

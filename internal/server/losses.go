@@ -13,10 +13,10 @@ import (
 // mostLosses is how many losses are remembered, of all sessions together.
 const mostLosses = 16_384
 
-// losses remembers what one-shot sessions have lost. The session machine tells it with every
-// renewal, whichever lock that is about, and as long as the session lives; a client is
-// told once, and when it asks for that lock, so what was told is kept here. Past
-// its bound the oldest is forgotten, and who asks for that is told not_held.
+// losses remembers what one-shot sessions have lost. The session machine reports it with every
+// renewal, whichever lock that is about, and as long as the session lives; a client
+// hears it once, and again when it asks for that lock, so reported losses are kept here. Past
+// its bound the oldest is forgotten, and a client that asks for that gets not_held.
 type losses struct {
 	mu        sync.Mutex
 	bound     int
@@ -70,7 +70,7 @@ func (l *losses) push(n *loss) {
 	l.next = (l.next + 1) % l.bound
 }
 
-// why returns why session c has lost that grant, or "", and counts it as told.
+// why returns why session c has lost that grant, or "", and counts it as reported.
 func (l *losses) why(c credentials, port protocol.Port, name string, token holdfast.Token) holdfast.Loss {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,8 +90,8 @@ func (l *losses) find(c credentials, port protocol.Port, name string, token hold
 	return nil
 }
 
-// unreported returns the first loss of session c that was not told yet, and counts all
-// of them as told.
+// unreported returns the first loss of session c that was not reported yet, and counts all
+// of them as reported.
 func (l *losses) unreported(c credentials) (first loss, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Observer sees everything that a member's machines decide, and makes of it the
-// metrics and, with an events.Source, what watchers are told. It is made before the driver, whose
+// Observer sees everything that a member's machines decide, and makes the metrics of it
+// and, with an events.Source, the events for watchers. It is made before the driver, whose
 // Config.Observe is its Observe; New takes it over.
 type Observer struct {
 	registry *prometheus.Registry
@@ -114,7 +114,7 @@ const resultOK = "ok"
 // unreadEvents is the name of the limit of events.ErrSlow.
 const unreadEvents = "unread_events"
 
-// malformed counts bytes that are no request of anybody's.
+// malformed counts bytes that are no valid request.
 const malformed = "malformed"
 
 func allLosses() []holdfast.Loss {
@@ -166,7 +166,7 @@ func typeName(message any) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// Source returns what makes events of what is observed, for who tells them to other
+// Source returns the source of events made of what is observed, which sends them to other
 // members.
 func (o *Observer) Source() *events.Source { return o.source }
 
@@ -277,7 +277,7 @@ func (c *state) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is for the registry. What cannot be asked any more is left out.
+// Collect implements prometheus.Collector. It leaves out figures that can no longer be asked for.
 func (c *state) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)

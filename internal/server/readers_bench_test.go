@@ -15,10 +15,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server"
 )
 
-// BenchmarkBesideWatchers tells what watchers cost those that lock: an operation is a lock and
+// BenchmarkWithWatchers measures what watchers cost those that lock: an operation is a lock and
 // its release through port 4040, by 64 workers, while so many feeds of server-sent events are
 // read slowly, 16 KiB in a tenth of a second. read-MB/s is what all of them have read.
-func BenchmarkBesideWatchers(b *testing.B) {
+func BenchmarkWithWatchers(b *testing.B) {
 	for _, watchers := range []int{0, 1, 10, 50, 200, 500} {
 		b.Run(fmt.Sprint(watchers), func(b *testing.B) {
 			m := serve(b, host.Limits{}, server.Limits{})
@@ -89,11 +89,11 @@ func watchSlowly(b *testing.B, ctx context.Context, m *served, watchers int) (re
 	}
 }
 
-// BenchmarkBesideListing tells what a listing of a million held names takes, and what it costs those
+// BenchmarkDuringListing measures a listing of a million held names, and what it costs those
 // that lock meanwhile: an operation is one listing through port 4040, page by page; worst-ms and
 // p99-ms are of the locks that one client has got meanwhile, and idle-worst-ms is of ten seconds
 // before. The holders are in this process, too, and what they remember is in its heap.
-func BenchmarkBesideListing(b *testing.B) {
+func BenchmarkDuringListing(b *testing.B) {
 	const names, sessions = 1_000_000, 10
 	for _, space := range []host.Space{{Name: "default", Protocol: "central"}, {Name: "default", Protocol: "consensus"}} {
 		b.Run(space.Protocol, func(b *testing.B) {

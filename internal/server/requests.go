@@ -16,7 +16,7 @@ import (
 // acts once however often it is sent (P6): while it waits, so that a later long poll
 // goes on with it; and for a while after it was granted, so that a client that has
 // not seen the answer can ask for it again. A refused order has not acted, and is
-// remembered only until a client was told.
+// remembered only until a client has its answer.
 //
 // It is bounded in time and in the number of names. At the bound a new id is an
 // ErrLimit named requests; none is forgotten before its time, because its repetition
@@ -35,7 +35,7 @@ type requests struct {
 }
 
 // requestKey names a request: by its id, among those of its session or, before there is
-// one, of who asks. The answer to a request has the secret of its session.
+// one, of the caller. The answer to a request has the secret of its session.
 type requestKey struct{ session, identity, id string }
 
 // request is one remembered order. All but its constant parts is guarded by the
@@ -51,7 +51,7 @@ type request struct {
 	err      error
 	finished protocol.Time
 	attached int         // connections that wait for it
-	answered bool        // a client was told what became of it
+	answered bool        // a client has its outcome
 	grace    *time.Timer // running while no connection is attached and its place is kept
 }
 
@@ -113,7 +113,7 @@ func (r *requests) forget(q *request) {
 	}
 }
 
-// finish says what became of q, and reports whether anybody still wants it.
+// finish sets the outcome of q, and reports whether any client still wants it.
 func (r *requests) finish(q *request, t *taken, err error, now protocol.Time) (wanted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,8 +203,8 @@ func (r *requests) close() (over []*request) {
 	return over
 }
 
-// answer detaches a connection that is told what became of q, which is done. First
-// says that it is the first to be told, gone that the client has since given up a
+// answer detaches a connection that gets the outcome of q, which is done. First
+// says that it is the first to get it, gone that the client has since given up a
 // part of what it was granted.
 func (r *requests) answer(q *request) (first, gone bool) {
 	r.mu.Lock()

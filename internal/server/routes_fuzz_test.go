@@ -48,7 +48,7 @@ func (b *webHarness) perform(t *testing.T, method, target string, header http.He
 	}
 	if w.Code >= 400 {
 		if code := answer.text("code"); api.Title(code) == api.Title(api.CodeInternal) {
-			t.Fatalf("%s %q: status %d with code %q, which nobody expects: %s", method, target, w.Code, code, answer.raw)
+			t.Fatalf("%s %q: status %d with code %q, which no client expects: %s", method, target, w.Code, code, answer.raw)
 		}
 	}
 	if hungUp && w.Body.Len() == 0 || kind == "text/event-stream" {

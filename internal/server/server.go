@@ -44,11 +44,11 @@ func (s *Server) AcceptHTTP(l net.Listener) error { return s.web.accept(l) }
 // says so, until Shutdown, and then returns nil. It closes l.
 func (s *Server) AcceptGRPC(l net.Listener) error { return s.rpc.serve(l) }
 
-// Shutdown ends the service in good order: no new connection is accepted, what
-// waits is told that this member is unavailable, and what is under way is answered.
+// Shutdown ends the service in good order: no new connection is accepted, requests that
+// wait are refused as unavailable, and what is under way is answered.
 // When ctx ends first, the connections that remain are closed, and the error is the
-// context's. Sessions and their locks are the driver's, and stay. Other members are told
-// nothing more by the Observer's Source. Afterwards nothing
+// context's. Sessions and their locks are the driver's, and stay. The Observer's Source sends
+// nothing more to other members. Afterwards nothing
 // of this server runs.
 func (s *Server) Shutdown(ctx context.Context) error {
 	var err error

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// service is what can be asked in one go, over gRPC and over HTTP: its exported methods are
+// service answers calls that are asked in one go, over gRPC and over HTTP: its exported methods are
 // the calls of the schema. Each checks its request, counts its outcome, and returns an error that
 // [api.ToStatus] and [api.NewProblem] can tell.
 type service struct {
@@ -124,7 +124,7 @@ func newService(c Config) (*service, error) {
 	return s, nil
 }
 
-// close cancels what waits, gives back what no client was told of, and forgets.
+// close cancels what waits, gives back grants that no client has heard of, and forgets.
 func (s *service) close() {
 	s.stop()
 	s.admin.Close()
@@ -223,7 +223,7 @@ func (s *service) noteCut(cut session.Cut, wanted, given time.Duration) {
 	}
 }
 
-// errClosing is what is answered while the server is shut down.
+// errClosing is the answer while the server is shut down.
 var errClosing = fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
 
 // asking returns a question whose answer is waited for until the server is shut down: it outlives the request that wants it,

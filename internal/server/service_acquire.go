@@ -72,7 +72,7 @@ func (s *service) Acquire(ctx context.Context, r *schema.AcquireRequest) (answer
 	return got.answer, got.err
 }
 
-// fulfilled is what became of an order.
+// fulfilled is the outcome of an order.
 type fulfilled struct {
 	taken  *taken
 	answer *schema.AcquiredAll
@@ -173,7 +173,7 @@ func (s *service) takes(o *order, t *taken, answer *protocol.Reply) error {
 
 // next is what an order asks for next: the ids of its requests, then one name after the other, in sorted order, so that two
 // orders cannot wait for each other; nil when all were granted. The end of the long poll ends a wait and not the asking:
-// no client is told to wait on for a name that is free. What ctx cuts short is cancelled by undo.
+// no client has to wait on for a name that is free. What ctx cuts short is cancelled by undo.
 func (s *service) next(ctx context.Context, o *order, t *taken) (*run.Question, error) {
 	n := len(t.grants)
 	switch {

@@ -31,7 +31,7 @@ const (
 	opCloseSpace = "close"
 )
 
-// deed is what an operator asks of a whole space.
+// deed is an operator's request about a whole space.
 type deed struct {
 	op, space, reason string
 	member            string // transfer, reform: name or address

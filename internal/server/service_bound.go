@@ -11,8 +11,8 @@ import (
 
 // A wait limit is a promise: the answer leaves within half a second of it, even if a member
 // is silent. The authority refuses first, since it knows most; its member a moment later
-// (lock.WaitGrace); and this edge ends what still goes on after answerGrace. What is known by
-// then of why nothing was granted is asked for, for explainLimit at the most.
+// (lock.WaitGrace); and this edge ends what still goes on after answerGrace. It then
+// asks for the reason why nothing was granted, for explainLimit at the most.
 const (
 	answerGrace  = lock.WaitGrace + 50*time.Millisecond
 	explainLimit = 100 * time.Millisecond

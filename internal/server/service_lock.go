@@ -188,7 +188,7 @@ func (s *service) wallOrNone(t protocol.Time) *timestamppb.Timestamp {
 	return s.wall(t)
 }
 
-// Break takes a name from its holders. They are told; the name is free when
+// Break takes a name from its holders. They get a revocation; the name is free when
 // they have stopped, or can no longer believe that they hold it.
 func (s *service) Break(ctx context.Context, r *schema.BreakRequest) (answer *schema.Broken, err error) {
 	space, err := s.space(r.GetSpace())

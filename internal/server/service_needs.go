@@ -34,7 +34,7 @@ func (s *service) needs(view *protocol.View, space *Space, self *membership.Self
 		return "", nil, err
 	}
 	if shards.Err != nil {
-		return "", nil, nil // who votes now it does not know
+		return "", nil, nil // it does not know the present voters
 	}
 	name := func(id protocol.ID) string {
 		if i := slices.IndexFunc(shards.Known, func(m protocol.Member) bool { return m.ID == id }); i >= 0 {

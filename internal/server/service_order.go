@@ -72,8 +72,8 @@ func atLeast(field string, d *durationpb.Duration, least time.Duration) (time.Du
 	return 0, api.Fail(api.CodeBadRequest, fmt.Sprintf("%s: %v: want at least %v", field, d.AsDuration(), least))
 }
 
-// once is what the deciding member is told of an order that may come through another member, too: one of a session that is given,
-// with an id. Where there is no session each member opens another one.
+// once is what the deciding member gets with an order that may come through another member, too: one with a session
+// and an id. Where there is no session each member opens another one.
 func (o *order) once() (id string, content uint64) {
 	if o.Session == "" || o.Request == "" {
 		return "", 0
@@ -158,8 +158,8 @@ func (o *order) single() string {
 	return ""
 }
 
-// digestOf condenses what a request asks for; who asks, when, and for how long it waits yet is
-// no part of it. It is kept in the logs of spaces, so it does not depend on the order of the fields, nor on
+// digestOf condenses what a request asks for, without the caller, the time of asking and the rest of
+// its wait. It is kept in the logs of spaces, so it does not depend on the order of the fields, nor on
 // fields that are zero: a field that is added changes no sum of a request without it.
 func digestOf(in acquireInput) (sum [sha256.Size]byte, err error) {
 	in.Client, in.Arrived, in.Wait = "", 0, min(in.Wait, 1)

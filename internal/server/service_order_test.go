@@ -51,7 +51,7 @@ func TestDigestsStay(t *testing.T) {
 		}
 	}
 	if sumOf(func(in *acquireInput) { in.Client, in.Arrived = "web-2", 7 }) != first {
-		t.Error("who asks, or when, is a part of the sum")
+		t.Error("the caller or the time is a part of the sum")
 	}
 	waits := sumOf(func(in *acquireInput) { in.Wait = time.Second })
 	if sumOf(func(in *acquireInput) { in.Wait = time.Hour }) != waits {

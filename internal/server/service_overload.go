@@ -11,7 +11,7 @@ import (
 // overloaded is the name of the limit at which a member with more to do than it can refuses new work.
 const overloaded = "overload"
 
-// retryOverload is after how long a client is told to ask again.
+// retryOverload is the wait that a refused client is asked to keep.
 const retryOverload = time.Second
 
 // overload refuses new work, a session or a request for a lock, where this member is behind with what has

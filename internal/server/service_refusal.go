@@ -26,8 +26,8 @@ func (e *waitingError) Error() string {
 
 func (e *waitingError) Unwrap() error { return e.err }
 
-// refusal makes the error of an order that was not granted complete: who holds the
-// name, and whether asking again goes on with the wait.
+// refusal completes the error of an order that was not granted with the holder of the
+// name, and with whether asking again goes on with the wait.
 func (s *service) refusal(o *order, err error) error {
 	name := o.single()
 	var wrapped *holdfast.Error

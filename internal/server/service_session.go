@@ -24,13 +24,13 @@ import (
 type credentials struct {
 	id       lock.SessionID
 	secret   session.Secret
-	identity string // of who shows them, as the port has found out; "" where it has not
+	identity string // of the caller that shows them, as the port has found out; "" where it has not
 }
 
 // String returns id.secret, which only the client may see.
 func (c credentials) String() string { return c.id.String() + "." + edge.FormatSecret(c.secret) }
 
-// parseCredentials reads id.secret, shown by who has that identity. The error does not
+// parseCredentials reads id.secret, shown by a caller of that identity. The error does not
 // repeat the text, which may be a secret.
 func parseCredentials(text, identity string) (credentials, error) {
 	public, private, _ := strings.Cut(text, ".")
@@ -107,7 +107,7 @@ func opening(client string, ttl time.Duration, by caller) *session.Open {
 	return &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity}
 }
 
-// Renew lets a session live on. Where it has lost a lock since it was told last, the
+// Renew lets a session live on. Where it has lost a lock since the last report, the
 // answer is that loss, once, though the session may live on with its others.
 func (s *service) Renew(ctx context.Context, r *schema.RenewRequest) (answer *schema.Renewed, err error) {
 	defer func() { s.observer.operation("", "renew", err) }()
@@ -137,8 +137,8 @@ func (s *service) Renew(ctx context.Context, r *schema.RenewRequest) (answer *sc
 	}, nil
 }
 
-// roundedTTL cuts a ttl to whole milliseconds: what a client is told is never more
-// than what it has.
+// roundedTTL cuts a ttl to whole milliseconds: the answer never exceeds
+// what the client has.
 func roundedTTL(ttl time.Duration) time.Duration {
 	return max(0, ttl).Truncate(time.Millisecond)
 }
@@ -180,8 +180,8 @@ func released(space, name string, token holdfast.Token) *schema.ReleasedLock {
 	return &schema.ReleasedLock{Space: space, Name: name, Token: uint64(token), Released: true}
 }
 
-// Release gives up a grant, and answers when the authority has taken it. What was
-// lost before is told as that loss.
+// Release gives up a grant, and answers when the authority has taken it. For a grant that was
+// lost before, the answer is that loss.
 func (s *service) Release(ctx context.Context, r *schema.ReleaseRequest) (answer *schema.ReleasedLock, err error) {
 	space, err := s.space(r.GetSpace())
 	if err != nil {
@@ -229,7 +229,7 @@ func (s *service) Release(ctx context.Context, r *schema.ReleaseRequest) (answer
 }
 
 // whyNot turns the refusal of a release into the loss that is behind it, if there
-// is one: asking the session brings out what could not be told before.
+// is one: asking the session brings out losses that could not be reported before.
 func (s *service) whyNot(c credentials, port protocol.Port, name string, token holdfast.Token, refused error) error {
 	if holdfast.Why(refused) != "" {
 		return refused

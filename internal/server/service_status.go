@@ -110,7 +110,7 @@ func lastsUntil(condition *protocol.Condition, self *membership.Self) protocol.T
 }
 
 // closedAt names the members at which the space is closed: this one by its own word, the others by
-// what they have told the coordinator.
+// what they have reported to the coordinator.
 func (s *service) closedAt(space *Space, condition *protocol.Condition, self *membership.Self) (names []string) {
 	me := s.identity().Member
 	if self == nil {

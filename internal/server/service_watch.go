@@ -52,7 +52,7 @@ func (s *service) announceMoved(before *edge.Roster) *edge.Roster {
 	return now
 }
 
-// spaceState is what was seen of a space last.
+// spaceState is the last seen state of a space.
 type spaceState struct {
 	seen  bool
 	state protocol.State
@@ -82,7 +82,7 @@ func (s *service) lookAt(space *Space, last *spaceState) {
 
 // feed is where the events of a watcher go.
 type feed interface {
-	begin() error // nothing is missed from now on without being told
+	begin() error // nothing is missed from now on without a report
 	idle() error  // nothing has happened for a while
 	send(ctx context.Context, turn *feedTurn, happened []*events.Batch) error
 }

@@ -67,12 +67,12 @@ func TestSnapshotRefused(t *testing.T) {
 	if err := m.admin().Snapshot(m.patience, "jobs", &file); !errors.Is(err, holdfast.ErrUnsupported) || !strings.Contains(err.Error(), "protocol central keeps nothing") {
 		t.Errorf("a space of protocol central: %v", err)
 	}
-	if err := m.admin().Snapshot(m.patience, "nobody's", &file); !errors.Is(err, holdfast.ErrSpace) {
+	if err := m.admin().Snapshot(m.patience, "unknown", &file); !errors.Is(err, holdfast.ErrSpace) {
 		t.Errorf("a space that there is not: %v", err)
 	}
 	broken := errors.New("the disk is full")
 	if err := m.admin().Snapshot(m.patience, "", writer(func([]byte) (int, error) { return 0, broken })); !errors.Is(err, broken) {
-		t.Errorf("who cannot write it is told %v", err)
+		t.Errorf("a writer that fails got %v", err)
 	}
 	if file.Len() > 0 {
 		t.Errorf("%d bytes were written of what was refused", file.Len())

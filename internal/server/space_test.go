@@ -83,7 +83,7 @@ func obliging(fact any) any {
 }
 
 // TestTransferRow: the member that is named is the authority, by whichever of its names,
-// and watchers are told what was done.
+// and watchers see what was done.
 func TestTransferRow(t *testing.T) {
 	m := &movable{answer: obliging}
 	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
@@ -248,7 +248,7 @@ func TestStatusOfVoters(t *testing.T) {
 }
 
 // TestClientsAreSentToTheGrantor: where an elder names the authority of the default space,
-// clients are told of that one, and of no member while there is none.
+// clients learn of that one, and of no member while there is none.
 func TestClientsAreSentToTheGrantor(t *testing.T) {
 	condition := &protocol.Condition{State: protocol.Ready}
 	m := &movable{answer: func(fact any) any {
@@ -304,7 +304,7 @@ func TestShowNamesMissingPermission(t *testing.T) {
 	}
 }
 
-// TestClientsStayWhereAllDecide: in a space without anybody in charge no client is sent to the
+// TestClientsStayWhereAllDecide: in a space without a deciding member no client is sent to the
 // view's coordinator.
 func TestClientsStayWhereAllDecide(t *testing.T) {
 	condition := &protocol.Condition{State: protocol.Ready}
@@ -363,15 +363,15 @@ func TestOperationsOverGRPC(t *testing.T) {
 	}
 	_, err := admin.Transfer(t.Context(), &schema.TransferRequest{Member: "b"})
 	if failure := api.FromStatus("transfer", err); !errors.Is(failure, holdfast.ErrUnsupported) || failure.Error() != "transfer: protocol central does not offer transfer" {
-		t.Errorf("told %v", failure)
+		t.Errorf("got %v", failure)
 	}
 	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Reason: "x\x00"})
 	if failure := api.FromStatus("suspend", err); api.Code(failure) != api.CodeName {
-		t.Errorf("told %v", failure)
+		t.Errorf("got %v", failure)
 	}
 	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: api.Span(-1)})
 	if failure := api.FromStatus("suspend", err); api.Code(failure) != api.CodeBadRequest {
-		t.Errorf("told %v", failure)
+		t.Errorf("got %v", failure)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.says(func(any) any { cancel(); return nil })

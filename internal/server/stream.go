@@ -56,8 +56,8 @@ type stream struct {
 	endOnce sync.Once
 	gone    chan struct{} // closed when nothing of it can step the driver any more
 
-	sending sync.Mutex      // who has it takes from the box and sends
-	batch   []edge.Outgoing // memory of who sends
+	sending sync.Mutex      // its owner takes from the box and sends
+	batch   []edge.Outgoing // memory of the sender
 }
 
 func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]) *stream {
@@ -270,14 +270,14 @@ func (s *stream) say(out *edge.Effects) {
 }
 
 // countRefusal counts a refusal by its code. That of a limit is counted by its name, when
-// it is told.
+// it is sent.
 func (s *stream) countRefusal(err error) {
 	if code := api.Code(err); code != api.CodeLimit {
 		s.server.service.observer.refused(code)
 	}
 }
 
-// Deliver implements run.Sink: it lets the outbox hear what is told, and wakes the
+// Deliver implements run.Sink: it lets the outbox hear the replies, and wakes the
 // writer once.
 func (s *stream) Deliver(replies []protocol.Reply) {
 	s.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 )
 
-// TestBadOperations: each mistake is refused by itself, and what stands beside it
-// in the frame is done.
+// TestBadOperations: each mistake is refused by itself, and the other operations
+// in the frame are done.
 func TestBadOperations(t *testing.T) {
 	b := newHarness(t, func(c *Config) { c.Limits.NameBytes = 20 }, nil)
 	acquire := func(a *schema.Acquire) *schema.Operation {
@@ -63,7 +63,7 @@ func TestBadOperations(t *testing.T) {
 				problem = refused.GetReleased().GetProblem()
 			}
 			if refused.GetId() != test.operation.GetId() || problem.GetCode() != test.code || problem.GetDetail() == "" || len(problem.GetDetail()) > 500 {
-				t.Errorf("told %v, want %s", refused, test.code)
+				t.Errorf("got %v, want %s", refused, test.code)
 			}
 			if granted != 2 {
 				t.Errorf("%d of the two others were granted", granted)
@@ -105,7 +105,7 @@ func TestOperationsPerFrame(t *testing.T) {
 	for i := range uint64(3) {
 		problem := c.refused(edge.MaxOperations+i+1, api.CodeLimit)
 		if problem.GetLimit() != "operations_per_frame" || problem.GetValue() != edge.MaxOperations {
-			t.Errorf("the limit is told as %v", problem)
+			t.Errorf("the limit is reported as %v", problem)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestSlowReader(t *testing.T) {
 		t.Errorf("the stream of a slow reader ended with %v", got)
 	}
 	if err := <-done; !errors.Is(err, io.EOF) {
-		t.Errorf("the sender was told %v", err)
+		t.Errorf("the sender got %v", err)
 	}
 	again := b.resume(c)
 	again.say(opRelease(1, "x", 0))
@@ -184,7 +184,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestClosedWithoutEnd: who closes only its own direction hears its answers.
+// TestClosedWithoutEnd: a client that closes only its own direction gets its answers.
 func TestClosedWithoutEnd(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()

@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzOperations performs frames of any content for two clients in turn: none is a mistake
-// of the server, none gives anybody a lock that excludes another's, nor one that the end
+// of the server, none grants a lock that excludes another client's, nor one that the end
 // of the session does not give back.
 func FuzzOperations(f *testing.F) {
 	for _, operations := range [][]*schema.Operation{
@@ -74,7 +74,7 @@ func (b *harness) openRaw(t *testing.T) *stream {
 	return s
 }
 
-// closeRaw ends a session, and checks what its client would be told.
+// closeRaw ends a session, and checks what its client would get.
 func (b *harness) closeRaw(t *testing.T, s *stream) {
 	t.Helper()
 	if s.over.Load() && status.Code(s.result()) != codes.ResourceExhausted {
@@ -87,7 +87,7 @@ func (b *harness) closeRaw(t *testing.T, s *stream) {
 			t.Error("nothing of a batch fits a frame")
 		}
 		if _, err := proto.Marshal(&out.Message); err != nil {
-			t.Errorf("what is told cannot be encoded: %v", err)
+			t.Errorf("an event cannot be encoded: %v", err)
 		}
 	}
 	b.driver.Detach(s.sink)
@@ -108,7 +108,7 @@ func (b *harness) compatible(t *testing.T) {
 				t.Errorf("%q is held by %d, %d units of %d", l.Name, len(l.Holders), units, l.Capacity)
 			}
 			if len(l.Holders) == 0 && len(l.Waiters) == 0 || holdfast.CheckName(l.Name) != nil {
-				t.Errorf("%q is live, and nobody holds it or waits for it", l.Name)
+				t.Errorf("%q is live, and no session holds it or waits for it", l.Name)
 			}
 		}
 	}

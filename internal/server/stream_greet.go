@@ -14,7 +14,7 @@ import (
 )
 
 // greet takes the first frame that says anything, and does what the machine wants for its greeting. It returns the rest of that frame, or
-// false when the stream is over; why was told, or is what it ends with.
+// false when the stream is over, after its reason was sent or as its end.
 func (s *stream) greet(frame *frames.Operations) (rest []*schema.Operation, arrived protocol.Time, ok bool) {
 	for len(frame.List()) == 0 {
 		if !s.receive(frame) {

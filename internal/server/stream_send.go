@@ -51,7 +51,7 @@ func (s *stream) flush() (sent bool, err error) {
 	return s.sendGathered()
 }
 
-// sendGathered is flush for who has s.sending.
+// sendGathered is flush with s.sending held.
 func (s *stream) sendGathered() (sent bool, err error) {
 	s.mu.Lock()
 	s.batch = s.box.Take(s.batch)
@@ -116,7 +116,7 @@ type frame struct {
 	done map[outcome]int
 }
 
-// outcome is what one kind of call came to in one space.
+// outcome is a kind of call in a space, to count its outcomes by.
 type outcome struct {
 	port protocol.Port
 	call edge.Call

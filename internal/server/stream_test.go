@@ -128,7 +128,7 @@ func TestQueueAndGrant(t *testing.T) {
 	two.queued(5, 1)
 	held := two.refused(6, api.CodeHeld)
 	if held.GetOwner() != "test" || held.GetMember() != "a" || held.GetSince() == 0 || held.GetName() != "x" || held.GetSpace() != "default" {
-		t.Errorf("who holds it is not told: %v", held)
+		t.Errorf("the refusal does not name the holder: %v", held)
 	}
 	one.say(opRelease(1, "x", token))
 	one.released(1)
@@ -196,7 +196,7 @@ func TestExtend(t *testing.T) {
 	}
 	b.clock.Advance(2 * time.Second)
 	c.say(opExtend(1, "x", g.GetToken()+1, time.Second), opExtend(1, "x", g.GetToken(), -1))
-	first, second := c.hear(), c.hear() // what is refused at the edge is told first
+	first, second := c.hear(), c.hear() // what is refused at the edge comes first
 	codes := []string{first.GetRefused().GetProblem().GetCode(), second.GetRefused().GetProblem().GetCode()}
 	if codes[0] != api.CodeBadRequest || codes[1] != api.CodeNotHeld {
 		t.Errorf("a wrong hold and a wrong token: %v", codes)
@@ -480,7 +480,7 @@ func TestLargeIDs(t *testing.T) {
 	must(t, c.end())
 }
 
-// TestForeignRequests: what another edge asks for in a session is not told on its
+// TestForeignRequests: answers to what another edge asks for in a session do not come on its
 // stream.
 func TestForeignRequests(t *testing.T) {
 	b := newHarness(t, nil, nil)

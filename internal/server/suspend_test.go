@@ -71,7 +71,7 @@ func TestSuspendRow(t *testing.T) {
 	b.get(200, "/readyz")
 }
 
-// operation waits for the event of an operator's deed on a space. The space's state is told as
+// operation waits for the event of an operator's deed on a space. The space's state comes as
 // well, once the state has been looked at.
 func (w *watcher) operation(begins string) *schema.WatchEvent {
 	w.t.Helper()
@@ -103,7 +103,7 @@ func TestSuspendIsHeldUp(t *testing.T) {
 }
 
 // TestSuspendWaitsForHolders: new grants stop when it is asked for, and it is answered when
-// all have released. Who hangs up has not asked.
+// all have released. A caller that hangs up suspends nothing.
 func TestSuspendWaitsForHolders(t *testing.T) {
 	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x"})
@@ -187,7 +187,7 @@ func TestSuspendOverGRPC(t *testing.T) {
 	token := c.granted(1).GetToken()
 	_, err := admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: api.Span(0), By: "ops"})
 	if failure := api.FromStatus("suspend", err); !errors.Is(failure, holdfast.ErrHeld) {
-		t.Errorf("told %v", failure)
+		t.Errorf("got %v", failure)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -202,7 +202,7 @@ func TestSuspendOverGRPC(t *testing.T) {
 	}
 	c.say(opTry(2, "x"))
 	if problem := c.refused(2, api.CodeHeld); problem.GetOwner() != "operator" || problem.GetMember() != "a" {
-		t.Errorf("told %v", problem)
+		t.Errorf("got %v", problem)
 	}
 	resumed, err := admin.Resume(t.Context(), &schema.ResumeRequest{Reason: "done", By: "ops"})
 	if err != nil || !strings.HasPrefix(documentOf(resumed), `{"space":"default","suspended":false,"changed":true,`) {

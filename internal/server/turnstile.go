@@ -21,7 +21,7 @@ const (
 )
 
 // turnstile has the connections of a port greeted in turn (package turns): encrypted, made one of HTTP/2, and its first
-// call heard. What thousands of them cost together would keep the heartbeats of the sessions that are here waiting. Those
+// call heard. Thousands of them at once would delay the heartbeats of present sessions. Those
 // whose turn has not come wait where they cost nothing: in the system's queue of connections that were not accepted. A
 // connection that says nothing takes no turn, and keeps none from theirs.
 type turnstile struct {

@@ -47,7 +47,7 @@ func TestUpstreamOverHTTP(t *testing.T) {
 		first := m.post(200, acquirePath, object{"name": "c", "ttl": "1m"})
 		m.post(200, "/v1/spaces/default/release", release(first))
 		other := m.post(200, acquirePath, object{"name": "c", "ttl": "1m"})
-		// Ours: its session has ended with its last lock, so it is told that, and frees nothing.
+		// Ours: its session has ended with its last lock, so that is the answer, and it frees nothing.
 		if again := m.post(404, "/v1/spaces/default/release", release(first)); again.object["code"] != "unknown_session" {
 			t.Errorf("a release that is sent again: %s", again.text)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 )
 
-// WaitingConfig is what a Waiting needs. Why and Identity are required.
+// WaitingConfig configures a Waiting. Why and Identity are required.
 type WaitingConfig struct {
 	// Why says why this process serves nothing yet: a sentence. It is asked for every refusal.
 	Why func() string

@@ -135,7 +135,7 @@ func TestWaitingThatEndsAtOnce(t *testing.T) {
 	servesOn(t, l)
 }
 
-// TestNewcomerIsNotified: a guest that asks one that waits as well is told that, and no other reason.
+// TestNewcomerIsNotified: a guest that asks one that waits as well gets that as the reason, and no other.
 func TestNewcomerIsNotified(t *testing.T) {
 	t.Parallel()
 	waiting := notYet(t, "it asks itself")

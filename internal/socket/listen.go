@@ -40,7 +40,7 @@ func Check(path string) error {
 	return nil
 }
 
-// The files beside a socket.
+// The files next to a socket.
 const (
 	lockSuffix = ".lock"
 	nextSuffix = ".new"

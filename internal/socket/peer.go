@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// Peer is who has connected to a socket, as the system tells.
+// Peer is the process that has connected to a socket, as the system names it.
 type Peer struct {
 	UID uint32
 	PID int // 0 where the system does not tell
 }
 
-// Of returns who is at the other end of a connection, and whether that is one of a socket
-// at all. What wraps a connection has a NetConn, as crypto/tls has it.
+// Of returns the process at the other end of a connection, and whether that is one of a socket
+// at all. A wrapper of a connection has a NetConn method, as in crypto/tls.
 func Of(conn net.Conn) (peer Peer, is bool, err error) {
 	for {
 		switch c := conn.(type) {
@@ -32,7 +32,7 @@ func Of(conn net.Conn) (peer Peer, is bool, err error) {
 	}
 }
 
-// Identity is what stays the same however often a user connects.
+// Identity stays the same however often a user connects.
 func (p Peer) Identity() string { return "uid " + strconv.FormatUint(uint64(p.UID), 10) }
 
 // String names the user and the process, for people.

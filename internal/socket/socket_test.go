@@ -92,7 +92,7 @@ func TestStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Listen(path, 0o600); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), path) {
-		t.Errorf("a socket that somebody else listens on: %v", err)
+		t.Errorf("a socket that another process listens on: %v", err)
 	}
 	left.SetUnlinkOnClose(false)
 	if err := left.Close(); err != nil {
@@ -111,7 +111,7 @@ func TestStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Listen(path, 0o600); !errors.Is(err, ErrInUse) {
-		t.Errorf("a socket whose file somebody has removed: %v", err)
+		t.Errorf("a socket whose file was removed: %v", err)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
@@ -137,7 +137,7 @@ func TestCloseLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be listened on is said.
+// TestRefused: the error names what cannot be listened on.
 func TestRefused(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "file")

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// How long a sentence is no news, and how many are known to have been said.
+// How long a sentence is no news, and how many are remembered.
 const (
 	newsAfter = time.Minute
 	sayAtMost = 256
 )
 
-// Log remembers what was said lately. Its zero value has said nothing. It may be used by several goroutines.
+// Log remembers recent sentences. Its zero value remembers none. It may be used by several goroutines.
 type Log struct {
 	mu   sync.Mutex
 	said map[string]said
 }
 
-// said is a sentence that was said.
+// said is a sentence that was let through.
 type said struct {
 	at   time.Time
 	held int // how often it was held back since
 }
 
-// News reports whether a sentence was not said within the last minute, and how often it was held back since it was said
-// last.
+// News reports whether a sentence has not been news within the last minute, and how often it was held back since it
+// last was.
 func (l *Log) News(sentence string) (news bool, held int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

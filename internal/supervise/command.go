@@ -36,9 +36,9 @@ type Command struct {
 	// Mark is an entry of Env that no other command has. With Adopt the guardian knows by
 	// it what has left the group when the caller was killed. Empty means that it does not.
 	Mark string
-	// Notice is told, as a sentence for the person at the terminal, what happens to
-	// the command there, and of signals that could not be forwarded. It must not
-	// block and may be called from several goroutines. Nil means that nothing is told.
+	// Notice gets, as a sentence for the person at the terminal, what happens to
+	// the command there, and signals that could not be forwarded. It must not
+	// block and may be called from several goroutines. It may be nil.
 	Notice func(string)
 }
 
@@ -63,8 +63,8 @@ func (e *StartError) Error() string { return fmt.Sprintf("command %q: %s", e.Com
 func (e *StartError) Unwrap() error { return e.Err }
 
 // Find returns the path of a command, as a shell would find it. The error is a
-// *StartError. [Start] does the same; calling Find first tells of a mistyped
-// command before anybody waits for a lock.
+// *StartError. [Start] does the same; calling Find first reports a mistyped
+// command before the caller waits for a lock.
 func Find(command string) (string, error) {
 	if strings.Contains(command, "/") {
 		_, err := exec.LookPath(command)

@@ -18,7 +18,7 @@
 //     lets it pass, then executes the command in its own place: same process id,
 //     which is also the group's id, and nothing of ours left in its environment,
 //     arguments or open files. If the caller dies first, the gate closes and the
-//     command never runs. An execution that fails is told through a second pipe
+//     command never runs. An execution that fails is reported through a second pipe
 //     that a successful one closes, so [Start] knows before it returns.
 //   - The guardian reads from a leash: a pipe whose other end only the caller holds.
 //     When the leash ends, by any death of the caller, SIGKILL included, it sends KILL to the
@@ -82,7 +82,7 @@
 // The caller renews the lock, so it must never stop: it ignores the stop key. The
 // command must not stop either while it owns the terminal: neither shell nor
 // command would answer then. So ^Z is refused: a command that is stopped while it
-// owns the terminal is continued at once, and the person is told. A command that
+// owns the terminal is continued at once, and Notice says so. A command that
 // does not own the terminal may be stopped with kill -STOP; the lock stays held.
 //
 // # Signals

@@ -31,7 +31,7 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exited with %d", e.Code)
 }
 
-// SignalStatus returns 128+n, the exit status of who was ended by signal n.
+// SignalStatus returns 128+n, the exit status of a process that signal n has ended.
 func SignalStatus(sig os.Signal) int {
 	number, ok := sig.(syscall.Signal)
 	if !ok {

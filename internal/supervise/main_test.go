@@ -129,7 +129,7 @@ func resumed([]string) int {
 // unread writes to standard error, which no process reads, and tells what came of it.
 func unread([]string) int {
 	NewSignals()
-	_, err := os.Stderr.WriteString("does anybody read this?\n")
+	_, err := os.Stderr.WriteString("does a process read this?\n")
 	if errors.Is(err, syscall.EPIPE) {
 		return 9
 	}

@@ -46,7 +46,7 @@ type Process struct {
 	left     chan struct{}  // closed when what it has left running has ended, too
 	tended   chan struct{}  // closed when the guardian has ended too
 
-	deadline atomic.Int64 // that the guardian was told last, on the clock of package clock
+	deadline atomic.Int64 // that the guardian got last, on the clock of package clock
 
 	stopped atomic.Bool // the command is stopped
 	wants   bool        // it is stopped for wanting the terminal; of the tending goroutine alone
@@ -128,7 +128,7 @@ func (p *Process) launch(ctx context.Context, c Command, path string) error {
 	defer l.gate.close()
 	defer l.report.close()
 	defer l.ready.close()
-	stop := context.AfterFunc(ctx, func() { // do not wait for who is slow
+	stop := context.AfterFunc(ctx, func() { // do not wait for a slow one
 		_ = l.ready.r.Close()
 		_ = l.report.r.Close()
 	})
@@ -296,9 +296,9 @@ func (p *Process) Terminate(killAfter time.Duration) error {
 	if killAfter > 0 {
 		grace := time.NewTimer(killAfter)
 		defer grace.Stop()
-		// Who is gone or not ours to signal is left to KILL, which has the last word.
+		// A process that is gone or not ours to signal is left to KILL, which has the last word.
 		_ = p.group.signalAll(syscall.SIGTERM)
-		_ = p.group.signalAll(syscall.SIGCONT) // who is stopped would not hear it
+		_ = p.group.signalAll(syscall.SIGCONT) // a stopped process would not get it
 		if p.emptied(grace.C, false) {
 			return nil
 		}

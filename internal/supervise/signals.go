@@ -17,7 +17,7 @@ type Signals struct {
 	stopped chan struct{}
 }
 
-// heard bounds how many signals may arrive before anybody listens; what comes
+// heard bounds how many signals may arrive before a reader listens; what comes
 // beyond is dropped, as the kernel drops a signal that is pending already.
 const heard = 32
 

@@ -23,7 +23,7 @@ func become(args []string) {
 		return
 	}
 	path, command := args[2], args[3:]
-	runtime.LockOSThread() // who asks to die with the parent must be who executes
+	runtime.LockOSThread() // the thread that asks to die with the parent must be the one that executes
 	parent := os.Getppid()
 	syscall.CloseOnExec(gateAt)
 	syscall.CloseOnExec(reportAt)
@@ -41,7 +41,7 @@ func become(args []string) {
 	if !errors.As(err, &number) {
 		number = syscall.EINVAL // an argument or variable with a NUL in it
 	}
-	// A caller that cannot be told any more is gone.
+	// A caller that cannot be reached any more is gone.
 	_, _ = os.NewFile(uintptr(reportAt), "report").WriteString(strconv.Itoa(int(number)))
 	os.Exit(StatusNotExecutable)
 }

@@ -15,7 +15,7 @@ const (
 	setModes = unix.TIOCSETAW
 )
 
-// continued: that a command was continued is not told on every such system, so it is
+// continued: not every such system reports that a command was continued, so it is
 // asked for on none. A command that another process continued is then taken for stopped
 // until its end: it may get a SIGCONT too many.
 const continued = 0

@@ -104,7 +104,7 @@ func (p *Process) collectAdopted() {
 	}
 }
 
-// end notes how the command ended, and puts the terminal back before anybody hears
+// end notes how the command ended, and puts the terminal back before any caller hears
 // of it.
 func (p *Process) end(exit Exit, err error) {
 	p.wants = false
@@ -154,7 +154,7 @@ func (p *Process) lendAgain() bool {
 func (p *Process) resume() {
 	p.wants = false
 	p.stopped.Store(false)
-	_ = p.group.signal(syscall.SIGCONT) // who is gone needs none
+	_ = p.group.signal(syscall.SIGCONT) // a process that is gone needs none
 }
 
 // collectGuardian reports whether the guardian has ended, and whether it was to. If it has
@@ -191,7 +191,7 @@ func (p *Process) collectGuardian() (gone, released bool) {
 
 // release ends the guardian. It is killed, because that works on a stopped one too;
 // its number is its own until collectGuardian has taken note of its end. One that has
-// ended before tells no end again, so tend is told to look.
+// ended before tells no end again, so tend has to look.
 func (p *Process) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -110,7 +110,7 @@ func (c *Call) refuse(name int, why error) {
 	c.keep, c.round, c.ahead = place, place, 1
 }
 
-// Fail ends the call because of an error, if there is one: its context has ended, say. What fails it first is why.
+// Fail ends the call because of an error, if there is one: its context has ended, say. The first error counts.
 func (c *Call) Fail(why error) {
 	if why != nil && c.err == nil {
 		c.err, c.keep = why, 0

@@ -108,7 +108,7 @@ func (c *conversation) begin(l *golden.Line) {
 	})
 }
 
-// tell says what is done with a name, in one line with the names beside it.
+// tell says what is done with a name, in one line with the names next to it.
 func (c *conversation) tell(what string, name int) {
 	if last := len(c.told) - 1; last >= 0 {
 		if names, same := strings.CutPrefix(c.told[last], what+" "); same {

@@ -3,7 +3,7 @@
 //
 // A machine does nothing but take events and say what is to be done about them. So the
 // events, with their times, are all that there is to know of its life; what it did is
-// written beside them so that a program that feeds the same events to the same machines (package
+// written with them so that a program that feeds the same events to the same machines (package
 // sim/replay) can compare, step by step. A [Recorder] stands around the member's session machine as
 // one more machine: where nothing is recorded there is none, and nothing costs anything.
 //

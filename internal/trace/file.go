@@ -157,7 +157,7 @@ func (f *File) put(text []byte) {
 func (f *File) signal() {
 	select {
 	case f.more <- struct{}{}:
-	default: // it is told already
+	default: // it is signalled already
 	}
 }
 

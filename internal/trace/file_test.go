@@ -130,7 +130,7 @@ func TestSizeOfAFile(t *testing.T) {
 	}
 }
 
-// slowDisk takes nothing until it is let go, and then fails if it is told to.
+// slowDisk takes nothing until it is let go, and then fails if its test says so.
 type slowDisk struct {
 	mu    sync.Mutex
 	text  bytes.Buffer
@@ -188,8 +188,8 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
-// TestFullDisk: what does not fit is taken back to make room for a line that says why; who
-// records is told, and so is who closes.
+// TestFullDisk: what does not fit is taken back to make room for a line that says why; Put
+// and Close return that error.
 func TestFullDisk(t *testing.T) {
 	d := &slowDisk{begun: make(chan struct{}, 8), goOn: make(chan struct{}), room: 120}
 	f := newFile("a.txt", d, 0, DefaultSize, quiet())
@@ -201,11 +201,11 @@ func TestFullDisk(t *testing.T) {
 	f.Flush()
 	err := f.Put([]byte("more"), true)
 	if err == nil || !strings.Contains(err.Error(), "write the trace a.txt: no space left on device") {
-		t.Errorf("who records is told %v", err)
+		t.Errorf("Put returned %v", err)
 	}
 	f.Ended(err.Error())
 	if closed := f.Close(); !errors.Is(closed, err) {
-		t.Errorf("who closes is told %v", closed)
+		t.Errorf("Close returned %v", closed)
 	}
 	want := "first\nend \"write the trace a.txt: no space left on device\"\n"
 	if got := d.text.String(); got != want {

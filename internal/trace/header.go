@@ -22,13 +22,13 @@ const (
 	keptPrefix = "Log: " // the one field of a keeping
 )
 
-// Header is what a life began with.
+// Header describes the beginning of a life.
 type Header struct {
 	about
 	Config member.Config
 }
 
-// about is what the header has beside the configuration.
+// about is what the header has besides the configuration.
 type about struct {
 	Holdfast    string   // the version of the program
 	Protocols   []string // what members must agree on, with versions

@@ -21,7 +21,7 @@ type Store interface {
 	Put(text []byte, whole bool) error
 	// Flush waits until what was put is written, or cannot be soon.
 	Flush()
-	// Ended is told that nothing more comes, and why; "" writes nothing of it.
+	// Ended hears that nothing more comes, and why; "" writes nothing of it.
 	Ended(why string)
 }
 
@@ -60,7 +60,7 @@ type Recorder struct {
 	over   bool
 }
 
-// Config is what a Recorder needs.
+// Config configures a Recorder.
 type Config struct {
 	// Config is what the machines were made from, Machine the foremost of them, and Cell
 	// what the member knows of itself in this life.

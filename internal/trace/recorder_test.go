@@ -273,7 +273,7 @@ func (f *full) Put(text []byte, whole bool) error {
 	return f.Store.Put(text, whole)
 }
 
-// TestMemberOutlivesItsTrace: where nothing more can be recorded, that is said once, and
+// TestMemberOutlivesItsTrace: where nothing more can be recorded, that is reported once, and
 // the machine goes on. So it is with what cannot be written down.
 func TestMemberOutlivesItsTrace(t *testing.T) {
 	for _, tt := range []struct {

@@ -2,13 +2,13 @@
 //
 // [Transport] is all that a member's driver sees of the network: it takes messages on
 // their way, and delivers what arrives. Machines are promised nothing beyond that: a
-// message may be lost, delayed, duplicated and overtaken. What a transport does
-// promise is who has sent a message: the id under which it is delivered was told by
-// its sender in a handshake, and two processes that claim one id are not both heard.
+// message may be lost, delayed, duplicated and overtaken. A transport does
+// promise who has sent a message: its sender has given the id under which it is delivered
+// in a handshake, and two processes that claim one id are not both heard.
 //
 //	transport/grpc    streams over the network, many messages to a frame
 //	transport/memory  members of one test, with faults by script
-//	transport/gossip  hints of who is there, from a gossip over the same connections
+//	transport/gossip  hints of which members are there, from a gossip over the same connections
 //
 // # Addresses and ids
 //

@@ -27,7 +27,7 @@ type Deliver func(events []protocol.Event)
 // messages in them. Members of different versions refuse each other.
 const Version = 19
 
-// Identity is who a member says it is in a handshake.
+// Identity is how a member identifies itself in a handshake.
 type Identity struct {
 	// ID and Incarnation are those of its stable cell.
 	ID          protocol.ID
@@ -100,7 +100,7 @@ type Observer interface {
 	Refused(why string)
 }
 
-// Why a stream is closed by its receiver, beside the words of a Refusal.
+// Why a stream is closed by its receiver, other than by a Refusal.
 const (
 	Garbage   = "garbage"    // a frame that does not decode
 	Limit     = "members"    // more members or streams than are served at once

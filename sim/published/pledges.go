@@ -26,7 +26,7 @@ func pledged() []Row {
 		},
 		{
 			Rule: "what is held in memory is within what others wait for", Protocol: "central", Source: "found here", Breaks: "P3",
-			Elsewhere: "session, TestLossBesideLastingSpaces. A simulated member has one space",
+			Elsewhere: "session, TestLossWithLastingSpaces. A simulated member has one space",
 			Hole: "A session with a long ttl has used durable spaces alone, so that no other member waits for it. " +
 				"It is granted a name in memory, and its client believes in that for the whole ttl.",
 		},

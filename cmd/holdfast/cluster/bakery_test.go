@@ -67,15 +67,15 @@ func (b *harness) line(through []*clustertest.Member, names int) *queue {
 		select {
 		case <-queued:
 		case <-b.ctx.Done():
-			b.Fatal("not all who wait were told so")
+			b.Fatal("not all waiting requests were reported as queued")
 		}
 	}
 	b.logf("%d names are held, and %d wait for them", names, cap(queued))
 	return q
 }
 
-// pass gives back all that is held, none of which may be lost, and wants everybody in line to be granted
-// it in turn, under rising tokens.
+// pass gives back all that is held, none of which may be lost, and wants the name granted to each in line
+// in turn, under rising tokens.
 func (q *queue) pass() {
 	q.Helper()
 	last := map[string]holdfast.Token{}
@@ -99,7 +99,7 @@ func (q *queue) pass() {
 			q.Errorf("%s was granted under %v after %v", name, given, last[name])
 		}
 	}
-	q.logf("nothing was lost, and everybody in line was granted it")
+	q.logf("nothing was lost, and all in line were granted it")
 }
 
 // TestLeaderOfEachRankKilled under load: nothing is lost that is held through the others, one of which does

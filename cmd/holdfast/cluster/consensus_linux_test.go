@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// TestLastingMinority: the leader and the other members do not reach each other, while all clients reach everybody. It
+// TestLastingMinority: the leader and the other members do not reach each other, while all clients reach every member. It
 // grants nothing and shows nothing any more, and what is held through it goes on at the others. When it reaches them again
 // it knows what they have done.
 func TestLastingMinority(t *testing.T) {
@@ -85,7 +85,7 @@ func (b *harness) refuses(m *clustertest.Member, name string) {
 	b.logf("%s grants and shows nothing: %v", m.Name, err)
 }
 
-// remembers asserts that a member shows what it had, to who does not mind that it is old.
+// remembers asserts that a member shows what it had, to a client that accepts stale answers.
 func (b *harness) remembers(m *clustertest.Member, e *waitingCommand) {
 	b.Helper()
 	shown, err := b.adminOf(m).Stale().Show(b.ctx, "", e.name)

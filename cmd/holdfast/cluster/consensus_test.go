@@ -50,7 +50,7 @@ func (b *harness) leader(without ...*clustertest.Member) *clustertest.Member {
 	return b.cluster.Member(status.Spaces[0].Authority[0])
 }
 
-// waitingCommand is a `holdfast lock` that waits for a name, and has it until it is told to end.
+// waitingCommand is a `holdfast lock` that waits for a name, and has it until it is ended.
 type waitingCommand struct {
 	*harness
 	name    string
@@ -111,7 +111,7 @@ func (e *waitingCommand) until(event string) said {
 			return s
 		}
 		if s.Event == "lost" || s.Event == "exit" {
-			e.Fatalf("the command with %s, which was to be %s, is told %+v: %v: %s", e.name, event, s, e.command.Wait(), e.errors.String())
+			e.Fatalf("the command with %s, which was to be %s, got %+v: %v: %s", e.name, event, s, e.command.Wait(), e.errors.String())
 		}
 	}
 	e.Fatalf("the command with %s has ended before it was %s: %v: %s", e.name, event, e.command.Wait(), e.errors.String())
@@ -212,7 +212,7 @@ func (s *scene) play() {
 func (b *harness) keeps(keeper *clustertest.Process, kept clustertest.Event) {
 	b.Helper()
 	if write, end := b.goOn(keeper, kept); write.Kind != clustertest.Wrote || end.Kind != clustertest.Left {
-		b.Errorf("the holder was told %s and %s %s: what is held outlasts its member", write.Kind, end.Kind, end.Why)
+		b.Errorf("the holder got %s and %s %s: what is held outlasts its member", write.Kind, end.Kind, end.Why)
 	}
 }
 
@@ -437,7 +437,7 @@ func TestLastingRetried(t *testing.T) {
 	}
 }
 
-// TestLastingAlone: a member that is alone is told to end, and started again, while a client holds a lock through it and others
+// TestLastingAlone: a member alone gets SIGTERM, and is started again, while a client holds a lock through it and others
 // wait. They notice nothing.
 func TestLastingAlone(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// byDefault starts members that are told who they are and where their folder is, and nothing else.
+// byDefault starts members with addresses and data folders, and nothing else.
 func byDefault(t *testing.T, members int) *harness {
 	t.Helper()
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestDefaultsKeepJobs(t *testing.T) {
 	}
 }
 
-// TestDefaultsKeepJobsAlone: a member alone with defaults is told to end, and killed, and started again each time. No job
+// TestDefaultsKeepJobsAlone: a member alone with defaults gets SIGTERM, then SIGKILL, and is started again each time. No job
 // is ended.
 func TestDefaultsKeepJobsAlone(t *testing.T) {
 	b := byDefault(t, 1)

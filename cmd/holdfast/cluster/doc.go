@@ -1,6 +1,6 @@
 // Package cluster has nothing but tests: clusters of real processes, hurt in the ways
 // that the simulator hurts its own, and judged by what the workers of internal/test/clustertest
-// tell (no worker's stay overlaps another's, tokens rise, no write out of order).
+// report (no worker's stay overlaps another's, tokens rise, no write out of order).
 //
 //	harness_test.go             a cluster, and workers through all of its members
 //	killed_test.go          SIGKILL and SIGTERM, asked of several protocols: who holds, waits, decides
@@ -22,7 +22,7 @@
 //
 // Each test looks whether its fault has happened: at the process's state and its exit
 // status, at the link, at the route. None of them judges by time: on a machine that is
-// starved a member's lease may lapse without anybody's fault, and all that must hold
+// starved a member's lease may lapse without any fault, and all that must hold
 // then does. One that asserts that a lock is held throughout has a lease that such a machine
 // keeps (steady). Those that need root, or the ip command, say so when they skip.
 //

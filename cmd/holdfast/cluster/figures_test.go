@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// drift is by how much longer a member waits that waits for a lease: the members' default.
+// drift is how much longer than a lease a member waits for it to end: the members' default.
 const drift = 0.05
 
 // bound is how long no client is granted anything after the death of the coordinator, or of

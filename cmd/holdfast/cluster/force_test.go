@@ -41,7 +41,7 @@ func forced(t *testing.T, b *harness) {
 	b.check(err)
 	b.fault("view %d was forced in the place of %d", forced.View, forced.Replaced)
 	if _, end := b.goOn(keeper, kept); end.Kind != clustertest.Lost {
-		b.Errorf("who held without a quorum was told %s", end.Kind)
+		b.Errorf("the client that held without a quorum got %s", end.Kind)
 	}
 	b.awaitReign(mark, kept.Token)
 	b.revive()

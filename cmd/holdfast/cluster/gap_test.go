@@ -18,7 +18,7 @@ import (
 // TestLeaderGap kills the leaders of protocol bakery in turn, by rank, under load, while a hot name is held
 // through another one and a client waits for it through the victim, so that its ticket stands before those of
 // all who come later. It reports for how long no client was granted the name then: in all, and from the first
-// view without the victim on, which leaves out how long it takes to detect a failure. Beside it stands the
+// view without the victim on, which leaves out how long it takes to detect a failure. With it comes the
 // longest such time before each crash: what the machine does by itself.
 func TestLeaderGap(t *testing.T) {
 	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), LogLevel: "info", Flags: []string{led, "--log-format", "json"}})
@@ -93,7 +93,7 @@ func (b *harness) waitThrough(m *clustertest.Member, name string) (giveUp func()
 	select {
 	case <-queued:
 	case <-b.ctx.Done():
-		b.Fatalf("who waits through %s is not told so", m.Name)
+		b.Fatalf("the client that waits through %s was not queued", m.Name)
 	}
 	return giveUp
 }

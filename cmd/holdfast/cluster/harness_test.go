@@ -202,8 +202,8 @@ func (b *harness) keep(through *clustertest.Member) (*clustertest.Process, clust
 	return keeper, kept
 }
 
-// goOn lets a worker go on that keeps the register: it writes, and gives it back. What
-// it was told is returned: whether the register took the write, and how the stay ended.
+// goOn lets a worker go on that keeps the register: it writes, and gives it back. It returns
+// what the worker reports: whether the register took the write, and how the stay ended.
 func (b *harness) goOn(keeper *clustertest.Process, kept clustertest.Event) (write, end clustertest.Event) {
 	b.Helper()
 	mark := b.workers.Mark()

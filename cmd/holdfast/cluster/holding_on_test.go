@@ -50,7 +50,7 @@ func TestKeeperKilled(t *testing.T) {
 	for _, wait := range waits {
 		last = k.next(wait, last)
 		if used.Context().Err() == nil {
-			t.Errorf("%s was granted under token %v before its holder was told", keptUsed, last.Token())
+			t.Errorf("%s was granted under token %v before its holder heard of its loss", keptUsed, last.Token())
 		}
 		b.check(last.Unlock(b.ctx))
 	}
@@ -161,7 +161,7 @@ func (k *keeping) next(granted <-chan *holdfast.Lock, before *holdfast.Lock) *ho
 		k.logf("%s was granted under token %v", l.Name(), l.Token())
 		return l
 	case <-k.ctx.Done():
-		k.Fatalf("%s is granted to nobody: %v", before.Name(), k.ctx.Err())
+		k.Fatalf("%s is granted to no client: %v", before.Name(), k.ctx.Err())
 		return nil
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// What is asked of several protocols, regardless of what their members are called in them:
-// each test here runs for those that it lists, and what is one protocol's own is in its
+// Tests of several protocols, under any names that their members have: each runs for
+// those that it lists, and tests of one protocol alone are in its
 // file.
 
 // spaceOf is the flag that gives the default space to a protocol.
@@ -46,7 +46,7 @@ func (b *harness) revive() {
 }
 
 // killHolder kills a member while the register is held through it: that passes on when no
-// client can believe in it any more, under a higher token, and its holder is told.
+// client can believe in it any more, under a higher token, and its holder learns of the loss.
 func (b *harness) killHolder(victim *clustertest.Member, what string) {
 	b.Helper()
 	keeper, kept := b.keep(victim)
@@ -56,9 +56,9 @@ func (b *harness) killHolder(victim *clustertest.Member, what string) {
 	b.revive()
 }
 
-// killBeside kills a member while the register is held through another one, and others wait
+// killWithHolder kills a member while the register is held through another one, and others wait
 // through it: they ask elsewhere, the holder writes and gives back, and all go on.
-func (b *harness) killBeside(victim *clustertest.Member, what string) (write, end clustertest.Event) {
+func (b *harness) killWithHolder(victim *clustertest.Member, what string) (write, end clustertest.Event) {
 	b.Helper()
 	keeper, kept := b.keep(b.another(victim))
 	mark, at := b.kill(what+" through which others wait", victim)
@@ -87,8 +87,8 @@ func (b *harness) killAuthority(what string, victims ...*clustertest.Member) {
 	b.revive()
 }
 
-// hireBeside starts a cluster, and workers that never go to one of its members.
-func (b *harness) hireBeside(victim func() *clustertest.Member, workers int) *clustertest.Member {
+// hireAwayFrom starts a cluster, and workers that never go to one of its members.
+func (b *harness) hireAwayFrom(victim func() *clustertest.Member, workers int) *clustertest.Member {
 	b.Helper()
 	b.check(b.cluster.Start(b.ctx))
 	spared := victim()
@@ -116,16 +116,16 @@ func TestHolderKilled(t *testing.T) {
 	}, "permission", "bakery")
 }
 
-// TestKilledBesideAHolder: each member in turn, regardless of its part.
-func TestKilledBesideAHolder(t *testing.T) {
+// TestKilledWithAHolder: each member in turn, regardless of its part.
+func TestKilledWithAHolder(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, space string) {
 		t.Parallel()
 		b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{space}})
 		b.begin(6)
 		for _, victim := range b.cluster.Members {
-			if write, end := b.killBeside(victim, "a member"); write.Kind == clustertest.Refused || end.Kind == clustertest.Lost {
-				b.Errorf("the holder was told %s and %s: it holds through a member that lives", write.Kind, end.Kind)
+			if write, end := b.killWithHolder(victim, "a member"); write.Kind == clustertest.Refused || end.Kind == clustertest.Lost {
+				b.Errorf("the holder got %s and %s: it holds through a member that lives", write.Kind, end.Kind)
 			}
 		}
 		b.judge()
@@ -139,8 +139,8 @@ func TestIdleMemberKilled(t *testing.T) {
 	inEach(t, func(t *testing.T, space string) {
 		t.Parallel()
 		b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Flags: []string{space}})
-		victim := b.hireBeside(func() *clustertest.Member { return b.another(b.coordinator()) }, 4)
-		mark, at := b.kill("which nobody uses", victim)
+		victim := b.hireAwayFrom(func() *clustertest.Member { return b.another(b.coordinator()) }, 4)
+		mark, at := b.kill("which no worker uses", victim)
 		b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 		b.revive()
 		b.judge()

@@ -16,8 +16,8 @@ func (b *harness) leave(m *clustertest.Member) {
 }
 
 // TestLeave: a member that leaves under load, the coordinator or not, tells its clients,
-// who go on elsewhere; one that holds something through it is told, and does not find
-// out by a refused write.
+// who go on elsewhere; one that holds something through it gets a revocation, and does not
+// find out by a refused write.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -33,7 +33,7 @@ func TestLeave(t *testing.T) {
 			keeper, kept := b.keep(victim)
 			b.leave(victim)
 			if _, end := b.goOn(keeper, kept); end.Kind != clustertest.Lost {
-				b.Errorf("the holder through the member that left was told %s", end.Kind)
+				b.Errorf("the holder through the member that left got %s", end.Kind)
 			}
 			b.healed() // the others see one another alone
 			b.judge()

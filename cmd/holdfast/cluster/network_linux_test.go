@@ -228,7 +228,7 @@ func TestCoordinatorUnplugged(t *testing.T) {
 }
 
 // TestCoordinatorCutOff: the coordinator and the other members do not reach each other;
-// all clients reach everybody. So its clients hear from it all the while, and must not
+// all clients reach every member. So its clients hear from it all the while, and must not
 // believe it for too long.
 func TestCoordinatorCutOff(t *testing.T) {
 	b, n := layNetwork(t, 6)
@@ -284,7 +284,7 @@ func TestOneWayCuts(t *testing.T) {
 
 // TestPeersApart: two peers do not reach each other, and the coordinator reaches both. Neither
 // gets the other's permission, so one of the two loses its place, and the clients of all three go
-// on through the others. It is told why, and is back when they reach each other again.
+// on through the others. It learns why, and is back when they reach each other again.
 func TestPeersApart(t *testing.T) {
 	b, n := layNetwork(t, 6, spaceOf("permission"))
 	c := b.index(b.coordinator())

@@ -34,7 +34,7 @@ func (b *harness) lostAndRefused(keeper *clustertest.Process, kept clustertest.E
 	b.Helper()
 	write, end := b.goOn(keeper, kept)
 	if write.Kind != clustertest.Refused || end.Kind != clustertest.Lost {
-		b.Errorf("the holder was told %s and %s: its lock has passed on", write.Kind, end.Kind)
+		b.Errorf("the holder got %s and %s: its lock has passed on", write.Kind, end.Kind)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestHolderStopped(t *testing.T) {
 		return e.Worker == keeper.Number && e.Token == kept.Token && (e.Kind == clustertest.Left || e.Kind == clustertest.Lost)
 	})
 	if write.Kind != clustertest.Refused || end.Kind != clustertest.Lost {
-		b.Errorf("the holder was told %s and %s: its lock has passed on", write.Kind, end.Kind)
+		b.Errorf("the holder got %s and %s: its lock has passed on", write.Kind, end.Kind)
 	}
 	b.healed()
 	b.judge()

@@ -118,7 +118,7 @@ func TestAuthorityIsReplaced(t *testing.T) {
 		c.check(err)
 		defer stale.Close()
 		if _, err := stale.Status(c.ctx); err == nil || !strings.Contains(err.Error(), "does not know the authority clients") {
-			t.Errorf("member %s: who was signed by the former authority: %v", m.Name, err)
+			t.Errorf("member %s: a client signed by the former authority: %v", m.Name, err)
 		}
 	}
 	// Its connection was there before, and lives on.

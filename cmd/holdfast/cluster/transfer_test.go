@@ -23,7 +23,7 @@ func TestTransfersUnderLoad(t *testing.T) {
 	b := lay(t, 6, grantors)
 	throng := b.gather(b.cluster.Members, "", 4)
 	admins := b.admins()
-	// The first grantor is made by the first request. A transfer that crosses it would be told that another one was made meanwhile.
+	// The first grantor is made by the first request. A transfer that crosses it would fail, because another one was made meanwhile.
 	b.await("a write", b.workers.Mark(), func(e clustertest.Event) bool { return e.Kind == clustertest.Wrote })
 	for i := range 30 {
 		mark := b.workers.Mark()
@@ -38,7 +38,7 @@ func TestTransfersUnderLoad(t *testing.T) {
 
 // TestTransferGap hands grantorship over again and again while a client of each member
 // wants one hot name, and others lock many names, and reports for how long no client
-// was granted the hot name around each transfer. Beside it stands the longest such time
+// was granted the hot name around each transfer. With it comes the longest such time
 // in windows of five grants each, before each transfer: what the machine does by
 // itself.
 func TestTransferGap(t *testing.T) {
@@ -88,7 +88,7 @@ func (b *harness) move(through *client.Admin, to *clustertest.Member) {
 	}
 }
 
-// quantile is what a share of sorted times is not longer than.
+// quantile is the time that a share of sorted times does not exceed.
 func quantile(times []time.Duration, share float64) time.Duration {
 	return times[min(int(share*float64(len(times))), len(times)-1)].Round(time.Microsecond)
 }
@@ -122,7 +122,7 @@ type throng struct {
 	grants  []time.Duration
 }
 
-// names is how many names a throng locks, beside the hot one.
+// names is how many names a throng locks, besides the hot one.
 const names = 1000
 
 // gather begins to lock through each of some members: the hot name, unless it is "", by a client of
@@ -144,7 +144,7 @@ func (b *harness) gather(through []*clustertest.Member, hot string, others int) 
 	return th
 }
 
-// use is what a worker keeps a name for that is not the hot one.
+// use keeps a name that is not the hot one for as long as a worker does.
 func use(ctx context.Context) {
 	select {
 	case <-time.After(4 * time.Millisecond):

@@ -46,7 +46,7 @@ func (b *harness) awaitShards(through *clustertest.Member, what string, is func(
 	}, "%s knows that %s", through.Name, what)
 }
 
-// eventually looks again and again whether something is so. What cannot be yet, because members do not know it or cannot decide,
+// eventually looks again and again whether something is so. An answer that members do not know it yet, or cannot decide,
 // is no error.
 func (b *harness) eventually(is func() (bool, error), what string, arguments ...any) {
 	b.Helper()

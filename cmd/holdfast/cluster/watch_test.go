@@ -22,7 +22,7 @@ type watching struct {
 	events  chan *schema.WatchEvent
 }
 
-// watch begins to watch at a member. What happens is told from the first event on that
+// watch begins to watch at a member. Its events count from the first one that
 // is seen, so things are made to happen until one is.
 func (b *harness) watch(at *clustertest.Member) *watching {
 	b.Helper()
@@ -111,7 +111,7 @@ func (w *watching) sees(through *clustertest.Member, name string) {
 	}
 }
 
-// TestWatch: who watches at one member sees what happens through any, and is told what
+// TestWatch: a watcher at one member sees what happens through any, and a report of what
 // it cannot see when another is killed.
 func TestWatch(t *testing.T) {
 	t.Parallel()

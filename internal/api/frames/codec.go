@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Codec is what gRPC asks for bytes: by hand for the frames of a session's stream,
+// Codec encodes and decodes for gRPC: by hand for the frames of a session's stream,
 // which are sent as *schema.ClientFrame and *schema.ServerFrame and received as *[Operations]
 // and *[Events]; by the general code for every other message. Give it to a server with
 // grpc.ForceServerCodecV2, to a call with grpc.ForceCodecV2. A *[Raw] is passed on as it came. It is safe for
@@ -57,7 +57,7 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.others.Marshal(v)
 }
 
-// pack hands over what was appended to a buffer of the pool. What has outgrown that is
+// pack hands over what was appended to a buffer of the pool. A slice that has outgrown it is
 // left to the collector.
 func (c *Codec) pack(buffer *[]byte, b []byte, err error) (mem.BufferSlice, error) {
 	if err != nil || cap(b) != cap(*buffer) {

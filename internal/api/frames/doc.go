@@ -21,6 +21,6 @@
 // # Memory
 //
 // An [Operations] or [Events] is read into again and again. The messages in it are valid
-// until then, or until Release; texts live as long as anybody keeps them. Between two
+// until then, or until Release; texts live as long as they are referenced. Between two
 // frames an Operations keeps no memory, since most sessions are quiet.
 package frames

@@ -59,7 +59,7 @@ func end(b []byte, start int) []byte {
 	return b
 }
 
-// reader takes fields off bytes. What it cannot take makes it odd: then the general
+// reader takes fields off bytes. A field that it cannot take makes it odd: then the general
 // code reads the message instead, and says what is wrong with it if anything is.
 type reader struct {
 	b   []byte

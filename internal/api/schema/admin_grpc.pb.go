@@ -42,8 +42,8 @@ const (
 //
 // Admin is for operators.
 type AdminClient interface {
-	// Leave lets the member leave its cluster in good order: clients that hold
-	// something through it are told to stop. It is answered when no other member has to wait
+	// Leave lets the member leave its cluster in good order: it revokes what clients
+	// hold through it. It is answered when no other member has to wait
 	// for this one any more. The end of the call changes nothing: it goes on.
 	Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.CallOption) (*Left, error)
 	// Drain lets the member take nothing new, wait until nothing is held through it, and
@@ -223,8 +223,8 @@ type Admin_SnapshotClient = grpc.ServerStreamingClient[SnapshotPiece]
 //
 // Admin is for operators.
 type AdminServer interface {
-	// Leave lets the member leave its cluster in good order: clients that hold
-	// something through it are told to stop. It is answered when no other member has to wait
+	// Leave lets the member leave its cluster in good order: it revokes what clients
+	// hold through it. It is answered when no other member has to wait
 	// for this one any more. The end of the call changes nothing: it goes on.
 	Leave(context.Context, *LeaveRequest) (*Left, error)
 	// Drain lets the member take nothing new, wait until nothing is held through it, and

@@ -476,16 +476,16 @@ func (x *MemberInterest) GetPrefix() string {
 	return ""
 }
 
-// MemberEvents holds everything that was waiting to be told, or a part of it.
+// MemberEvents holds all the events that were waiting to be sent, or a part of them.
 type MemberEvents struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Welcome *MemberHello           `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
 	Events  []*MemberEvent         `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"` // in the order of the decisions
-	// Up to when, by the sender's wall clock in Unix nanoseconds, everything was told with
+	// Up to when, by the sender's wall clock in Unix nanoseconds, every event has been sent, with
 	// this message. 0 in one that the next goes on with.
 	At int64 `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
 	// With at: how many events there were in the life of the sender's process until then,
-	// of any space and name. Who finds the number that it knows has missed nothing.
+	// of any space and name. A receiver that knows that number has missed nothing.
 	Count         uint64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
 	Last          bool   `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"` // the sender leaves in good order
 	unknownFields protoimpl.UnknownFields

@@ -1,6 +1,6 @@
 package schema
 
-// EventSlot is the memory of one event of the kinds that are told often, used again and again.
+// EventSlot is the memory of one event of the kinds that are sent often, used again and again.
 type EventSlot struct {
 	Event    Event
 	Granted  Event_Granted

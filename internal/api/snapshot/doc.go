@@ -8,7 +8,7 @@
 //	end        one: the SHA-256 of all that stands before it
 //
 // Each of these is a frame: its kind (1 byte), how long its content is (4 bytes, big endian), the content, and a CRC-32C
-// of all that (4 bytes). So what was flipped is found where it stands, before anybody acts on it; and what was cut off,
+// of all that (4 bytes). So what was flipped is found where it stands, before a reader acts on it; and what was cut off,
 // left out, doubled or put together of two files is found at the end.
 //
 // A member writes it while it is asked ([Writer]). It is sent as it is, so that the caller keeps one part at a time

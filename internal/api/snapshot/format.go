@@ -66,7 +66,7 @@ type Shard struct {
 	Parts    int    `json:"parts"`
 }
 
-// Summary is what a whole file has.
+// Summary summarizes a whole file.
 type Summary struct {
 	Header
 	Reign    uint64 `json:"reign,string"` // the highest of its shards

@@ -48,7 +48,7 @@ func NewReader(from io.Reader) (*Reader, error) {
 	return r, nil
 }
 
-// Header is what the file is a copy of.
+// Header says what the file is a copy of.
 func (r *Reader) Header() *Header { return &r.summary.Header }
 
 // Shard reads what follows of the next shard, and io.EOF when the file has come to its end, and is as it was written. All
@@ -89,7 +89,7 @@ func (r *Reader) Part() ([]byte, error) {
 	return part, err
 }
 
-// Summary is what the shards that were read have.
+// Summary summarizes the shards that were read.
 func (r *Reader) Summary() *Summary {
 	r.summary.Bytes = r.at
 	return &r.summary

@@ -92,7 +92,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Errorf("parts %q are read as %q", want, parts)
 	}
 	if s := r.Summary(); s.Reign != 9 || s.Sessions != 3 || s.Holds != 4 || s.Waiters != 1 || s.Bytes != int64(len(file)) || s.Space != "jobs" {
-		t.Errorf("the file is said to have %+v", s)
+		t.Errorf("the summary of the file is %+v", s)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestDamageIsFound(t *testing.T) {
 	refused("a part that says it is huge", append([]byte(magic), 'H', 0xff, 0xff, 0xff, 0xff), "damaged at byte 20")
 	broken := errors.New("the disk is broken")
 	if _, err := Read(io.MultiReader(bytes.NewReader(file[:100]), iotest.ErrReader(broken))); !errors.Is(err, broken) || errors.Is(err, ErrInvalid) {
-		t.Errorf("a disk that fails is said to be %v", err)
+		t.Errorf("a disk that fails is reported as %v", err)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Writer writes a file. It must be told in order: each [Writer.Shard], and behind it its parts.
+// Writer writes a file. Its calls come in order: each [Writer.Shard], and behind it its parts.
 type Writer struct {
 	to     io.Writer
 	sum    hash.Hash

@@ -15,7 +15,7 @@ func (m *Machine) onHeard(said []*schema.Event) {
 	}
 }
 
-// onSaid takes one thing that the member says. What is not known is of a newer member.
+// onSaid takes one event of the member. An unknown kind is of a newer member.
 func (m *Machine) onSaid(event *schema.Event) {
 	id := event.GetId()
 	r := m.requests[id]
@@ -43,7 +43,7 @@ func (m *Machine) onSaid(event *schema.Event) {
 	}
 }
 
-// onOwn takes what only a request of this client can be told.
+// onOwn takes the events that only a request of this client can get.
 func (m *Machine) onOwn(r *Request, event *schema.Event) {
 	switch kind := event.GetKind().(type) {
 	case *schema.Event_Granted:
@@ -94,7 +94,7 @@ func (m *Machine) onLost(r *Request, why holdfast.Loss, mustRelease bool) {
 	}
 	switch r.state {
 	case Requested:
-		// Its grant was not told, or not in time, and has ended. The acquire may have been
+		// Its grant has not come, or not in time, and has ended. The acquire may have been
 		// sent again since and be granted anew, and then no caller would hold the grant:
 		// so the acquire is cancelled, which releases any grant that it has.
 		m.out.of(Fail, r, why)
@@ -154,9 +154,9 @@ func (m *Machine) sendLater(r *Request) {
 	m.alarms.Set(&r.guard, m.now+LaterPause)
 }
 
-// failRelease tells why a release was refused. That a release which was sent
+// failRelease returns the reason why a release was refused. That a release which was sent
 // twice is of something not held means that its first copy has acted: had the lock
-// been lost, the authority would have told that before.
+// been lost, the authority would have reported that before.
 func (m *Machine) failRelease(r *Request, problem *schema.Problem) {
 	switch {
 	case r.loss != "":

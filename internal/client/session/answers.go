@@ -13,7 +13,7 @@ func (a *answers) note(took time.Duration) {
 	a.known = min(a.known+1, 2)
 }
 
-// lateAfter is for how long after the sending of what was acknowledged last no acknowledgement is missed. It is half of the ttl;
+// lateAfter is how long after the sending of what was acknowledged last no acknowledgement is missed. It is half of the ttl;
 // but the next heartbeat goes out after a third of it, so an answer that always takes more than a sixth would always
 // be late. One and a half times the shorter of the two is waited for: one answer that was slow says nothing of the
 // next.

@@ -29,7 +29,7 @@ type Contact struct {
 	Caller any // what the driver knows of it
 
 	hello  hello
-	greets bool          // the hello is said
+	greets bool          // the hello is sent
 	asked  *Session      // that the hello names; nil: it opens one
 	listed []*Request    // by the hello, as not settled; in the order of their ids
 	sent   time.Duration // when the hello was
@@ -105,7 +105,7 @@ func bare(err error) error {
 }
 
 // limitContact lets a contact be silent for no longer than leaves time for another address before the session ends. But the
-// others are asked beside this one, so an answer has a second at least: a member that resumes a session of a durable space asks
+// others are asked as well as this one, so an answer has a second at least: a member that resumes a session of a durable space asks
 // members that may be far away. Without a session no deadline presses: an attempt that a member with much to do will come to is
 // not thrown away and made again, which would cost it more than to serve it.
 func (m *Machine) limitContact(a *Contact) {
@@ -255,7 +255,7 @@ func (m *Machine) begin(err error) {
 // onFailed takes a contact that has come to nothing. A session that its own member does not know
 // any more is lost; another member's word on it is not believed before its deadline,
 // unless all say so. A member that says that another client has taken the session over
-// has the session, and is believed. What no patience will change ends the calls that wait for a session.
+// has the session, and is believed. An error that waiting will not change ends the calls that wait for a session.
 func (m *Machine) onFailed(a *Contact, err error) {
 	m.alarms.Stop(&a.limit)
 	a.listed = nil
@@ -314,8 +314,8 @@ func (m *Machine) failAll(why error) {
 	}
 }
 
-// onBroken takes the end of the stream. That the session has ended is the word of its own member, on its own stream: waiting for the
-// deadline would keep those who wait from going elsewhere. A stream that was closed in good order after the end of the session was
+// onBroken takes the end of the stream. If that says that the session has ended, its own member says so, on its own stream: waiting for
+// the deadline would keep waiting calls from going elsewhere. A stream that was closed in good order after the end of the session was
 // sent is its acknowledgement.
 func (m *Machine) onBroken(a *Contact, err error) {
 	if m.stream != a {

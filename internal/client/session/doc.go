@@ -18,8 +18,8 @@
 //
 // # Failover
 //
-// A Machine without a stream that answers asks the addresses that it knows in turn (search.go): the next one beside one that has not
-// answered for [RaceDelay], and at once behind one that has failed. Each is a [Contact]: Opening, Greet, then Answered or Failed. The first
+// A Machine without a stream that answers asks the addresses that it knows in turn (search.go): the next one as well when one has not
+// answered for [RaceDelay], and at once when one has failed. Each is a [Contact]: Opening, Greet, then Answered or Failed. The first
 // that welcomes the client serves it. Which addresses there are, and which of them comes first, is in places.go.
 //
 // # What is believed until when

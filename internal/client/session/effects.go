@@ -72,7 +72,7 @@ type Effect struct {
 	*Detail  // nil for those of a lock and its release, which are many
 }
 
-// Detail is what only some kinds of effects have.
+// Detail has the fields of some kinds of effects only.
 type Detail struct {
 	Extension *Extension
 	Contact   *Contact
@@ -82,7 +82,7 @@ type Detail struct {
 	ID        uint64
 }
 
-// Effects is what a Step wants done, in order. The driver empties it.
+// Effects lists what a Step wants done, in order. The driver empties it.
 type Effects struct {
 	List []Effect
 	Send bool // there is something to send

@@ -44,7 +44,7 @@ func (m *Machine) onBeaten(id uint64, beaten *schema.Beaten) {
 // there is goes on until that is welcomed: the answer may be under way, or may have come already, to a process
 // that could not read it. One that has stalled looks again before (Session.lookAgain): that it has read no answer says
 // little about the member, and thousands of further connections would stall it for longer. Where this process did not
-// run for so long that the session has ended, that is told instead, by the alarm of the deadline, which is due as well.
+// run for so long that the session has ended, the alarm of the deadline, which is due as well, reports that instead.
 func (m *Machine) onLate() {
 	s := m.session
 	if s == nil || !s.Alive(m.now) {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// bound is until when the grant with token may be believed in, by the last extend that
+// bound is the time until which the grant with token may be believed in, by the last extend that
 // went out before the answer to a request of the same owner came.
 type bound struct {
 	token holdfast.Token
@@ -17,7 +17,7 @@ type bound struct {
 
 // limit is the hold limit that an extend asks for which is not answered. It may come to the authority behind a request that
 // was sent later, and that enters the grant with token: so that is believed in for no longer than hold after it
-// was sent, unless it is told less.
+// was sent, or less where the answer says so.
 type limit struct {
 	token holdfast.Token // 0 for none
 	hold  time.Duration
@@ -170,8 +170,8 @@ func (m *Machine) setHoldEnds(r *Request, end time.Duration) {
 }
 
 // bind lets the owner's requests that are not answered yet know until when the grant of r
-// may be believed in: they may have entered it before its limit was moved, and be told
-// after that what was left of it then, even when r itself has ended meanwhile.
+// may be believed in: they may have entered it before its limit was moved, and get an answer
+// after that with what was left of it then, even when r itself has ended meanwhile.
 func (m *Machine) bind(r *Request, end time.Duration) {
 	if r.Want.Owner == "" {
 		return

@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Config is what a Machine is made with.
+// Config configures a Machine.
 type Config struct {
 	TTL    time.Duration // to ask for; 0 means the server's default
 	Name   string        // which client this is, for people
-	Number uint64        // which client this is, beside others that resume its session
+	Number uint64        // which client this is, among others that resume its session
 	Keep   bool          // it is left to Close to let the authority know of a lock that has ended otherwise than by Unlock
 
 	Addresses []api.Address // where to look for a member
@@ -44,7 +44,7 @@ type Machine struct {
 	abandoned bool  // no stream is needed any more
 	taken     error // another client has taken the session over: what the member has said; nil otherwise
 	finished  bool  // nothing of the session is left to end
-	begun     bool  // Begun was said
+	begun     bool  // Begun was reported
 	search    search
 	cluster   cluster
 

@@ -6,12 +6,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
-// cluster is what members have told of the cluster, and of where clients can go.
+// cluster is what members have sent about the cluster, and about where clients can go.
 type cluster struct {
-	id         string        // as the first member has told it; "" where it tells none
+	id         string        // as the first member has sent it; "" where it sends none
 	authority  string        // the address of the authority, as far as known
-	learned    []api.Address // of its members, beside the addresses that were given
-	plain      bool          // a given address is among those that members have told
+	learned    []api.Address // of its members, besides the addresses that were given
+	plain      bool          // a given address is among those that members have listed
 	sentAway   bool          // the member at the latest place does not serve, by its own word
 	redirected bool          // Direct has been followed for the present session
 	last       api.Address   // has answered last
@@ -20,7 +20,7 @@ type cluster struct {
 // maxLearned is how many addresses of members are kept. A cluster is smaller.
 const maxLearned = 256
 
-// learn keeps what a member has told of where clients can go.
+// learn keeps a member's list of where clients can go.
 func (k *cluster) learn(given []api.Address, authority string, members []string) {
 	k.authority, k.learned = authority, nil
 	for _, text := range members[:min(len(members), maxLearned)] {
@@ -31,7 +31,7 @@ func (k *cluster) learn(given []api.Address, authority string, members []string)
 	}
 }
 
-// strange reports whether the program at a place that was only told of belongs to
+// strange reports whether the program at a place that was only listed belongs to
 // another cluster: an address that means a member elsewhere may mean anything here. What
 // was given by the caller is the caller's to know.
 func (k *cluster) strange(given []api.Address, place api.Address, cluster string) bool {
@@ -59,7 +59,7 @@ func (m *Machine) places() []api.Address {
 }
 
 // known lists the addresses that were given, and behind them those that members of the
-// cluster have told, if those may be gone to. They may where a given address is one of
+// cluster have listed, if those may be gone to. They may where a given address is one of
 // them. Otherwise the caller reaches the member in another way than members reach one
 // another, through a proxy say, and is not to be led past it; unless it has asked for that
 // with Direct, or the member has said that it does not serve.

@@ -107,7 +107,7 @@ func (m *Machine) limitWait(r *Request) {
 	switch {
 	case r.Bounded:
 	case r.Want.Try && r.Want.Wait == 0:
-		// The limit is ours, and what is said of it here comes behind the authority's word.
+		// The limit is ours, and its end here comes behind the authority's word.
 		m.timeOutAt(r, r.WaitEnd)
 		r.WaitEnd -= WaitGrace
 	case r.WaitEnd != clock.Never:
@@ -251,7 +251,7 @@ func After(now, d time.Duration) time.Duration {
 // tryLimit is how long a call that does not wait for holders waits for a decision.
 const tryLimit = 5 * time.Second
 
-// WaitEnd is when the wait of a call ends that is made at the time now, by its own limit: one moment,
+// WaitEnd is when the wait of a call made at the time now ends, by its own limit: one moment,
 // even if the connection or the authority is lost before then, and for all the names of a
 // LockAll together.
 func WaitEnd(now time.Duration, want *holdfast.Request) time.Duration {

@@ -31,8 +31,8 @@ const (
 )
 
 // search looks for a member that serves the client, and looks again when the stream breaks.
-// It asks the addresses in turn: the next one as soon as one has failed, and beside one
-// that has not answered for RaceDelay. The first that welcomes the client serves it, and the
+// It asks the addresses in turn: the next one as soon as one has failed, or
+// has not answered for RaceDelay. The first that welcomes the client serves it, and the
 // others are let go.
 type search struct {
 	phase  phase

@@ -325,7 +325,7 @@ func TestSaveErrors(t *testing.T) {
 	says(t, c.Save(storage.Save{ID: 10}).Err, "write stable cell", folder)
 }
 
-// TestSaveOverAFolder: a rename that is refused is told too.
+// TestSaveOverAFolder: a rename that is refused is reported too.
 func TestSaveOverAFolder(t *testing.T) {
 	folder := t.TempDir()
 	c, _ := open(t, folder)
@@ -336,7 +336,7 @@ func TestSaveOverAFolder(t *testing.T) {
 	says(t, c.Save(storage.Save{ID: 1, Data: []byte("new")}).Err, "replace stable cell", "cell")
 }
 
-// TestCloseTwice is told, because the second unlocks nothing.
+// TestCloseTwice is reported, because the second unlocks nothing.
 func TestCloseTwice(t *testing.T) {
 	folder := t.TempDir()
 	c, _ := open(t, folder)
@@ -344,7 +344,7 @@ func TestCloseTwice(t *testing.T) {
 	says(t, c.Close(), "unlock state folder "+folder)
 }
 
-// TestReplace: another file is there as a whole, and nothing beside it.
+// TestReplace: another file is there as a whole, and no other next to it.
 func TestReplace(t *testing.T) {
 	folder := t.TempDir()
 	for _, text := range []string{"first, which is longer", "second"} {
@@ -356,7 +356,7 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	if names, err := os.ReadDir(folder); err != nil || len(names) != 1 {
-		t.Errorf("beside it there is %v, %v", names, err)
+		t.Errorf("the folder has %v, %v", names, err)
 	}
 	if err := cell.Replace(filepath.Join(folder, "none"), "spaces", nil); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("in a folder that is not there: %v", err)

@@ -15,7 +15,7 @@ import (
 // room, and no word on standard error.
 func databaseOptions(d *disk, folder string, listener *pebble.EventListener) *pebble.Options {
 	if listener == nil {
-		// Who reads is told by what is read, and the disk knows its errors.
+		// A reader finds the fault in what it reads, and the disk knows its errors.
 		listener = &pebble.EventListener{BackgroundError: func(error) {}, DataCorruption: func(pebble.DataCorruptionInfo) {}}
 	}
 	return &pebble.Options{
@@ -28,7 +28,7 @@ func databaseOptions(d *disk, folder string, listener *pebble.EventListener) *pe
 		CacheSize:                   2 << 20,
 		MaxOpenFiles:                64,
 		MaxManifestFileSize:         1 << 20,
-		// What is superseded goes soon, and who writes faster than that waits for it.
+		// What is superseded goes soon, and a writer that is faster than that waits for it.
 		L0CompactionThreshold: 2,
 		L0StopWritesThreshold: 8,
 		LBaseMaxBytes:         16 << 20,

@@ -14,11 +14,11 @@
 //
 // # How it is written
 //
-// One goroutine writes for all logs. What is asked while the disk syncs waits in a queue, and goes
-// into the next batch, all logs together, with one sync for all: who asks alone waits for one
-// sync, and who asks with many others for two at most. Answers come when the batch is synced, in
+// One goroutine writes for all logs. A request that comes while the disk syncs waits in a queue, and goes
+// into the next batch, all logs together, with one sync for all: a caller alone waits for one
+// sync, and one among many for two at most. Answers come when the batch is synced, in
 // the order of the questions, on that goroutine; so they must not block. A batch of chunks alone
-// is not synced: the Install is that follows.
+// is not synced: the Install after it is.
 //
 // The database's log has zeros in front of what is written, so that few syncs find a file that has grown ([Options].Ahead).
 //
@@ -58,8 +58,8 @@
 // and the member has to be replaced, or its folder put back as it was when it stopped: an older
 // copy lacks what it has promised since.
 //
-// What a crash has cut off is no damage: a batch that was not synced is there or not, as a whole.
-// So the database cannot tell what it has lost at its end, and the files beside it say how much
+// Records that a crash has cut off are no damage: a batch that was not synced is there or not, as a whole.
+// So the database cannot tell what it has lost at its end, and the files next to it say how much
 // there was. After a Close the floor knows every batch. After the death of the process alone the
 // file "reached" does: it is written before a batch is answered, and the kernel has it. After a power
 // cut it says what the kernel had written back, and the floor which log must be there and how

@@ -56,7 +56,7 @@ func (e *CorruptError) Error() string {
 // forMachines is a line of what the database says of damage that has a value and no words.
 const forMachines = "<corruption detail carrier>"
 
-// sentence is what an error says in one line, once: the database says damage in several, and often twice.
+// sentence is the text of an error in one line, once: the database describes damage in several, and often twice.
 func sentence(err error) string {
 	var said []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {

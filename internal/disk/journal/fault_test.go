@@ -316,7 +316,7 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
-// TestDiskDoesNotRead: damage is told from a disk that does not give what it has.
+// TestDiskDoesNotRead: damage is distinguished from a disk that does not give what it has.
 func TestDiskDoesNotRead(t *testing.T) {
 	disk := vfs.NewMem()
 	closeJournal(t, open(t, disk, "f"))

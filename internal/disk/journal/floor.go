@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// floor is the least that a folder has: it is written down beside the database, which cannot tell a log of its own that
+// floor is the least that a folder has: it is written down next to the database, which cannot tell a log of its own that
 // is gone, or shorter than it was, from one that was never written.
 //
 // The file "floor" is synced. It names the database's newest log from the moment on at which that file is there, and the

@@ -19,7 +19,7 @@ type Options struct {
 	// Identity says whose journal it is: it is written into a new folder, and a folder that has
 	// another is refused. Zero accepts any that the folder has, and makes no new one.
 	Identity []byte
-	// MaxRequests bounds the requests that wait or are being done, and as many fetches beside
+	// MaxRequests bounds the requests that wait or are being done, and as many fetches besides
 	// them. Zero means 4096.
 	MaxRequests int
 	// MaxBytes bounds what they bring. Zero means 64 MiB.
@@ -29,7 +29,7 @@ type Options struct {
 	Ahead int
 	// FS is the file system. Zero means the machine's.
 	FS vfs.FS
-	// Logger is told when the journal fails. Zero means that nothing is logged.
+	// Logger gets a line when the journal fails. Zero means that nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -46,7 +46,7 @@ type Journal struct {
 	over     chan struct{} // closed when the journal is being closed
 	flushed  atomic.Bool   // the floor is to be raised
 
-	use sync.RWMutex // held by who uses db, and to be locked to close it
+	use sync.RWMutex // read-locked while db is used, and locked to close it
 	db  *pebble.DB   // nil when it is closed
 
 	writer, reader sync.WaitGroup

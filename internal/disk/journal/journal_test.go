@@ -42,7 +42,7 @@ func closeJournal(t testing.TB, j *journal.Journal) {
 	}
 }
 
-// submit asks, and waits for the answer. What is refused at once is an answer, too.
+// submit asks, and waits for the answer. An immediate refusal is an answer, too.
 func submit(t testing.TB, j *journal.Journal, request any) (answer any, err error) {
 	t.Helper()
 	answered := make(chan any, 1)
@@ -328,7 +328,7 @@ func TestFoldersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestOtherFormats are told from damage.
+// TestOtherFormats are distinguished from damage.
 func TestOtherFormats(t *testing.T) {
 	folder := t.TempDir()
 	closeJournal(t, open(t, nil, folder))

@@ -36,7 +36,7 @@ func TestKept(t *testing.T) {
 			}
 		}
 		if kept, known, err := j.Kept(6); err != nil || known || kept.First != 1 {
-			t.Errorf("%s a log that nobody has written has %+v, known: %v, %v", when, kept, known, err)
+			t.Errorf("%s a log that was never written has %+v, known: %v, %v", when, kept, known, err)
 		}
 		closeJournal(t, j)
 		j = open(t, nil, folder)

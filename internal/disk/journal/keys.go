@@ -35,7 +35,7 @@ func appendKey(b []byte, kind byte, numbers ...uint64) []byte {
 	return b
 }
 
-// parseKey takes a key apart. What does not follow the kind is 0.
+// parseKey takes a key apart. Numbers that the kind does not have are 0.
 func parseKey(b []byte) (kind byte, numbers [3]uint64, err error) {
 	if len(b) == 0 || b[0] >= endKind || len(b) != 1+8*numbersOf(b[0]) {
 		return 0, numbers, fmt.Errorf("a key %x; it has none of the forms that a journal writes", b)

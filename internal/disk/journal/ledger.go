@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// ledger is what the writer knows of one log: enough to write without reading.
+// ledger is the writer's knowledge of one log: enough to write without reading.
 type ledger struct {
 	log uint64
 	head
@@ -25,7 +25,7 @@ type ledger struct {
 	changed bool // the head is to be written
 }
 
-// batch is what goes to the disk at once.
+// batch is a group of requests that goes to the disk at once.
 type batch struct {
 	*pebble.Batch
 	sync bool

@@ -200,7 +200,7 @@ func removeChunks(b *batch, from, to []byte) error {
 	return nil
 }
 
-// create makes a new journal in a folder that has none. It is made beside its place and put there
+// create makes a new journal in a folder that has none. It is made next to its place and put there
 // when it is complete, so a crash leaves it whole or not at all.
 func (j *Journal) create(identity []byte) error {
 	names, err := j.disk.List(j.folder)

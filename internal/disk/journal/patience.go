@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/sparing"
 )
 
-// patience is what an open journal has where no descriptor is left to open a file with. That is no fault of the disk, and
+// patience lets an open journal wait where no descriptor is left to open a file with. That is no fault of the disk, and
 // nothing was changed in the folder: the file is opened again until there is one.
 type patience struct {
 	folder string

@@ -14,7 +14,7 @@ type pending struct {
 	answer  func(any)
 }
 
-// perRequest is what a request counts in the queue beside its bytes.
+// perRequest is what a request counts in the queue besides its bytes.
 const perRequest = 256
 
 // queue has the requests that wait and those that are being done, up to its bounds.
@@ -86,7 +86,7 @@ func (q *queue) done(group []pending) {
 	}
 }
 
-// end takes no more requests, for a reason. The first one stays, but what is broken is told.
+// end takes no more requests, for a reason. The first reason stays, unless a later one is that the journal is broken.
 func (q *queue) end(why error, broken bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

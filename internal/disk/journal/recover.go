@@ -79,7 +79,7 @@ func (l *Log) Records() iter.Seq2[Record, error] {
 	}
 }
 
-// look has f read the database as it is at one instant. What it finds damaged ends the journal.
+// look has f read the database as it is at one instant. Damage that it finds ends the journal.
 func (j *Journal) look(f func(*pebble.Snapshot) error) (err error) {
 	j.use.RLock()
 	defer j.use.RUnlock()

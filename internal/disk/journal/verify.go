@@ -29,7 +29,7 @@ type chunks struct {
 	sum   uint32
 }
 
-// maxWrong bounds what is told: a folder that has so much wrong needs no longer list.
+// maxWrong bounds the list of faults: a folder that has so many needs no longer one.
 const maxWrong = 100
 
 // errTooMuch ends a list.

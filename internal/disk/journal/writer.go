@@ -120,7 +120,7 @@ func (j *Journal) apply(b *batch, touched map[uint64]*ledger) error {
 	return nil
 }
 
-// note leaves beside the database what it has synced, before that is answered.
+// note leaves next to the database what it has synced, before that is answered.
 func (j *Journal) note() error {
 	j.synced = j.root.batches
 	if _, err := j.reached.WriteAt(encodeReached(j.synced), 0); err != nil {
@@ -133,8 +133,8 @@ func (j *Journal) note() error {
 	return nil
 }
 
-// raiseFloor notes how far the journal has come, for the next that opens it. What cannot be
-// written is an error of the disk, which knows it then.
+// raiseFloor notes how far the journal has come, for the next that opens it. The disk keeps
+// the error of a failed write.
 func (j *Journal) raiseFloor() {
 	j.disk.floor.batches = j.synced
 	if err := j.disk.raise(j.disk.floorAt); err != nil {

@@ -206,7 +206,7 @@ func (c *Client) give(s *Hold) {
 	c.free = append(c.free, s)
 }
 
-// send writes a request, or leaves it to who is writing. The lock is held, and is not
+// send writes a request, or leaves it to the worker that is writing. The lock is held, and is not
 // when it returns. An error of writing comes back through the reader.
 func (c *Client) send(op operation, id uint32, name string) {
 	c.requests = appendRequest(c.requests, op, id, name)
@@ -216,7 +216,7 @@ func (c *Client) send(op operation, id uint32, name string) {
 	}
 	c.writing = true
 	if len(c.slots)-len(c.free) > 1 {
-		// Others that can run now put theirs beside it.
+		// Others that can run now add theirs.
 		c.mu.Unlock()
 		runtime.Gosched()
 		c.mu.Lock()
@@ -225,7 +225,7 @@ func (c *Client) send(op operation, id uint32, name string) {
 		c.requests, c.spare = c.spare[:0], c.requests
 		c.mu.Unlock()
 		if _, err := c.net.Write(c.spare); err != nil {
-			_ = c.net.Close() // the reader tells everybody
+			_ = c.net.Close() // the reader tells all
 		}
 		c.mu.Lock()
 	}
@@ -285,7 +285,7 @@ func (c *Client) hear(op operation, id uint32) error {
 	return nil
 }
 
-// end tells everybody that waits that nothing more will come.
+// end tells all waiters that nothing more will come.
 func (c *Client) end(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package limit is the least that a lock service over TCP can be, made as fast as we
-// know how: what a real one is measured against.
+// know how: the standard to measure a real one against.
 //
 // It has exclusive locks, queues in the order of arrival, and locks that are freed when
 // their connection breaks. It has no sessions that outlive a connection, no tokens, no
@@ -33,7 +33,7 @@
 //     the one table; the answers leave in one write. Nothing is handed to another
 //     goroutine, but for answers to other connections.
 //   - In the client, many workers share a connection. The first that finds no other writing
-//     writes for all, after it has let others that can run put theirs beside it.
+//     writes for all, after it has let others that can run add theirs.
 //   - A release and the next grant are one step.
 //
 // [Client.Lock] waits for its grant and [Hold.Unlock] for its acknowledgement. With

@@ -199,7 +199,7 @@ func TestBrokenConnection(t *testing.T) {
 	unlock(t, lock(t, other, "m"))
 }
 
-// TestCancel: a wait that was given up is not granted to anybody, nor keeps its place.
+// TestCancel: a wait that was given up is not granted to any client, nor keeps its place.
 func TestCancel(t *testing.T) {
 	_, address := serve(t)
 	c := dial(t, address)
@@ -239,7 +239,7 @@ func TestCancelCrossesGrant(t *testing.T) {
 	}
 }
 
-// TestGarbage: who breaks the rules is hung up on, and loses what it had.
+// TestGarbage: a client that breaks the rules is disconnected, and loses what it had.
 func TestGarbage(t *testing.T) {
 	_, address := serve(t)
 	long := make([]byte, MaxName+1)

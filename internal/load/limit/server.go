@@ -88,7 +88,7 @@ func (s *Server) serve(c *connection) {
 		}
 		rest, err := s.executeAll(c, buffer[:kept+n])
 		if err != nil {
-			return // told by the end of the connection, as the protocol says
+			return // the end of the connection says it, by the protocol
 		}
 		kept = copy(buffer, rest)
 		if c.flush() != nil {
@@ -145,7 +145,7 @@ type connection struct {
 	mu      sync.Mutex
 	over    bool
 	answers []byte
-	writing sync.Mutex // held by who writes; spare belongs to that one
+	writing sync.Mutex // held while writing; spare belongs to its owner
 	spare   []byte
 }
 

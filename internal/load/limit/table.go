@@ -16,7 +16,7 @@ type waiter struct {
 	id   uint32
 }
 
-// queue is who waits for a name, first come first.
+// queue is the requests that wait for a name, first come first.
 type queue struct {
 	waiters []waiter
 	head    int

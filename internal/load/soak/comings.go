@@ -79,7 +79,7 @@ func (r *run) cut(ctx context.Context) error {
 	return nil
 }
 
-// abandon is for how long an abandoned session is asked to live, and expiry is how long the
+// abandon is how long an abandoned session is asked to live, and expiry is how long the
 // next one waits for it at most.
 const (
 	abandon = time.Second

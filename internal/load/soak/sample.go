@@ -18,7 +18,7 @@ type Sample struct {
 	FirstError         error  // nil without any
 }
 
-// Result is what a soak has found out.
+// Result is the result of a soak.
 type Result struct {
 	Samples     []Sample
 	Counts      map[Kind]uint64 // complete turns

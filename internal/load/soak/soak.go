@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// Cluster is what is soaked.
+// Cluster is the cluster under load.
 type Cluster interface {
 	// Addresses are those of its members, at least one, as a client takes them.
 	Addresses() []string
@@ -27,7 +27,7 @@ type Cluster interface {
 	Sample(ctx context.Context) ([]Process, error)
 }
 
-// Process is what a process has at a moment. What cannot be known is 0.
+// Process is the state of a process at a moment. An unknown figure is 0.
 type Process struct {
 	Name string
 	load.Usage

@@ -151,8 +151,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestNobodyThere.
-func TestNobodyThere(t *testing.T) {
+// TestNoMemberThere.
+func TestNoMemberThere(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -221,7 +221,7 @@ func TestRoom(t *testing.T) {
 			r.leave(lock)
 		}
 		if r.enter(grant(exclusive, 0, 0)); violations.Load() != tt.violations {
-			t.Errorf("%s: somebody has not left", name)
+			t.Errorf("%s: a holder has not left", name)
 		}
 	}
 	var violations atomic.Uint64

@@ -5,7 +5,7 @@
 //	raw.go         ping-pongs over TCP: what a message costs
 //	limits.go      package limit's lock server in a child
 //	members.go     Holdfast: one member here, one in a child; central.go: three in children
-//	own.go         one member here beside two in children
+//	own.go         one member here, two more in children
 //	spread.go      clusters of 3, 5 and 9 members that are all here; hear.go: how they hear
 //	               each other, and how far they are apart
 //	running.go     a cluster that the bench has not started; metrics.go: what it tells
@@ -41,8 +41,8 @@
 // # TLS
 //
 // remote-tls is remote with mutual TLS 1.3, and limit-tls is limit with it: each run has an
-// authority of its own for their certificates. They stand beside the plain ones where
-// throughput and hand-offs are measured, without think times, drain and hold.
+// authority of its own for their certificates. They are measured along with the plain ones for
+// throughput and hand-offs, without think times, drain and hold.
 //
 // # Children
 //

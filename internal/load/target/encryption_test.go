@@ -46,7 +46,7 @@ func TestLimitTLS(t *testing.T) {
 	}
 	stranger := b.material.client.Clone()
 	stranger.Certificates = nil
-	for name, options := range map[string][]limit.Option{"nobody": {limit.TLS(stranger)}, "plain": nil} {
+	for name, options := range map[string][]limit.Option{"no certificate": {limit.TLS(stranger)}, "plain": nil} {
 		other, err := limit.Dial(limitedContext(t), l.running[0].listen, options...)
 		if err != nil {
 			continue // refused at once

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// hear makes what carries messages between a member in this process and others, over TCP,
-// and counts those of spaces. What it hears takes so much longer on its way. What serves the
+// hear makes the transport between a member in this process and others, over TCP,
+// and counts the messages of spaces. Messages that arrive are delayed. The server of the
 // address ends with the member, and the group knows when.
 func hear(address string, count *messages, delay time.Duration, hearing *sync.WaitGroup) func(func() transport.Identity) (transport.Transport, error) {
 	return func(introduce func() transport.Identity) (transport.Transport, error) {
@@ -38,8 +38,8 @@ func hear(address string, count *messages, delay time.Duration, hearing *sync.Wa
 	}
 }
 
-// messages counts those of spaces, both ways. What the memberships say to each other is
-// said whether or not anybody locks.
+// messages counts those of spaces, both ways. What memberships send each other does not
+// depend on locks.
 type messages struct {
 	transport.Silent
 	count atomic.Uint64

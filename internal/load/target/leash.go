@@ -29,7 +29,7 @@ const (
 	orderSettle  = "settle"  // throw away what you do not need, then the same
 	orderSample  = "sample"  // collect garbage, then tell all that you have
 	orderProcs   = "procs"   // and a number: run on so many CPUs at once
-	orderProfile = "profile" // and a file: write where the CPU's time goes there, until told to
+	orderProfile = "profile" // and a file: write where the CPU's time goes there, until ordered to
 	orderFinish  = "finish"  // end that
 	orderMemory  = "memory"  // and a file: write where memory was allocated there
 )
@@ -73,7 +73,7 @@ const (
 	removePause = 50 * time.Millisecond
 )
 
-// mostProcs bounds on how many CPUs a child may be told to run: the runtime makes room for
+// mostProcs bounds on how many CPUs an order may let a child run: the runtime makes room for
 // each.
 const mostProcs = 1024
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzOrder: an order is obeyed, or is told to be none; what it is answered can be read.
+// FuzzOrder: an order is obeyed or refused, and its answer can be read.
 func FuzzOrder(f *testing.F) {
 	for _, seed := range []string{"", orderUsage, orderSettle, orderUsage + " 1", orderProcs, orderProcs + " 0", orderProcs + " -1", orderProcs + " 9223372036854775808", orderProcs + " 1000000000", orderProcs + " 2", "usage\x00", orderSample, orderFinish} {
 		f.Add(seed)
@@ -17,7 +17,7 @@ func FuzzOrder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, order string) {
 		verb, _, _ := strings.Cut(order, " ")
 		if verb == orderProfile || verb == orderMemory {
-			return // they write to any place that they are told
+			return // they write to any place that they name
 		}
 		defer runtime.GOMAXPROCS(procs)
 		var s servant

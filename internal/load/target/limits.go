@@ -18,10 +18,10 @@ type limited struct {
 func (l *limited) Name() string { return l.name }
 
 // Supports says that encryption is measured where there are no think times and no end.
-func (l *limited) Supports(c load.Cell) bool { return !l.encrypted || besideTLS(c) }
+func (l *limited) Supports(c load.Cell) bool { return !l.encrypted || pricesTLS(c) }
 
-// besideTLS says whether a cell is measured of targets that stand there for what TLS costs.
-func besideTLS(c load.Cell) bool {
+// pricesTLS says whether a cell is measured of targets that show what TLS costs.
+func pricesTLS(c load.Cell) bool {
 	return c.Think == 0 && (c.Workload == load.Uncontended || c.Workload == load.Hot)
 }
 

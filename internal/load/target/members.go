@@ -97,7 +97,7 @@ func (r *remote) Name() string {
 	return "remote"
 }
 
-func (r *remote) Supports(c load.Cell) bool { return !r.encrypted || besideTLS(c) }
+func (r *remote) Supports(c load.Cell) bool { return !r.encrypted || pricesTLS(c) }
 
 func (r *remote) Start(ctx context.Context) error {
 	args := memberArgs(r.Name(), r.harness.fresh(r.Name()), "127.0.0.1:0", "--memory")

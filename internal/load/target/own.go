@@ -14,7 +14,7 @@ import (
 // grantors is the protocol of targets that have grantors.
 const grantors = "grantor"
 
-// own is a member in this process, beside two in children, one of which is the grantor. It
+// own is a member in this process, with two more in children, one of which is the grantor. It
 // counts the messages of its space.
 type own struct {
 	servers

@@ -124,7 +124,7 @@ func (w *pipelined) Lock(context.Context, string) (load.Held, error) {
 	}
 }
 
-// send writes a message, or leaves it to who is writing. An error of writing comes back
+// send writes a message, or leaves it to the worker that is writing. An error of writing comes back
 // through the reader.
 func (p *pipeline) send(message []byte) {
 	p.mu.Lock()
@@ -134,13 +134,13 @@ func (p *pipeline) send(message []byte) {
 	}
 	p.writing = true
 	p.mu.Unlock()
-	runtime.Gosched() // others that can run put theirs beside it
+	runtime.Gosched() // others that can run add theirs
 	p.mu.Lock()
 	for len(p.out) > 0 {
 		p.out, p.spare = p.spare[:0], p.out
 		p.mu.Unlock()
 		if _, err := p.net.Write(p.spare); err != nil {
-			_ = p.net.Close() // the reader tells everybody
+			_ = p.net.Close() // the reader tells all
 		}
 		p.mu.Lock()
 	}

@@ -50,7 +50,7 @@ func (r *running) Name() string { return "remote" }
 
 func (r *running) Supports(load.Cell) bool { return true }
 
-// Start asks whether it is there, and who is the authority.
+// Start asks whether it is there, and which member is the authority.
 func (r *running) Start(ctx context.Context) error {
 	given, err := api.ParseTarget(r.Servers)
 	if err != nil {

@@ -126,6 +126,6 @@ func TestConnectPing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d, err := r.Ping(t.Context(), time.Second); err == nil {
-		t.Errorf("%v, and nobody is there", d)
+		t.Errorf("%v, and no member is there", d)
 	}
 }

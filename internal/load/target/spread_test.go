@@ -48,7 +48,7 @@ func TestSpread(t *testing.T) {
 		t.Errorf("%v violations and errors", n)
 	}
 	if testing.Short() {
-		return // the figures are those of a machine that is not watched beside
+		return // the figures are those of a machine without the race detector
 	}
 	one, again := load.Cell{Workload: load.Uncontended, Workers: 1}, load.Cell{Workload: load.Hot, Workers: 1}
 	two := load.Cell{Workload: load.Hot, Workers: 2}
@@ -58,11 +58,11 @@ func TestSpread(t *testing.T) {
 		least, most float64
 	}{
 		{"central-3-coordinator", one, 0, 0.01}, {"central-3-coordinator", two, 0, 0.01},
-		// What is said for a lock that is under way at either end may be counted on the other side of it: one of
+		// Messages of a lock that is under way at either end may be counted on the other side of it: one of
 		// some 50 locks where the machine is slow.
-		{"central-3", one, 2.85, 3.15}, {"central-3", two, 2.85, 4.3}, // 4: a member that waits is told so
+		{"central-3", one, 2.85, 3.15}, {"central-3", two, 2.85, 4.3}, // 4: a member that waits gets an answer
 		{"permission-3", one, 3.8, 4.2}, {"permission-3", two, 3.8, 4.2},
-		{"bakery-3", one, 9.5, 13}, {"bakery-3", two, 9.5, 20}, // 8 and 2 Drops; and what was heard is said where nothing else is
+		{"bakery-3", one, 9.5, 13}, {"bakery-3", two, 9.5, 20}, // 8 and 2 Drops; and acknowledgements where nothing else is sent
 		{"permission-3-retain", again, 0, 0.1}, {"permission-3-retain", two, 0.001, 2.1}, // the third is not asked again; how often it changes hands is open
 	} {
 		if got := figure(t, result, tt.target, tt.cell, load.MessagesPerLock); got < tt.least || got > tt.most {
@@ -78,8 +78,8 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	b := harness(t)
 	spreads := b.spreads(3)
-	at, beside := spreads[0], spreads[1]
-	for _, s := range []*spread{at, beside} {
+	at, away := spreads[0], spreads[1]
+	for _, s := range []*spread{at, away} {
 		if err := s.Start(limitedContext(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestPlaces(t *testing.T) {
 		workers      int
 		members      int
 		coordinators int
-	}{{beside, 1, 2, 0}, {beside, 2, 2, 0}, {beside, 3, 3, 1}, {beside, 64, 2, 0}, {at, 3, 1, 1}} {
+	}{{away, 1, 2, 0}, {away, 2, 2, 0}, {away, 3, 3, 1}, {away, 64, 2, 0}, {at, 3, 1, 1}} {
 		client, err := tt.target.Connect(t.Context(), load.Cell{Workers: tt.workers})
 		if err != nil {
 			t.Fatal(err)

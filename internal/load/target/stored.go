@@ -45,9 +45,9 @@ type Stored struct {
 // Over is a target over a store.
 //
 // Where no worker wants what another has, all workers share one locker, as in one program; where all
-// want one name each has a locker and connections of its own, as in many programs, and none is told of a
-// release but by the store. All that is asked of the store is counted. The workers do not get in the way of
-// other locks: all rows have keys of their own, and so the settings beside the locks are the bench's,
+// want one name each has a locker and connections of its own, as in many programs, and none hears of a
+// release but from the store. All that is asked of the store is counted. The workers do not get in the way of
+// other locks: all rows have keys of their own, and so the settings next to the locks are the bench's,
 // of one kind each.
 func Over(s Stored) load.Target { return &stored{Stored: s, ledger: &ledger{}} }
 

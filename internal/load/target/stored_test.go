@@ -37,7 +37,7 @@ func TestStored(t *testing.T) {
 		t.Errorf("%v violations and errors", n)
 	}
 	if testing.Short() {
-		return // the figures are those of a machine that is not watched beside
+		return // the figures are those of a machine without the race detector
 	}
 	alone, hot := load.Cell{Workload: load.Uncontended, Workers: 4, Think: think}, load.Cell{Workload: load.Hot, Workers: 4, Think: think}
 	idle := load.Cell{Workload: load.Uncontended, Workers: 4}
@@ -100,7 +100,7 @@ func TestStoredNames(t *testing.T) {
 
 // TestStoredNotThere: what opens no store, and one whose locks cannot be had, start nothing.
 func TestStoredNotThere(t *testing.T) {
-	failed := errors.New("nobody is there")
+	failed := errors.New("no server is there")
 	absent := Over(Stored{Name: "absent", Open: func(context.Context) (storage.Store, error) { return nil, failed }})
 	if err := absent.Start(limitedContext(t)); !errors.Is(err, failed) {
 		t.Errorf("%v", err)

@@ -155,7 +155,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestChildFails: a server that ends before it serves is told with its last words.
+// TestChildFails: the error of a server that ends before it serves has its last words.
 func TestChildFails(t *testing.T) {
 	c, err := startChild("it", append(command(t), "-", "fall-over"))
 	if err != nil {

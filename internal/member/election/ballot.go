@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Ballot is phase 2, and the beginning of phase 3, seen by the candidate: who has
+// Ballot is phase 2, and the beginning of phase 3, seen by the candidate: which members have
 // promised to follow it, and what view follows from that.
 type Ballot struct {
 	Epoch      protocol.Epoch
@@ -14,7 +14,7 @@ type Ballot struct {
 	View       *View         // newest that the candidate knew
 	Terms      []string      // of the view to be
 	Polled     []string      // addresses, without its own
-	Active     []protocol.ID // who has answered phase 1; nil where there was none
+	Active     []protocol.ID // those that have answered phase 1; nil where there was none
 	Attendance bool          // of every founder, instead of a quorum
 	Forced     []protocol.ID // an operator's view: of these alone, all of them
 	Order      Order         // with Forced: why
@@ -74,9 +74,9 @@ func (b *Ballot) Silent() []string {
 	return slices.DeleteFunc(slices.Clone(b.Polled), b.at)
 }
 
-// Complete reports whether more promises are not to be expected soon: everybody who is
-// ACTIVE has promised or refused; or, without phase 1, everybody of the view and
-// everybody whose agreement it needs.
+// Complete reports whether no more promises are to be expected soon: all the
+// ACTIVE have promised or refused; or, without phase 1, all members of the view and
+// all whose agreement it needs.
 func (b *Ballot) Complete() bool {
 	if b.View == nil || b.Attendance || b.Merge {
 		return len(b.Silent()) == 0
@@ -93,9 +93,9 @@ func (b *Ballot) Complete() bool {
 type Succession struct {
 	Predecessor *View // nil at a bootstrap
 	View        *View
-	// Needs are the electorates, beside the view's own, of which a quorum must accept
-	// it. With Attendance, all founders must instead. A forced view needs none but those
-	// of who was named and is leaving.
+	// Needs are the electorates, besides the view's own, of which a quorum must accept
+	// it. With Attendance, all founders must instead. A forced view needs only those
+	// of a named member that is leaving.
 	Needs      []Electorate
 	Attendance bool
 	// Missing says that a member of the predecessor has not promised, or has no place
@@ -163,7 +163,7 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 // parting has an electorate for each of those named for a forced view that vote on what
 // follows the predecessor and have no place, because they are leaving: each of them must
 // accept the view. Otherwise its cell would have the predecessor, and the one that leaves may
-// be back: with the seniority that makes half of two a quorum it would lead beside the view.
+// be back: with the seniority that makes half of two a quorum it would lead a second view.
 func (b *Ballot) parting(s *Succession) (needs []Electorate) {
 	if s.Predecessor == nil {
 		return nil

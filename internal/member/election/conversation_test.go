@@ -208,7 +208,7 @@ func counted(b *election.Ballot, s *election.Succession) string {
 		text += ", joins sides"
 	}
 	if s.Attendance {
-		return text + ", needs everybody\n"
+		return text + ", needs all founders\n"
 	}
 	text += ", needs"
 	for _, e := range append(s.Needs, s.View.Electorate()) {

@@ -1,8 +1,8 @@
-// Package election is who coordinates the ones who are here.
+// Package election decides which member coordinates the others.
 //
 // It is a variant of Garcia-Molina's Bully election (1982), as course notes on
-// distributed coordination tell it, with its gaps repaired. What runs it is package
-// membership; here are its values, its rules and its messages.
+// distributed coordination present it, with its gaps repaired. Package membership runs it;
+// this package has its values, its rules and its messages.
 //
 // # As published
 //
@@ -28,25 +28,25 @@
 //     promise. Two quorums have a member in common, so of two candidates one fails, or
 //     knows the other's view ([Electorate], [Ballot]).
 //   - A node that restarts has forgotten what it promised. Here promises and accepted
-//     views are synced before they are said. A member that has lost them has another
+//     views are synced before they are sent. A member that has lost them has another
 //     id, and does not vote in a view in which it may have been; unless every founder
 //     attends, because then no other member can have power ([Rules.Attendance]).
 //   - A majority of which nodes? Views change: a [View] records the [Electorate] of
 //     every view back to the last one that is known to be installed (its base), and a
 //     successor needs a quorum of each. A candidate that knew only one step back could
-//     found its view beside one that is installed (docs/design/membership.md §9, V27).
+//     found a second view while one is installed (docs/design/membership.md §9, V27).
 //   - No node polls the coordinator, so its death goes unnoticed: here members expect
 //     its polls, and are suspicious after three.
 //   - A node that is cut off elects itself for ever, with ever higher epochs. Here no
 //     one goes on to phase 2 unless a quorum of the newest view has itself lost its
 //     coordinator ([Survey.Judge]). A healthy coordinator is not bullied.
-//   - A returning node of the highest id halts everybody. Here seniority in the view is
+//   - A returning node of the highest id halts all others. Here seniority in the view is
 //     the priority, and a returning member is the most junior; with Preempt the highest
 //     id coordinates, as published ([Rules.Senior]).
 //   - Duels: candidates stagger by rank, draw a jitter, and start again with a higher
 //     epoch; a junior one waits once or twice for a senior one that is up.
 //   - NEW_STATE without an answer: here it is package membership's NewView, which also
-//     carries COORDINATOR, and ViewAck, which is said when the view is synced. The state
+//     carries COORDINATOR, and ViewAck, which is sent when the view is synced. The state
 //     of the application is not handed over but rebuilt, from those who hold (protocol
 //     central).
 //   - ELECTION stops the application. Here new grants halt, holders go on, and their

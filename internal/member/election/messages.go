@@ -26,7 +26,7 @@ type (
 		Coordinator protocol.ID // the member that it follows; 0 where there is none
 		Address     string      // of Coordinator
 		// Well says that the sender's coordinator is well as far as it knows: it would
-		// refuse to promise itself to anybody else.
+		// refuse to promise itself to another candidate.
 		Well  bool
 		Lease time.Duration // what remains of the sender's lease
 		View  *View         // newest accepted; nil where none is known

@@ -28,7 +28,7 @@ type Pledges struct {
 
 // Limits bound all pledges. Top is what no pledge exceeds, and Durable the highest Top that every
 // founder is known to have written down: should a quorum's memories be lost, one founder's is
-// enough to know how far anybody may believe. No member promises more than Durable.
+// enough to know how far any client may believe. No member promises more than Durable.
 type Limits struct{ Top, Durable protocol.Reach }
 
 // Bounds returns the limits that are known; none are zero.
@@ -150,7 +150,7 @@ func (p *Pledges) LongestOf(id protocol.ID) (longest protocol.Reach) {
 	return longest
 }
 
-// Most is what no client is promised beyond its member's lease, as far as is known here.
+// Most bounds what clients are promised beyond their member's lease, as far as is known here.
 func (p *Pledges) Most() protocol.Reach { return max(p.Bounds().Top, p.Longest()) }
 
 // Ascending reports whether pledges are sorted, each tenure once.

@@ -28,6 +28,6 @@ type Variables struct {
 	Status      Status
 	Candidate   protocol.ID   // whose election was accepted last
 	Coordinator protocol.ID   // 0 where none is known
-	Active      []protocol.ID // the candidate's or coordinator's: who is asked to follow
-	Answers     []protocol.ID // of them, who has answered in the present phase
+	Active      []protocol.ID // the candidate's or coordinator's: those that are asked to follow
+	Answers     []protocol.ID // of them, those that have answered in the present phase
 }

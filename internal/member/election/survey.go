@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Survey is phase 1, seen by the one who asks: who is up, and has a quorum of them
-// lost its coordinator?
+// Survey is phase 1, seen by the member that asks: which members are up, and whether a quorum of them
+// has lost its coordinator.
 type Survey struct {
 	Number  uint64
 	Own     StatusAnswer   // of the asker itself
@@ -58,8 +58,8 @@ func (s *Survey) heard(address string) bool {
 	return false
 }
 
-// Complete reports whether waiting for more answers could change nothing: everybody
-// has answered, or everybody of the newest view and everybody whose agreement its
+// Complete reports whether waiting for more answers could change nothing: all
+// have answered, or all members of the newest view and all whose agreement its
 // successor needs.
 func (s *Survey) Complete() bool {
 	if !slices.ContainsFunc(s.Polled, func(address string) bool { return !s.heard(address) }) {
@@ -72,7 +72,7 @@ func (s *Survey) Complete() bool {
 		!slices.ContainsFunc(newest.Needs(), func(e Electorate) bool { return slices.ContainsFunc(e.Voters, silent) })
 }
 
-// newest is the newest view that anybody knows, with all that the others know of it.
+// newest is the newest view that any member knows, with all that the others know of it.
 func (s *Survey) newest() *View {
 	newest := s.Own.View
 	for i := range s.Answers {

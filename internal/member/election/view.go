@@ -24,7 +24,7 @@ type View struct {
 	Number  uint64
 	Epoch   protocol.Epoch // its candidate coordinates the view
 	Members []Member       // in order of seniority
-	// Terms has a line for everything that all members must agree on: who differs has
+	// Terms has a line for everything that all members must agree on: one that differs has
 	// no part in the view. It is empty where it was never recorded.
 	Terms []string
 	// Base has the voters of every view back to the last one known to be installed,
@@ -43,7 +43,7 @@ type View struct {
 // Order is what an operator has said who forced a view.
 type Order struct{ Reason, By string }
 
-// Electorate is who votes on what follows a view: its founders, in order of
+// Electorate is the members that vote on what follows a view: its founders, in order of
 // seniority.
 type Electorate struct {
 	Number uint64
@@ -52,7 +52,7 @@ type Electorate struct {
 }
 
 // Less orders epochs. Two with one counter never both serve; the candidate orders
-// them nevertheless, so that everybody agrees which is newer.
+// them nevertheless, so that all agree which is newer.
 func Less(a, b protocol.Epoch) bool {
 	return a.Counter < b.Counter || a.Counter == b.Counter && a.Candidate < b.Candidate
 }

@@ -113,7 +113,7 @@ func (m *Machine) outcast(now protocol.Time) (out []protocol.ID) {
 	return out
 }
 
-// spares reports whether another founder can go beside those who have to: more than half of all
+// spares reports whether another founder can go besides those that have to: more than half of all
 // founders stay.
 func (m *Machine) spares(out []protocol.ID) bool {
 	staying := 0
@@ -154,7 +154,7 @@ func (m *Machine) noteExclusions(now protocol.Time) {
 		}
 	}
 	// A member without a cell comes back as another, and its former self never: the oldest are
-	// forgotten, and who comes back nevertheless is found out anew.
+	// forgotten, and a member that comes back nevertheless is found out anew.
 	r.exclusions = r.exclusions[max(0, len(r.exclusions)-maxExclusions):]
 	r.outcasts = nil
 }
@@ -181,7 +181,7 @@ func (m *Machine) onJoinDeferred(p JoinDeferred) {
 	}
 }
 
-// nameOf is what a member of the view is called.
+// nameOf is the name of a member of the view.
 func (r *reign) nameOf(id protocol.ID) string {
 	place, _ := r.view.Of(id)
 	return place.Name

@@ -34,7 +34,7 @@ type (
 		Members []string // names, of members that are alive, this one among them
 		Reason  string
 		By      string // who the operator is, as far as is known
-		// Wall is the wall clock now, since the Unix epoch. Zero means that it is told from
+		// Wall is the wall clock now, since the Unix epoch. Zero derives it from
 		// the one at the start, which is behind after a long time.
 		Wall time.Duration
 	}

@@ -214,8 +214,8 @@ func (r *reign) joining(id protocol.ID) int {
 	return slices.IndexFunc(r.joins, func(j election.Member) bool { return j.ID == id })
 }
 
-// admit gives places to those who ask for one, the most junior ones; fewer voters at
-// once than half of the new view's, or one beside a single one: a proposal that
+// admit gives places to the most junior members that ask for one: fewer voters at
+// once than half of the new view's, or one next to a single one. A proposal that
 // newcomers abandon must not take the quorum with it. It reports whether it did.
 func (m *Machine) admit(next *election.View) bool {
 	r := m.reign
@@ -237,7 +237,7 @@ func (m *Machine) admit(next *election.View) bool {
 		next.Members = append(next.Members, j)
 		changed = true
 	}
-	r.joins = nil // who is left asks again
+	r.joins = nil // those that are left ask again
 	return changed
 }
 

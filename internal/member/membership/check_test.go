@@ -10,9 +10,9 @@ import (
 )
 
 // acts reports whether a process may grant and free names now: the coordinator of an
-// installed view, everybody of which has once reported in this epoch, after the waits,
+// installed view whose members have all reported once in this epoch, after the waits,
 // within its role and not halted. It is what protocol central
-// does with a View, told from what the machine raises and not from what it thinks.
+// does with a View, derived from what the machine raises and not from what it thinks.
 func (p *process) acts() bool {
 	v, now := p.view, p.local()
 	if v == nil || p.halted || v.Coordinator != p.self || !v.Installed ||
@@ -25,8 +25,8 @@ func (p *process) acts() bool {
 	return p.served == v.Epoch
 }
 
-// complete reports whether everybody who was in the first view of this epoch, and still
-// is under that tenure, has told the coordinator what it holds. Who joins under a living
+// complete reports whether all members of the first view of this epoch that are still
+// under that tenure have reported what they hold. A member that joins under a living
 // coordinator comes empty.
 func (p *process) complete() bool {
 	return !slices.ContainsFunc(p.first.Members, func(m protocol.Member) bool {
@@ -265,7 +265,7 @@ func (n *net) checkMember(authority, p *process) {
 	case accepted.Epoch != authority.view.Epoch:
 		n.fail("%s acts under %d, and %s follows %d", authority.site.name, authority.view.Epoch.Counter, p.site.name, accepted.Epoch.Counter)
 	case p.carries && p.local() < p.lease.Carried && (authority.epoch != accepted.Epoch.Counter || authority.reports[p.self] != own):
-		n.fail("%s acts, and %s holds what it has not told it", authority.site.name, p.site.name)
+		n.fail("%s acts, and %s holds what it has not reported to it", authority.site.name, p.site.name)
 	}
 }
 
@@ -281,7 +281,7 @@ func (p *process) dropping(id protocol.ID, tenure protocol.Tenure) bool {
 	})
 }
 
-// authority is who acts now, or nil.
+// authority is the process that acts now, or nil.
 func (n *net) authority() *process {
 	for _, s := range n.sites {
 		if s.live != nil && s.live.acts() {
@@ -314,7 +314,7 @@ func (n *net) together(names ...string) bool {
 // gather waits until a member leads exactly these members.
 func (n *net) gather(limit time.Duration, names ...string) *process {
 	n.t.Helper()
-	n.until(limit, fmt.Sprintf("everybody of %v in one view", names), func() bool { return n.together(names...) })
+	n.until(limit, fmt.Sprintf("all of %v in one view", names), func() bool { return n.together(names...) })
 	return n.authority()
 }
 

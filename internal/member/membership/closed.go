@@ -20,10 +20,10 @@ type Closed struct {
 	Ports  []protocol.Port
 }
 
-// closedSpaces is which spaces are closed, and where.
+// closedSpaces records which spaces are closed, and where.
 type closedSpaces struct {
 	here      []protocol.Port // sorted; replaced and never changed, since it is sent
-	elsewhere []Closed        // as the coordinator has told it
+	elsewhere []Closed        // as the coordinator has sent it
 }
 
 // onSpaceState takes that a space was closed at this member, or opened again.

@@ -13,7 +13,7 @@ import (
 // Origin is the second from which epochs count on the wall clock: 2026-01-01 UTC.
 const Origin = 1767225600
 
-// Config is what a member needs to know.
+// Config configures a member.
 type Config struct {
 	// Name is the member's name, unique in the cluster. Address is where other members
 	// reach it, HTTP where it serves people. A member alone needs none of them.

@@ -1,4 +1,4 @@
-// Package membership is views: who is here, with leases that make silence safe.
+// Package membership agrees on views: which members are here, with leases that make silence safe.
 //
 // A [Machine] is one member's part. It stands below the machines of the lockspaces in
 // a protocol.Stack, raises a protocol.View to them whenever it has accepted another
@@ -40,7 +40,7 @@
 //	pledges.go    what others know of that  promise.go    the answer to a candidate
 //	leave.go      leaving                   exclusion.go  who is waited for, and how long
 //	force.go      an operator's views       raise.go      another epoch for the same view
-//	merge.go      sides that meet           status.go     what is raised, and told to people
+//	merge.go      sides that meet           status.go     what is raised, and reported to people
 //	terms.go      what all must agree on    apart.go      members that do not hear each other
 //	proposal.go   who has heard of a change       trips.go      how long answers take
 //	drift.go      the stretch by (1+δ)      config.go     defaults, and what is derived of them
@@ -52,7 +52,7 @@
 //
 // # Invariants
 //
-//   - What a member has promised or accepted is synced before it is said; a message
+//   - What a member has promised or accepted is synced before it is sent; a message
 //     that depends on the cell waits in a queue until the cell is written. A write that
 //     fails loses those messages; a member that waits for one asks again.
 //   - A tenure whose lease has ended, or that a view has dropped, never comes back.
@@ -130,8 +130,8 @@
 //   - When a coordinator resigns, its most senior member stands at once, and each other one T later for each
 //     that is before it: all hear of it in the same instant. A member that is asked for its promise before
 //     that word has come refuses, because its coordinator is well; it is asked again, and not left out.
-//   - A leaver is told that it is out ([Dropped]) when the view without it is installed, also the one that it has
-//     helped to elect; where that is lost it asks the leader of that view.
+//   - A leaver gets [Dropped] when the view without it is installed, even one that it has
+//     helped to elect; if that is lost, it asks the leader of that view.
 //   - A member that leaves elects no coordinator. Where all founders that answer are leaving, no member is waited
 //     for: a cluster that is stopped as a whole ends at once.
 //   - All founders may take a shorter lease in a restart of all; what was lent under the
@@ -158,7 +158,7 @@
 //     coordinators meet or a single member asks for a place.
 //   - A lapsed tenure's clients may believe for its pledge after it: the cell goes on
 //     saying so until then.
-//   - A member that must agree to a view and has no place in it is sent it nevertheless.
+//   - A member that must agree to a view gets it even if it has no place in it.
 //   - A founder is of a cluster when it has accepted a view there, or has a place in one. What a founder without a
 //     cell has only heard of may be over: it goes with the newest view that it hears of.
 //   - A coordinator tells others of a change of the view when it has written it. A newcomer might

@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// exclude says when the new authority may grant (docs/design/membership.md §7.5). All that the
-// predecessor's coordinator has lent ends within D of the last promise; and what clients
-// were told by a tenure that is gone, within the reach of its own pledge after that: the
-// bound of what they were told has paid for the drift of their clocks. Both count here from
+// exclude sets when the new authority may grant (docs/design/membership.md §7.5). All that the
+// predecessor's coordinator has lent ends within D of the last promise; what a lost
+// tenure has promised its clients ends within the reach of its own pledge after that,
+// which has paid for the drift of their clocks. Both count here from
 // when the promise came, by a clock that may be the faster one. No member is waited for if
 // all have promised and no other was left to be waited for.
 func (m *Machine) exclude(now protocol.Time, r *reign, s *election.Succession, forced bool) {
@@ -116,8 +116,8 @@ func (m *Machine) longestOf(s *election.Succession) protocol.Reach {
 }
 
 // remembersTooLittle reports whether those who have promised may know too little of what others
-// were told: founders that attend in the place of a quorum whose memories are lost, and those
-// that an operator has named.
+// promised their clients: founders that attend in the place of a quorum whose memories are lost,
+// and those that an operator has named.
 func (m *Machine) remembersTooLittle(s *election.Succession, forced bool) bool {
 	has := func(id protocol.ID) bool { return s.Of(id) != nil }
 	return forced || s.Attendance && (s.Predecessor == nil || !election.Quorums(s.Predecessor.Needs(), has))

@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// follows reports whether a member that has promised may take what is said under an
+// follows reports whether a member that has promised may take messages under an
 // epoch: the one it has promised, or one with a higher counter. Two epochs with one
 // counter are never both followed (V25).
 func (m *Machine) follows(epoch protocol.Epoch) bool {

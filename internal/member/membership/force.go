@@ -20,7 +20,7 @@ type forcing struct {
 	first   uint64        // epoch counter of the first attempt
 	left    int           // attempts
 	again   protocol.Time // when the next one begins
-	silent  []string      // who has not promised in the latest one
+	silent  []string      // have not promised in the latest one
 }
 
 // A message may be lost, so that all are asked for their promises up to this often.

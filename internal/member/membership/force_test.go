@@ -53,7 +53,7 @@ func TestForcedView(t *testing.T) {
 			t.Errorf("%s knows of %+v, want %+v", s.name, got, want)
 		}
 		if n.heard[s.name] != 1 {
-			t.Errorf("%s has told %d times that a view was forced", s.name, n.heard[s.name])
+			t.Errorf("%s has reported %d times that a view was forced", s.name, n.heard[s.name])
 		}
 	}
 }
@@ -124,10 +124,10 @@ func TestForceWithoutOneOfTheNamed(t *testing.T) {
 	n.quiet()
 }
 
-// TestForceBesideOneWhoLeaves: the senior of two is named, promises, and is leaving. Alone it
+// TestForceWithOneLeaving: the senior of two is named, promises, and is leaving. Alone it
 // is a quorum of the view that is replaced, so the forced one is not there before it has
 // accepted that, and one that it has not accepted is none after it is back.
-func TestForceBesideOneWhoLeaves(t *testing.T) {
+func TestForceWithOneLeaving(t *testing.T) {
 	for _, hears := range []bool{true, false} {
 		t.Run(fmt.Sprintf("hears=%t", hears), func(t *testing.T) {
 			n := bereft(t, 2, "a")
@@ -154,7 +154,7 @@ func TestForceBesideOneWhoLeaves(t *testing.T) {
 				t.Errorf("b has %v, %d views were lost", b.cell.Accepted, lost)
 			}
 			n.site("a").crash()
-			n.site("b").crash() // before anybody else knows
+			n.site("b").crash() // before another member knows
 			n.filter = nil
 			n.isolate("a", 15*second)
 			n.start()
@@ -166,9 +166,9 @@ func TestForceBesideOneWhoLeaves(t *testing.T) {
 	}
 }
 
-// TestForceEndsWhereSomebodyIsWell: the others have a coordinator of a newer view, of
+// TestForceEndsWhereAnotherLeads: the others have a coordinator of a newer view, of
 // which the one that is asked to force has not heard.
-func TestForceEndsWhereSomebodyIsWell(t *testing.T) {
+func TestForceEndsWhereAnotherLeads(t *testing.T) {
 	n := formed(t, 3, 0, nil)
 	n.isolate("c", time.Hour)
 	n.site("a").crash()
@@ -238,11 +238,11 @@ func TestForcedEpoch(t *testing.T) {
 func TestForcedEpochOfASlowClock(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		wall time.Duration // 0 where it is not told
+		wall time.Duration // 0 where it is unknown
 		own  bool          // the member's own counts
 		want uint64
 	}{
-		{"not told", 0, true, 0},
+		{"unknown", 0, true, 0},
 		{"far ahead of the member's", (Origin + 5000) * second, false, 5003},
 		{"set back", (Origin + 10) * second, true, 0},
 		{"set back to before there was any epoch", (Origin - 1000) * second, true, 0},

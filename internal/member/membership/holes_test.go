@@ -302,7 +302,7 @@ func forgottenEpochs(t testing.TB) string {
 	n.heal()
 	n.run(12 * second)
 	if n.found == "" && n.authority() == nil {
-		return "nobody acts\n" + n.dump()
+		return "no member acts\n" + n.dump()
 	}
 	return n.found
 }
@@ -361,7 +361,7 @@ func announcedUnwritten(t testing.TB) string {
 	n.faulty = func(s *site) bool { return s.name == "a" }
 	n.start("b")
 	a, b := n.site("a").live, n.site("b").live
-	n.run(3 * second) // several rounds of polls, of which the second could lend what b has said of its clock
+	n.run(3 * second) // several rounds of polls, of which the second could lend b's latest clock
 	if b.believes() && a.written.Accepted.Rank(b.self) < 0 {
 		return "b has a lease of a view that only it remembers"
 	}

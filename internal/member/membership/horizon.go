@@ -11,7 +11,7 @@ import (
 // promises is what this member's clients may be promised (docs/design/membership.md §6).
 type promises struct {
 	horizon    protocol.Horizon     // what may be promised now
-	given      protocol.Horizon     // the most that was said before and is still needed
+	given      protocol.Horizon     // the most that was promised before and is still needed
 	need       protocol.NeedHorizon // the latest request
 	requested  bool                 // a machine above waits for a Horizon
 	heeded     bool                 // the coordinator has heard the latest request
@@ -96,7 +96,7 @@ func (m *Machine) pledge() {
 	}
 }
 
-// lower promises no more than was asked for last, before the cell is told: nothing
+// lower promises no more than the latest request, before the cell is written: nothing
 // may be promised that a cell under way does not say.
 func (m *Machine) lower(out *protocol.Effects) {
 	lowered := m.within(m.horizon)
@@ -108,7 +108,7 @@ func (m *Machine) lower(out *protocol.Effects) {
 	}
 }
 
-// within is what of a horizon is still needed.
+// within returns the part of a horizon that is still needed.
 func (m *Machine) within(h protocol.Horizon) protocol.Horizon {
 	return protocol.Horizon{Confirmed: min(h.Confirmed, m.need.Want), Clients: h.Clients && m.need.Clients}
 }
@@ -150,7 +150,7 @@ func (m *Machine) heedPledges(p Poll, v *election.View) {
 		if own := m.latest(); own.Version > 0 {
 			all = all.With(own)
 		}
-		m.cell.Pledges = all // also where it says nothing new: who has written it has shown that it can write
+		m.cell.Pledges = all // also where it says nothing new: a member that has written it has shown that it can write
 		m.listed = p.List
 		m.remember()
 		m.immediate = m.immediate || v == nil // said again when it is written

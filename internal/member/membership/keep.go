@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// keeping is the cell as it is on disk, and what may not be said before it says so.
+// keeping is the cell as it is on disk, and what may not be sent before it is there.
 // There is one write in flight; what changes meanwhile is in the next.
 type keeping struct {
 	starting bool // the first write is not yet acknowledged
@@ -179,7 +179,7 @@ func (m *Machine) keepWake() protocol.Time {
 	return m.writeAt()
 }
 
-// onUnwritten: nothing that depends on the write is said. The disk may have the old
+// onUnwritten: nothing that depends on the write is sent. The disk may have the old
 // bytes or the new ones, so it is written again even if nothing asks for it.
 func (m *Machine) onUnwritten(_ protocol.Time, err error, out *protocol.Effects) {
 	m.queue, m.covers = append([]waiting(nil), m.queue[m.covers:]...), 0
@@ -201,8 +201,8 @@ func (m *Machine) blocked(now protocol.Time) bool {
 	return m.failed != nil && m.pause >= m.config.Patience/2 || m.saving && !m.starting && now >= m.sentAt+m.config.Patience
 }
 
-// unsaved reports whether the disk has taken nothing for a lease. Who coordinates then gives that
-// up, if others can do it; people are told.
+// unsaved reports whether the disk has taken nothing for a lease. A coordinator then gives its role
+// up, if others can take it, and notes [Stale] for the log.
 func (m *Machine) unsaved(now protocol.Time) bool {
 	return m.trying && !m.starting && now >= m.tryingAt+m.config.Lease
 }

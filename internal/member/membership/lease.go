@@ -14,7 +14,7 @@ type standing struct {
 	// carrying says that something may be held that the authority of the newest epoch
 	// does not know yet: Lease.Carried stays where it was.
 	carrying  bool
-	confirmed []protocol.Port // who has confirmed the newest epoch
+	confirmed []protocol.Port // have confirmed the newest epoch
 	heard     protocol.Time   // when the coordinator was last known to be well
 	followed  bool            // heard means something
 	doubted   bool            // a hint says that the coordinator is dead

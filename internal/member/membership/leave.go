@@ -108,12 +108,12 @@ func (m *Machine) goOnLeaving(now protocol.Time, out *protocol.Effects) {
 // quorum.
 func (m *Machine) announceLeaving(now protocol.Time, out *protocol.Effects) {
 	v, written := m.cell.Accepted, m.written.Accepted
-	whom := m.coordinator
+	to := m.coordinator
 	if !m.followed {
 		if v.Rank(m.self) >= 0 {
 			return
 		}
-		whom = v.Epoch.Candidate
+		to = v.Epoch.Candidate
 	}
 	if v.Epoch != m.cell.promised() || written == nil || written.Epoch != v.Epoch {
 		return
@@ -122,7 +122,7 @@ func (m *Machine) announceLeaving(now protocol.Time, out *protocol.Effects) {
 	if !protocol.Mutated("leaver answers for what is not written") {
 		answer.View = written.Number
 	}
-	out.Send(whom, answer)
+	out.Send(to, answer)
 }
 
 // answerLeave answers when the member is out and the cell says what is promised.

@@ -108,8 +108,8 @@ func TestWaitAtStart(t *testing.T) {
 		{"unclean", membership.Config{Kept: true, Serves: true, Cell: lived}, 3150 * time.Millisecond},
 		{"unclean with a horizon", membership.Config{Kept: true, Serves: true, Cell: far}, 3150*time.Millisecond + protocol.ReachOf(8*time.Second).Span()},
 		{"keeps none", membership.Config{Serves: true}, 3150 * time.Millisecond},
-		{"serves nobody", membership.Config{}, 0},
-		{"served others before, now nobody", membership.Config{Kept: true, Cell: far}, 3150*time.Millisecond + protocol.ReachOf(8*time.Second).Span()},
+		{"serves no client", membership.Config{}, 0},
+		{"served clients before, now none", membership.Config{Kept: true, Cell: far}, 3150*time.Millisecond + protocol.ReachOf(8*time.Second).Span()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.config.Wall = wall(1000)
@@ -192,7 +192,7 @@ func TestLeave(t *testing.T) {
 	out.Reset()
 	m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: failed}, &out)
 	if left := out.Replies[0].Result.(*membership.Left); left.Err == nil {
-		t.Error("a failed last word was not told")
+		t.Error("a failed last word was not reported")
 	}
 }
 

@@ -51,7 +51,7 @@ func (m *Machine) lookAround(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// meet is told how a member of another side is.
+// meet takes the answer of a member of another side to lookAround.
 func (m *Machine) meet(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
 	if !a.Well || a.View == nil || a.Coordinator == m.self || protocol.Mutated("no coordinator in the poll's answer") {
 		return
@@ -74,7 +74,7 @@ func (m *Machine) meet(now protocol.Time, a election.StatusAnswer, out *protocol
 	m.merge(now, m.addresses(a.View), out)
 }
 
-// meetRival is told in mode primary that a member is led by another coordinator. Had
+// meetRival takes, in mode primary, the answer of a member that another coordinator leads. Had
 // that one's view been newer, this one would have stopped (see adopt); so it must. Two
 // that were forced at once may have counted alike: then this one's epoch is raised, for
 // no member follows two of one number.
@@ -103,7 +103,7 @@ func (m *Machine) countsAlike(v *election.View) bool {
 	return m.cell.Accepted != nil && like(m.cell.Accepted.Epoch) || m.config.Available && like(m.cell.promised())
 }
 
-// merge asks everybody of this coordinator's side and of others to follow it under one
+// merge asks all members of this coordinator's side and of others to follow it under one
 // epoch above all of theirs.
 func (m *Machine) merge(now protocol.Time, others []string, out *protocol.Effects) {
 	view := m.reign.view

@@ -24,7 +24,7 @@ func (n *net) acting() []*process {
 	return all
 }
 
-// merged waits until one authority leads everybody, and checks that it knows that it
+// merged waits until one authority leads all members, and checks that it knows that it
 // joins sides.
 func (n *net) merged() {
 	n.t.Helper()
@@ -168,9 +168,9 @@ func sidesOfOneNumber(t testing.TB) string {
 	return ""
 }
 
-// TestNobodyHasAPlace: any member that has a place in the newest view has forgotten
+// TestNoMemberHasAPlace: any member that has a place in the newest view has forgotten
 // it, or is away. The others go on, and it joins them when it is back.
-func TestNobodyHasAPlace(t *testing.T) {
+func TestNoMemberHasAPlace(t *testing.T) {
 	for _, forgets := range []bool{false, true} {
 		n := sides(t, 3)
 		n.site("a").crash()

@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// ProtocolVersion is what members must agree on to understand one another.
+// ProtocolVersion is the version that members must agree on to understand one another.
 const ProtocolVersion = 2
 
-// The messages between members, beside those of package election. They are sent as
+// The messages between members, in addition to those of package election. They are sent as
 // values.
 type (
 	// Poll goes from the coordinator to each member, every D/10. The member's lease

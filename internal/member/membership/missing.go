@@ -73,7 +73,7 @@ func (m *Machine) list(now protocol.Time, member election.Member, listed bool) {
 	f.id, f.name, f.address, f.listed = member.ID, member.Name, member.Address, listed
 }
 
-// roll notes who is in the view that is raised, and who is not any more.
+// roll notes which members are in the view that is raised, and which no longer are.
 func (m *Machine) roll(now protocol.Time, v *election.View) {
 	for _, member := range v.Members {
 		m.list(now, member, true)
@@ -122,7 +122,7 @@ func (m *Machine) awaited(now protocol.Time) string {
 	return "no answer from " + strings.Join(addresses, ", ")
 }
 
-// Need is whose presence a quorum needs, for people.
+// Need lists the members that a quorum needs, for people.
 type Need struct {
 	Voters        []protocol.ID // in order of seniority
 	Count         int           // more than half of them

@@ -28,7 +28,7 @@ type net struct {
 	acted     []act            // who has acted as an authority, each reign once
 	viewed    []*election.View // under which an authority has acted, each once
 	acceptors map[protocol.ID]acceptorState
-	heard     map[string]int // how often a member has told of a forced view
+	heard     map[string]int // how often a member has reported a forced view
 	found     string
 	trace     bool
 	trusts    bool // no member is held to its word: what follows from a broken one is looked for
@@ -74,8 +74,8 @@ type process struct {
 	confirmed uint64 // epoch in which this process was confirmed
 	last      []protocol.Reply
 	lapses    int
-	halted    bool              // it was told to grant nothing more, and of no view of its own since
-	served    protocol.Epoch    // in which everybody has reported to it
+	halted    bool              // it was raised Halted, and no view of its own since
+	served    protocol.Epoch    // in which all members have reported to it
 	follows   protocol.Epoch    // of the newest view that it was seen to accept
 	carries   bool              // it had a lease then
 	known     protocol.Time     // until when what the newest epoch does not know may be held
@@ -277,7 +277,7 @@ func (s *site) crash() {
 }
 
 // lose forgets what the disk has. What clients were promised beyond the lease is void when no
-// founder is left that has written down how far anybody may believe, and not before.
+// founder is left that has written down how far any client may believe, and not before.
 func (s *site) lose() {
 	n := s.net
 	s.disk = nil
@@ -540,7 +540,7 @@ func (p *process) promiseClient() {
 	if !p.alive() || p.site.paused > n.now || !p.leased || p.held != p.lease.Tenure || left <= 0 || !p.horizon.Clients {
 		return
 	}
-	bare := n.now + left // told left/(1+δ), by a clock that may be 1+δ times as slow
+	bare := n.now + left // it hears left/(1+δ), by a clock that may be 1+δ times as slow
 	n.clients = append(n.clients, belief{p.self, p.lease.Tenure, bare + p.horizon.Confirmed, bare})
 }
 

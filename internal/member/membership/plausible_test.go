@@ -16,7 +16,7 @@ func TestImplausible(t *testing.T) {
 	beyond := protocol.Epoch{Counter: protocol.MaxEpoch + 1, Candidate: 5}
 	epoch := protocol.Epoch{Counter: 2000, Candidate: 5}
 	stranger := election.Member{Member: protocol.Member{ID: 5, Name: "b"}}
-	nobody := election.Member{Member: protocol.Member{ID: protocol.Storage, Name: "b"}}
+	store := election.Member{Member: protocol.Member{ID: protocol.Storage, Name: "b"}}
 	view := func(number uint64, members ...election.Member) *election.View {
 		return &election.View{Cluster: 1, Number: number, Epoch: epoch, Members: members}
 	}
@@ -31,7 +31,7 @@ func TestImplausible(t *testing.T) {
 		membership.Poll{Epoch: epoch, View: math.MaxUint64},
 		membership.NewView{Poll: membership.Poll{Epoch: epoch, View: 1}},
 		membership.NewView{Poll: membership.Poll{Epoch: epoch, View: 1}, View: view(1, stranger, stranger)},
-		membership.NewView{Poll: membership.Poll{Epoch: epoch, View: 1}, View: view(1, nobody)},
+		membership.NewView{Poll: membership.Poll{Epoch: epoch, View: 1}, View: view(1, store)},
 		membership.PollAnswer{Epoch: epoch, At: -1},
 		membership.ViewAck{Answer: membership.PollAnswer{Epoch: beyond}},
 		membership.PollAnswer{Epoch: epoch, Unheard: []protocol.ID{7, 7}},

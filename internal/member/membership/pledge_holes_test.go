@@ -42,7 +42,7 @@ func foundersWithPledges(t testing.TB, founders int) *net {
 	return n
 }
 
-// pledged reports whether anybody remembers a pledge.
+// pledged reports whether any process remembers a pledge.
 func (n *net) pledged() bool {
 	return slices.ContainsFunc(n.sites, func(s *site) bool {
 		return s.live != nil && s.live.cell.Pledges.Longest() > 0
@@ -169,8 +169,8 @@ func goneTwice(t testing.TB) string {
 	return n.found
 }
 
-// attendedWithoutMemory: all who have written down a pledge have lost their cells, and the one
-// who has not knows only what all had agreed on.
+// attendedWithoutMemory: all members that have written down a pledge have lost their cells, and the one
+// that has not knows only what all had agreed on.
 func attendedWithoutMemory(t testing.TB) string {
 	n := foundersWithPledges(t, 3)
 	n.unlisted("c")

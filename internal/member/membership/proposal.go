@@ -6,7 +6,7 @@ import (
 )
 
 // proposes reports whether others may have heard of the proposal. A change of the view is written
-// here before another member is told of it: who is elected after that may need this member's
+// here before it is sent to another member: a later candidate may need this member's
 // promise to replace it, and a disk that does not take the change does not take the promise
 // either. The first view of a reign renews the leases of the survivors, which cannot wait for a
 // disk; and the promise to lead it was written a moment ago.

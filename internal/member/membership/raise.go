@@ -15,7 +15,7 @@ func (m *Machine) raise(now protocol.Time, above uint64, address string, out *pr
 	m.seen = max(m.seen, above)
 	if above >= protocol.MaxEpoch {
 		out.Note(OutOfEpochs{})
-		return // there is none above it: who has promised that cannot be led
+		return // there is none above it: a member that has promised it cannot be led
 	}
 	if above < m.reign.epoch.Counter || protocol.Mutated("epoch not raised") {
 		return

@@ -25,7 +25,7 @@ type reign struct {
 	attendance bool
 	hindered   protocol.Time     // since when the first view lacks only this member's acceptance; 0 where it does not
 	trial      uint64            // the list that others write to show that they can; 0 while this member can
-	voters     []election.Member // of the needs, beside the first view's members
+	voters     []election.Member // of the needs, besides the first view's members
 
 	anchor   protocol.Time // when the latest poll was sent that the quorums have answered
 	seq      uint64
@@ -36,9 +36,9 @@ type reign struct {
 	grantFrom  protocol.Time
 	openFrom   protocol.Time      // when those that the predecessor lost are out; see exclusion
 	dropped    []protocol.Dropped // tenures that no view has any more, and when what they hold is free
-	leavers    []protocol.ID      // who have left, and are still to be told that they are out
-	joins      []election.Member  // who asks for a place, each with its newest tenure
-	rivals     []rival            // who asks for a place under a name that is taken
+	leavers    []protocol.ID      // have left, and still wait for their Dropped
+	joins      []election.Member  // ask for a place, each with its newest tenure
+	rivals     []rival            // ask for a place under a name that is taken
 	apart      []apart            // which members do not hear which
 	closed     []Closed           // the members that have spaces closed, as its latest polls say
 	outcasts   []protocol.ID      // the members that have to go for it
@@ -441,7 +441,7 @@ func (m *Machine) install(now protocol.Time) {
 	}
 }
 
-// dismissVoters has those be told that they are out who have voted for the first view of this reign and leave. Of the
+// dismissVoters lists the leaving voters for the first view of this reign among those that get Dropped. Of the
 // acceptance that installs it they hear nothing else: polls go to those who have a place.
 func (r *reign) dismissVoters() {
 	for _, voter := range r.voters {
@@ -473,7 +473,7 @@ func (m *Machine) endRole(now protocol.Time) {
 		m.carry()
 	}
 	if m.cell.Accepted.Same(m.reign.proposal) && m.accepted() != m.cell.Accepted {
-		m.cell.Accepted = m.reign.view // what it would have proposed was never told to anybody
+		m.cell.Accepted = m.reign.view // no other member has heard of the proposal
 		m.remember()
 	}
 	m.reign = nil

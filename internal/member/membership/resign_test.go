@@ -37,7 +37,7 @@ func TestResignedHearsThatItIsOut(t *testing.T) {
 		sentAt := n.now
 		n.until(2*leaver.config.poll(), "the answer", func() bool { return len(leaver.last) > 0 })
 		if early != 1 || lost != lose+1 {
-			t.Errorf("a has accepted %d times, and was told %d times that it is out; want 1 and %d", early, lost, lose+1)
+			t.Errorf("a has accepted %d times, and heard %d times that it is out; want 1 and %d", early, lost, lose+1)
 		}
 		t.Logf("after %v, with %d messages lost", n.now-sentAt, lose)
 		n.filter = nil
@@ -83,10 +83,10 @@ func TestResignationHeardLate(t *testing.T) {
 	n.quiet()
 }
 
-// TestOneSuccessorStands: when the coordinator resigns, one hears of it a little before the other,
-// and is told that the other is well. Two that stood at once would each be halted by its own
-// promise: one would win without the other, which would be out of the view for longer than what
-// its clients hold lasts.
+// TestOneSuccessorStands: when the coordinator resigns, one member hears of it a little before the
+// other, which answers that the coordinator is well. Two that stood at once would each be halted by
+// its own promise: one would win without the other, which would be out of the view for longer than
+// what its clients hold lasts.
 func TestOneSuccessorStands(t *testing.T) {
 	for _, late := range []string{"b", "c"} {
 		n := ready(t, 3, 0)
@@ -117,7 +117,7 @@ func TestOneSuccessorStands(t *testing.T) {
 		n.site("a").live.call(&Leave{})
 		n.run(second / 2)
 		if resigned == 0 {
-			t.Fatal("nobody has resigned")
+			t.Fatal("no member has resigned")
 		}
 		for _, name := range []string{"b", "c"} {
 			p := n.site(name).live

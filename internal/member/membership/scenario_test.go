@@ -72,7 +72,7 @@ func TestEpochIsNotAheadOfTheWallClock(t *testing.T) {
 	}
 }
 
-func TestBootstrapNeedsEverybody(t *testing.T) {
+func TestBootstrapNeedsAllFounders(t *testing.T) {
 	n := newNet(t, 1, 3, 0, nil)
 	n.start("a", "b")
 	n.run(20 * second)
@@ -265,7 +265,7 @@ func TestShrinkAndGrow(t *testing.T) {
 	n.kept("a")
 }
 
-// TestTieOfTwo: with the senior dead no member acts, and it is said; with the junior
+// TestTieOfTwo: with the senior dead no member acts, and its status says so; with the junior
 // dead the senior goes on.
 func TestTieOfTwo(t *testing.T) {
 	n := formed(t, 2, 0, nil)
@@ -391,7 +391,7 @@ func TestRollingRestart(t *testing.T) {
 }
 
 // TestTotalRestart: after a crash of all, the former life's clients are waited for;
-// after a stop in good order, none are. Without cells everybody must attend.
+// after a stop in good order, none are. Without cells all must attend.
 func TestTotalRestart(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

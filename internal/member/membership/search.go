@@ -25,7 +25,7 @@ type search struct {
 	until       protocol.Time // when the answers of the present phase must be there
 	repeatAt    protocol.Time // when they are asked for again
 	forcing     *forcing      // an order of an operator; nil where there is none
-	hears       []protocol.ID // who has answered the latest survey
+	hears       []protocol.ID // have answered the latest survey
 	trips       trips         // how long answers take
 	mustHear    string        // the member that this one has to hear before it gets a place; "" where no coordinator says so
 	applied     bool          // it has asked a coordinator for a place, after the latest survey
@@ -141,7 +141,7 @@ func (m *Machine) isPlace(v *election.View, address string) bool {
 	return false
 }
 
-// beginSurvey is phase 1: how is everybody?
+// beginSurvey is phase 1: it polls all members for their status.
 func (m *Machine) beginSurvey(now protocol.Time, out *protocol.Effects) {
 	m.surveys++
 	m.objectors = nil
@@ -275,7 +275,7 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 
 // isForeign reports whether a view is of another cluster than the one in which a founder has taken part. A
 // guest has no vote: it goes with the founders when all have forgotten, and have founded another cluster. So
-// does a founder that has only heard of a view: a late message may have told it of a cluster that is over.
+// does a founder that has only heard of a view: a late message may have been of a cluster that is over.
 func (m *Machine) isForeign(v *election.View) bool {
 	own := m.cell.Joined()
 	return m.config.Founder && own != 0 && own != v.Cluster
@@ -352,7 +352,7 @@ func (m *Machine) jitter(d time.Duration) time.Duration {
 	return d + time.Duration(m.config.Rand.Int64N(int64(d)+1))
 }
 
-// elect is phase 2: who follows this member?
+// elect is phase 2: it asks which members follow this one.
 func (m *Machine) elect(now protocol.Time, v *election.View, attendance bool, out *protocol.Effects) {
 	m.canvass(now, &election.Ballot{View: v, Polled: m.addresses(v), Attendance: attendance}, out)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// sinceOf is since when a member is what it is, as it says itself.
+// sinceOf is the time since which a member is what it is, as it says itself.
 func (s *site) sinceOf(name string) protocol.Time {
 	self := s.live.call(&Who{}).(*Self)
 	for _, standing := range self.Members {

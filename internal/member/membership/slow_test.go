@@ -33,7 +33,7 @@ func TestSlowLinks(t *testing.T) {
 				n.run(60 * second)
 				n.kept("a", "b", "c")
 				if said, must := len(slow), 2*way*19/20 > 250*time.Millisecond; must && said < 2 || said > 0 && 2*way < 200*time.Millisecond {
-					t.Errorf("seed %d: links are said to be slow by %v", seed, slow)
+					t.Errorf("seed %d: links are reported slow by %v", seed, slow)
 				}
 				for name, s := range slow {
 					if s.Patience <= s.Configured || s.Trip < 2*way*9/10 || s.Trip > 2*way+10*time.Millisecond { // by a clock that may be slow
@@ -147,7 +147,7 @@ func TestOneLateAnswer(t *testing.T) {
 	}
 	number := survey()
 	n.run(650 * time.Millisecond)
-	answer(number, "elsewhere:1") // who was not asked
+	answer(number, "elsewhere:1") // which was not asked
 	expect(250 * time.Millisecond)
 	answer(number, b.config.Address)
 	expect(a.config.lasting())

@@ -45,7 +45,7 @@ func (m *Machine) begin() {
 	}
 }
 
-// forget is what a member must not do.
+// forget drops the member's memory, which it must never do.
 func (m *Machine) forget() {
 	if protocol.Mutated("promise forgotten") {
 		m.cell.Promised, m.cell.Candidate = 0, 0
@@ -126,10 +126,10 @@ func (m *Machine) above(forgotten bool, now protocol.Time) uint64 {
 	return counter
 }
 
-// wall is the wall clock, as far as it can be told from its reading at the start. It is
+// wall is the wall clock, as far as its reading at the start allows. It is
 // never ahead: tokens from a second that is still to come would go back in a life that
 // has forgotten them. It may be far behind after a long time, and below epochs that
-// others have served and forgotten since; so they tell where they began, see bygone.
+// others have served and forgotten since; so they report where they began, see bygone.
 func (m *Machine) wall(now protocol.Time) time.Duration {
 	return m.config.Wall + time.Duration(float64(now)/(1+m.config.Drift))
 }

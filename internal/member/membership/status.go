@@ -91,7 +91,7 @@ func (m *Machine) see(now protocol.Time, v *election.View) {
 	m.roll(now, v)
 }
 
-// who tells what this member knows of itself and of the others.
+// who returns what this member knows of itself and of the others.
 func (m *Machine) who(now protocol.Time) *Self {
 	s := &Self{
 		Cell: m.cell, Horizon: m.horizon, Until: protocol.Never, Election: m.variables(),

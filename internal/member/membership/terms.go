@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Terms are what all members must agree on. A view records those of the founders who
-// formed it; who differs from it is the one that is refused, be it a founder who would
-// coordinate. While no view is known, the majority decides who is wrong.
+// Terms are what all members must agree on. A view records those of the founders that
+// formed it; a member that differs from it is refused, even a founder that would
+// coordinate. While no view is known, the majority decides which member is wrong.
 //
 // A cluster takes other terms when all its founders have them and attend: they are
 // stopped, all of them, and started with the new ones. Restarted one after the other,
@@ -111,7 +111,7 @@ func (m *Machine) objects(a election.StatusAnswer, out *protocol.Effects) bool {
 	case terms && m.cell.Accepted == nil && a.View != nil && slices.Equal(a.Terms, a.View.Terms):
 		m.refuse(m.disagreement("at "+a.Self.Address+" and in its view", a.Terms), out)
 	case terms && m.cell.Accepted != nil && !m.dissents():
-		// the other one is wrong, and will be told
+		// the other one is wrong, and finds that out
 	case m.survey != nil && a.Number == m.survey.Number:
 		// A founder that starts again without its cell has another id at the same address.
 		again := func(o election.StatusAnswer) bool { return o.Self.Address == a.Self.Address }

@@ -47,7 +47,7 @@ func TestFounderComesBackWithOtherTerms(t *testing.T) {
 				}
 				spoil(&n.site("a").config)
 				if name == "led" {
-					n.run(100 * time.Millisecond) // back before anybody has missed it
+					n.run(100 * time.Millisecond) // back before any member has missed it
 				}
 				n.start()
 				n.refused("a", other, right)
@@ -126,9 +126,9 @@ func TestAFounderObjectsOnce(t *testing.T) {
 	}
 }
 
-// TestAnswersToAnotherLifeAreVoid: a founder starts again, and what was said to the surveys of its life before comes while it asks in
-// this one. The member that said it has been put right since, and counts with no other that is wrong now. Seed 500002265 of protocol
-// permission had that.
+// TestAnswersToAnotherLifeAreVoid: a founder starts again, and answers to the surveys of its earlier life arrive while it asks in
+// this one. The member that sent them has been put right since, and counts with no other that is wrong now. Seed 500002265 of
+// protocol permission had that.
 func TestAnswersToAnotherLifeAreVoid(t *testing.T) {
 	n := newNet(t, 1, 3, 0, billing)
 	wrong := func(c *Config) { c.Definitions = []string{"billing=grantor"} }

@@ -20,14 +20,14 @@ import (
 // was made, is believed as far as that allows. Where two say that a round trip takes longer, no shorter phase would help.
 
 const (
-	// mostPatience is which part of the lease a phase waits at most. Where that is not enough a coordinator is not well in
+	// mostPatience is the largest part of the lease that a phase waits. Where that is not enough a coordinator is not well in
 	// its own eyes: no quorum has answered what it has sent within S.
 	mostPatience = 4
 	// lateSurveys is of how many surveys the answers still tell how long they took.
 	lateSurveys = 4
 )
 
-// trips is what is known of round trips.
+// trips records round trips.
 type trips struct {
 	began []round         // of the latest surveys; none when a coordinator is found
 	of    map[string]trip // by address; none that T is long enough for when a coordinator is found

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestARefusalSaysWhatKeepsAMemberFromServing: beside its own reason, and until when where that is known.
+// TestARefusalSaysWhatKeepsAMemberFromServing: with the member's own reason, and until when, where that is known.
 func TestARefusalSaysWhatKeepsAMemberFromServing(t *testing.T) {
 	self := &membership.Self{State: membership.Joining, Why: "m2 is missing", Until: protocol.Never}
 	soon := &membership.Self{State: membership.Recovering, Why: "waiting", Until: 5 * time.Second}
@@ -29,7 +29,7 @@ func TestARefusalSaysWhatKeepsAMemberFromServing(t *testing.T) {
 	} {
 		var unavailable *holdfast.UnavailableError
 		if got := tt.self.Unavailable(2*time.Second, tt.err); !errors.As(got, &unavailable) || unavailable.Why != tt.why || unavailable.Until != tt.until {
-			t.Errorf("%v: told %v, want %q for %v", tt.err, got, tt.why, tt.until)
+			t.Errorf("%v: got %v, want %q for %v", tt.err, got, tt.why, tt.until)
 		}
 	}
 	once := self.Unavailable(0, own)

@@ -32,7 +32,7 @@ type adoption struct {
 	crossed bool
 }
 
-// finding is a lasting space that has the session, and who that is.
+// finding is a lasting space that has the session, and its record of it.
 type finding struct {
 	port protocol.Port
 	who  protocol.Enroll
@@ -86,7 +86,7 @@ func (m *Machine) takesOver(now protocol.Time, ev *protocol.Event, out *protocol
 	return true
 }
 
-// hasSettled reports whether a stream's client has settled a request since the spaces were told of it as one that it wants.
+// hasSettled reports whether a stream's client has settled a request since this member last listed its wishes to the spaces.
 func (l *lasting) hasSettled(requests []uint64) bool {
 	if len(l.listed) == 0 || protocol.Mutated("a later hello is asked about anew") {
 		return false
@@ -224,9 +224,9 @@ func (m *Machine) onAdopted(now protocol.Time, from answer, adopted *protocol.Ad
 	m.concludeAdoption(now, a, out)
 }
 
-// concludeAdoption goes on with the calls that have waited, when all spaces have answered. While one cannot say, no
-// client is told that there is no such session; nor is it served by the others alone, because what is promised to its
-// client would be believed of that one's locks, too.
+// concludeAdoption continues the calls that have waited, when all spaces have answered. While one space cannot answer, no client
+// learns that the session is unknown. Nor do the others serve it alone, because its client would take their promise to cover
+// that space's locks, too.
 func (m *Machine) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Effects) {
 	slices.SortFunc(a.found, func(x, y finding) int { return int(x.port) - int(y.port) })
 	p, err := m.find(a.id), m.closing.refusal()

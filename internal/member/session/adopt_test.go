@@ -40,7 +40,7 @@ func resumeOf(id lock.SessionID, requests ...uint64) *session.Resume {
 	return &session.Resume{ID: id, Secret: secretOf, Identity: "i", Requests: requests}
 }
 
-// TestResumeElsewhere: a stream goes on at another member with what it holds, is told first what it must stop using, and
+// TestResumeElsewhere: a stream goes on at another member with what it holds, and first learns what it must stop using and
 // what it has lost.
 func TestResumeElsewhere(t *testing.T) {
 	d := newLasting(t, 7)
@@ -61,7 +61,7 @@ func TestResumeElsewhere(t *testing.T) {
 	stop := at(func(r protocol.Reply) bool { return r.To.Sink == 1 && r.Decision.Kind == lock.Revoked })
 	answer := at(func(r protocol.Reply) bool { return r.To == call })
 	if stop < 0 || answer < stop {
-		t.Errorf("told to stop at %d, answered at %d", stop, answer)
+		t.Errorf("revoked at %d, answered at %d", stop, answer)
 	}
 	renewed := answered[*session.Renewed](d, call)
 	if renewed == nil || renewed.Err != nil || !renewed.Taken || renewed.TTL > 1500*time.Millisecond || renewed.TTL < 1400*time.Millisecond {
@@ -76,7 +76,7 @@ func TestResumeElsewhere(t *testing.T) {
 	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "kept", Request: 1})
 	d.lock(1, secondPort, id, 5, "more")
 	if got := d.second.enrolled[id]; got.TTL != 1500*time.Millisecond || got.Client != "far" || got.Identity != "i" || got.Proof != sha256.Sum256(secretOf[:]) {
-		t.Errorf("the other space is told %+v", got)
+		t.Errorf("the other space got %+v", got)
 	}
 	if counted := answered[*session.Counted](d, d.call(1, protocol.Below, &session.Count{})); counted.Sessions != 1 {
 		t.Errorf("%d sessions", counted.Sessions)
@@ -84,13 +84,13 @@ func TestResumeElsewhere(t *testing.T) {
 	d.vault.said()
 	d.at(5 * time.Second)
 	if e := d.expired(1); e == nil || e.ID != id || d.vault.said() != "dismiss" {
-		t.Errorf("it is not renewed, and told %+v", e)
+		t.Errorf("it is not renewed, and got %+v", e)
 	}
 }
 
-// TestNobodyElseTakesASessionOver: without its secret, and without being the client that has opened it, it goes back to
-// the client that has it. A session that no space has is unknown; a session about which a space cannot say is not.
-func TestNobodyElseTakesASessionOver(t *testing.T) {
+// TestNoOtherClientTakesASessionOver: a session is adopted only with its secret and by the client that opened it; a failed call
+// leaves it with its client. A session that no space has is unknown; one that a space cannot answer for is not.
+func TestNoOtherClientTakesASessionOver(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spoil func(d *machine, id lock.SessionID, r *session.Resume)
 		want  error
@@ -124,7 +124,7 @@ func TestNobodyElseTakesASessionOver(t *testing.T) {
 					t.Errorf("%T is answered %+v, want %v", fact, r, tt.want)
 				}
 				if said := d.vault.said(); said != tt.said {
-					t.Errorf("%T: the space is told %q, want %q", fact, said, tt.said)
+					t.Errorf("%T: the space got %q, want %q", fact, said, tt.said)
 				}
 			}
 			end := &session.End{ID: id, Secret: resume.Secret, Identity: resume.Identity}
@@ -149,7 +149,7 @@ func TestOthersAreNotQueried(t *testing.T) {
 	}
 	d.lock(1, vaultPort, id, 1, "a")
 	if got := d.decided(1, 1); !slices.Equal(got, []lock.Kind{lock.Refused}) || d.vault.said() != "" {
-		t.Errorf("a request without a session is told %v", got)
+		t.Errorf("a request without a session got %v", got)
 	}
 }
 
@@ -167,11 +167,11 @@ func TestCallsTakeASessionOver(t *testing.T) {
 		t.Fatalf("answered %+v", r)
 	}
 	if said := d.vault.said(); said != "adopt[] beat" {
-		t.Errorf("the space was told %q", said)
+		t.Errorf("the space got %q", said)
 	}
 	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "a", Request: session.SingleCall | 1})
 	if said := d.vault.said(); said != "end" {
-		t.Errorf("its last lock is released, and the space is told %q", said)
+		t.Errorf("its last lock is released, and the space got %q", said)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestSessionForSeveralLocksGoesOnElsewhere(t *testing.T) {
 	d.vault.said()
 	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "a", Request: session.SingleCall | 1})
 	if said := d.vault.said(); said != "" || d.vault.held(id) != 0 {
-		t.Errorf("its last lock is released, and the space is told %q, with %d holds left", said, d.vault.held(id))
+		t.Errorf("its last lock is released, and the space got %q, with %d holds left", said, d.vault.held(id))
 	}
 	renew := &session.Renew{ID: id, Secret: secretOf, Identity: "i"}
 	if r := answered[*session.Renewed](d, d.call(1, protocol.Below, renew)); r == nil || r.Err != nil {
@@ -204,7 +204,7 @@ func TestCallDoesNotEndAStream(t *testing.T) {
 	d.vault.said()
 	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "a", Request: 1})
 	if said := d.vault.said(); said != "" {
-		t.Errorf("the space is told %q", said)
+		t.Errorf("the space got %q", said)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestReleaseThroughAnotherMember(t *testing.T) {
 		t.Errorf("released by another client, the lock is %+v; want it to be revoked", held)
 	}
 	if got := d.decided(2, 1); slices.Contains(got, lock.Granted) {
-		t.Errorf("the next is told %v before the holder has stopped", got)
+		t.Errorf("the next got %v before the holder has stopped", got)
 	}
 }
 
@@ -247,11 +247,11 @@ func TestStreamComesBehindACall(t *testing.T) {
 	}
 	r = answered[*session.Renewed](d, d.call(2, protocol.Below, resumeOf(id, 3)))
 	if said := d.vault.said(); r == nil || r.Err != nil || said != "adopt[] adopt[3] beat beat" {
-		t.Errorf("the space was told %q, and the second is answered %+v", said, r)
+		t.Errorf("the space got %q, and the second is answered %+v", said, r)
 	}
 	d.call(2, vaultPort, &protocol.Release{Session: id, Name: "a", Request: session.SingleCall | 1})
 	if said := d.vault.said(); said != "" {
-		t.Errorf("it is a stream's now, and the space is told %q", said)
+		t.Errorf("it is a stream's now, and the space got %q", said)
 	}
 }
 
@@ -287,14 +287,14 @@ func TestResumesRace(t *testing.T) {
 		}
 	}
 	if r := answered[*session.Renewed](d, wrong); r == nil || r.Err != session.ErrUnknown {
-		t.Errorf("who does not have the secret is answered %+v", r)
+		t.Errorf("a client without the secret is answered %+v", r)
 	}
 	if answered[*session.Superseded](d, protocol.CallID{Sink: 1}) == nil {
-		t.Error("the first stream is not told that it is not the session's any more")
+		t.Error("the first stream gets no Superseded")
 	}
 	d.lock(2, vaultPort, id, 7, "a")
 	if got := d.decided(2, 7); !slices.Equal(got, []lock.Kind{lock.Granted}) {
-		t.Errorf("the second stream is told %v", got)
+		t.Errorf("the second stream got %v", got)
 	}
 }
 
@@ -313,7 +313,7 @@ func TestRacingResumesDiffer(t *testing.T) {
 		}
 	}
 	if said := d.vault.said(); said != "adopt[1] beat adopt[1 2] beat" {
-		t.Errorf("the space was told %q", said)
+		t.Errorf("the space got %q", said)
 	}
 }
 
@@ -349,7 +349,7 @@ func TestLaterHelloHasSettledMore(t *testing.T) {
 				}
 			}
 			if said := d.vault.said(); said != c.want {
-				t.Errorf("the space was told %q, want %q", said, c.want)
+				t.Errorf("the space got %q, want %q", said, c.want)
 			}
 		})
 	}
@@ -380,11 +380,11 @@ func TestGivenUpWhileItIsTakenOver(t *testing.T) {
 		t.Errorf("the stream is answered %+v", r)
 	}
 	if said := d.vault.said(); said != "beat adopt[3] dismiss adopt[3] beat" {
-		t.Errorf("the space was told %q", said)
+		t.Errorf("the space got %q", said)
 	}
 }
 
-// TestEndWhileItIsTakenOver: who comes behind the end of a session does not bring it back.
+// TestEndWhileItIsTakenOver: a client that comes after the end of a session does not bring it back.
 func TestEndWhileItIsTakenOver(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
@@ -399,7 +399,7 @@ func TestEndWhileItIsTakenOver(t *testing.T) {
 		t.Errorf("answered %+v", r)
 	}
 	if said := d.vault.said(); said != "adopt[] end dismiss" {
-		t.Errorf("the space was told %q", said)
+		t.Errorf("the space got %q", said)
 	}
 }
 
@@ -412,7 +412,7 @@ func TestStreamGoesBeforeItsSessionComes(t *testing.T) {
 	d.call(1, protocol.Below, &session.Detach{})
 	d.release(vaultPort, 1)
 	if said := d.vault.said(); said != "adopt[] dismiss" || answered[*session.Renewed](d, call) != nil {
-		t.Errorf("the space was told %q", said)
+		t.Errorf("the space got %q", said)
 	}
 }
 
@@ -449,8 +449,8 @@ func TestLimitOfTakenOverSessions(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedSessionIsNotPromised: this member does not know what a session was promised elsewhere, so while nothing
-// can be confirmed nothing is said to be left of it.
+// TestUnconfirmedSessionIsNotPromised: this member does not know what another one promised a session, so while nothing can be
+// confirmed it promises no remainder.
 func TestUnconfirmedSessionIsNotPromised(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
@@ -463,7 +463,7 @@ func TestUnconfirmedSessionIsNotPromised(t *testing.T) {
 	}
 }
 
-// TestRemainderCountsFromTheBeat: a session that comes back while nothing can be promised is told what is left of what its
+// TestRemainderCountsFromTheBeat: a session that comes back while nothing can be promised gets the remainder of what its
 // spaces have confirmed.
 func TestRemainderCountsFromTheBeat(t *testing.T) {
 	d := newLasting(t, 7)
@@ -501,7 +501,7 @@ func TestStreamComesBackFromElsewhere(t *testing.T) {
 		{6, nil, "adopt[] beat"}, {6, nil, "beat"},
 	} {
 		if said := back(c.last, c.requests...); said != c.want {
-			t.Errorf("return %d, behind request %d: the space was told %q, want %q", i+1, c.last, said, c.want)
+			t.Errorf("return %d, behind request %d: the space got %q, want %q", i+1, c.last, said, c.want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type beat struct {
 	waits  bool            // call waits for it
 	call   protocol.CallID
 	renew  Renew
-	// attached is whose beat it is, where it came over the session's stream.
+	// attached is the client of the beat, where it came over the session's stream.
 	attached lock.Attachments
 }
 
@@ -70,7 +70,7 @@ func (m *Machine) hear(first int, out *protocol.Effects) {
 }
 
 // awaitBeat has a renewal wait until every lasting space keeps the session from now on, and reports that it does, or
-// was refused. What renews nothing does not wait.
+// was refused. A call that renews nothing does not wait.
 func (m *Machine) awaitBeat(now protocol.Time, call protocol.CallID, p *presence, renew Renew, out *protocol.Effects) bool {
 	switch {
 	case p.lasting == nil, p.kind == Local, renew.beaten, m.unableFor(now, p) != nil, p.hasOnlyLosses():

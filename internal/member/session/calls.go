@@ -38,7 +38,7 @@ type (
 		// another identity is refused with ErrForeign. Empty means that the secret is all
 		// that counts.
 		Identity string
-		// Number is what a Stream's client has drawn to be told from others that resume the session. 0 is none. A
+		// Number is drawn by a Stream's client, to distinguish it from others that resume the session. 0 is none. A
 		// OneShot with a number outlasts its locks: it ends when its client ends it, or is silent for its TTL.
 		Number uint64
 	}
@@ -56,8 +56,8 @@ type (
 	}
 
 	// Resume attaches a Stream session to the sink of Event.Call, in place of any
-	// other. The answer is a *Renewed; the grants that it must stop using are told
-	// before, and what it has lost is in Lost. What else was decided meanwhile is not
+	// other. The decisions about grants that it must stop using come first; then a *Renewed,
+	// with what it has lost in Lost. What else was decided meanwhile is not
 	// repeated: the client repeats its unanswered requests. Where the session cannot be
 	// renewed now, the TTL answered is what remains of its old deadline. A Resume by another client than the one
 	// that the session is attached to takes the session over: see the package's comment.
@@ -109,7 +109,7 @@ type (
 	Renewed struct {
 		TTL  time.Duration
 		Cut  Cut    // why TTL is shorter than was wanted
-		Lost []Lost // what the session has lost and could not be told when it happened
+		Lost []Lost // what the session has lost since its client could last be reached
 		// Taken says that the session was taken over from another member, or from another life of this one. What it
 		// held in spaces that do not outlast their member, this answer does not keep: its client must not
 		// believe in it beyond what it was promised there.
@@ -146,7 +146,7 @@ type (
 		Err      error
 	}
 
-	// Count asks how many sessions there are beside those of the member's own process.
+	// Count asks how many sessions there are besides those of the member's own process.
 	// The answer is a *Counted.
 	Count struct{}
 	// Counted answers Count.
@@ -162,33 +162,33 @@ type (
 	// Drained answers Drain.
 	Drained struct{}
 
-	// LeaveNow leaves without waiting for the clients that hold something: they are told to
-	// stop, and believe until their deadlines. The answer is a *membership.Left.
+	// LeaveNow leaves without waiting for the clients that hold something: it revokes their
+	// grants, which they may use until their deadlines. The answer is a *membership.Left.
 	LeaveNow struct{}
 
-	// Expired is told unasked (Op 0) to the sink of a session that has ended otherwise
-	// than by its client's request, after the decisions about what it held. Err is why, if
-	// it was not that it was not renewed in time.
+	// Expired is sent unasked (Op 0) to the sink of a session that has ended other than
+	// at its client's request, after the decisions about what it held. Err is the reason,
+	// or nil if it was not renewed in time.
 	Expired struct {
 		ID  lock.SessionID
 		Err error
 	}
 
-	// Dismissed is told unasked (Op 0) to the sink of a session that this member serves no longer, after the decisions about
-	// what it held in spaces that do not last. In lasting ones it has what it had: its client goes on with it at
-	// another member, or at this one later. What is read at the sink from now on has no answer. Err is why.
+	// Dismissed is sent unasked (Op 0) to the sink of a session that this member no longer serves, after the decisions about
+	// what it held in spaces that do not last. In lasting ones it keeps what it had: its client goes on with it at another
+	// member, or at this one later. What is read at the sink from now on has no answer. Err is the reason.
 	Dismissed struct {
 		ID  lock.SessionID
 		Err error
 	}
 
-	// Superseded is told unasked (Op 0) to the sink of a session that another sink
-	// has resumed: nothing more is told there.
+	// Superseded is sent unasked (Op 0) to the sink of a session that another sink
+	// has resumed. It is the last message there.
 	Superseded struct{ ID lock.SessionID }
 
-	// TakenOver is told unasked (Op 0) to the sink of a session that another client has taken over, by a Resume here or at
-	// another member: nothing more is told there, and what is read there has no effect. What that client holds is the other
-	// one's now.
+	// TakenOver is sent unasked (Op 0) to the sink of a session that another client has taken over, by a Resume here or at
+	// another member. It is the last message there, and what is read there has no effect. The later client has what the
+	// earlier one held.
 	TakenOver struct{ ID lock.SessionID }
 
 	// Number asks for the ids of so many requests that do not come over their session's stream, of a session that was

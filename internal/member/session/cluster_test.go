@@ -67,8 +67,8 @@ type order struct {
 	span       time.Duration
 }
 
-// scripted is a membership that does as it is told. A request for no horizon it grants by
-// itself; any other it notes.
+// scripted is a membership that follows its script. It grants a request for no horizon by
+// itself, and notes any other.
 type scripted struct {
 	lease   protocol.Lease
 	horizon protocol.Horizon

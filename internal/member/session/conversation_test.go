@@ -20,11 +20,11 @@ import (
 )
 
 // TestConversations plays each testdata/*.txt against a session machine before a member alone
-// with two spaces of protocol central, at ports 1 and 2. "k1" says at which sink
-// something is asked or told; sessions are s1, s2, … in the order of their opening.
+// with two spaces of protocol central, at ports 1 and 2. "k1" names the sink of a call or
+// an answer; sessions are s1, s2, … in the order of their opening.
 //
 //	start [none|crashed] [horizon=8s]   the member starts (first, and once)
-//	start cluster        as one of several, with a membership that does as it is told:
+//	start cluster        as one of several, with a scripted membership:
 //	view · lease 3s · lapse · horizon 8s · lose NAME · office · vacated   see cluster_test.go
 //	disk ok|fail         the write in flight ends; until then it is in flight
 //	at 3s                time passes
@@ -171,7 +171,7 @@ func (c *conversation) callOf(l *golden.Line, ev *protocol.Event, id lock.Sessio
 	}
 }
 
-// aboutLock is what a session asks a space. It says the token that it was told, with the word token that alone.
+// aboutLock is what a session asks a space. With the word token alone it names the token it was granted.
 func (c *conversation) aboutLock(l *golden.Line, ev *protocol.Event, id lock.SessionID) {
 	l.Helper()
 	ev.Port = protocol.Port(max(1, l.Number("space")))
@@ -196,7 +196,7 @@ func (c *conversation) aboutLock(l *golden.Line, ev *protocol.Event, id lock.Ses
 
 func (c *conversation) step(ev protocol.Event) { c.machine.Step(c.now, ev, &c.out) }
 
-// told tells what came of a line.
+// told is the output that a line has caused.
 func (c *conversation) told() string {
 	said := &strings.Builder{}
 	for _, send := range c.out.Sends {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// beside returns the session machine of another member, whose lasting spaces are the same.
-func (d *machine) beside(member protocol.ID) *machine {
+// another returns the session machine of another member, whose lasting spaces are the same.
+func (d *machine) another(member protocol.ID) *machine {
 	other := newLasting(d.t, member)
 	other.now = d.now
 	other.vault.table, other.vault.enrolled = d.vault.table, d.vault.enrolled
@@ -33,7 +33,7 @@ func TestSessionGoesOnElsewhere(t *testing.T) {
 		d.lock(2, vaultPort, s.ID, 2, "a")
 		left := d.call(4, protocol.Below, how)
 		if e := d.dismissed(2); e == nil || e.ID != s.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || !gone(d, left) {
-			t.Fatalf("%T: the client is told %+v, and who wishes it: %v", how, e, gone(d, left))
+			t.Fatalf("%T: the client got %+v; answered: %v", how, e, gone(d, left))
 		}
 		before := len(d.replies)
 		d.lock(2, vaultPort, s.ID, 3, "c")
@@ -46,12 +46,12 @@ func TestSessionGoesOnElsewhere(t *testing.T) {
 			t.Errorf("%T: what was on its way is answered: %+v", how, d.replies[before:])
 		}
 		if r := answered[*session.Renewed](d, d.renew(s, 0)); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
-			t.Errorf("%T: whoever shows its secret is told %+v", how, r)
+			t.Errorf("%T: a client that shows its secret got %+v", how, r)
 		}
-		next := d.beside(8)
+		next := d.another(8)
 		call := next.call(5, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1, 2}, Last: 2})
 		if r := answered[*session.Renewed](next, call); r == nil || r.Err != nil || r.TTL < 1900*time.Millisecond || len(r.Lost) > 0 {
-			t.Fatalf("%T: at another member it is told %+v", how, r)
+			t.Fatalf("%T: at another member it got %+v", how, r)
 		}
 		next.lock(5, vaultPort, s.ID, 2, "a")
 		next.in(vaultPort, func(v *vault, out *protocol.Effects) {
@@ -59,13 +59,13 @@ func TestSessionGoesOnElsewhere(t *testing.T) {
 			v.shelf.Step(next.now, protocol.Event{}, out)
 		})
 		if got := next.decided(5, 2); !slices.Equal(got, []lock.Kind{lock.Queued, lock.Granted}) || next.vault.held(s.ID) != 2 {
-			t.Errorf("%T: what it waited for is told %v, and it holds %d", how, got, next.vault.held(s.ID))
+			t.Errorf("%T: the request that waited got %v, and it holds %d", how, got, next.vault.held(s.ID))
 		}
 	}
 }
 
-// TestOneShotGoesOnElsewhere: so does a session of single calls. Its waiting requests are taken back, and a caller that
-// waits is told to ask elsewhere.
+// TestOneShotGoesOnElsewhere: so does a session of single calls. Its waiting requests are taken back, and a waiting caller is
+// refused, so that it asks elsewhere.
 func TestOneShotGoesOnElsewhere(t *testing.T) {
 	d := newLasting(t, 7)
 	other, s := d.open(1, session.Local, 0), d.open(2, session.OneShot, 0)
@@ -75,11 +75,11 @@ func TestOneShotGoesOnElsewhere(t *testing.T) {
 	d.lock(3, vaultPort, s.ID, session.SingleCall|3, "c")
 	left := d.call(4, protocol.Below, &membership.Leave{})
 	if got := d.decided(3, session.SingleCall|2); !slices.Equal(got, []lock.Kind{lock.Queued, lock.Refused}) {
-		t.Fatalf("who waits is told %v", got)
+		t.Fatalf("the waiting client got %v", got)
 	}
 	d.call(1, vaultPort, &protocol.Release{Session: other.ID, Name: "a", Request: 1})
 	if got := d.vault.held(s.ID); got != 2 {
-		t.Errorf("it holds %d: nobody would know of what it waited for", got)
+		t.Errorf("it holds %d: no client would know of the lock it waited for", got)
 	}
 	// The call that waited was for several names, and gives back what it has got.
 	d.call(3, vaultPort, &protocol.Cancel{Session: s.ID, Name: "c", Request: session.SingleCall | 3})
@@ -90,7 +90,7 @@ func TestOneShotGoesOnElsewhere(t *testing.T) {
 	if !gone(d, left) {
 		t.Error("the member does not leave")
 	}
-	next := d.beside(8)
+	next := d.another(8)
 	if r := answered[*session.Renewed](next, next.renew(s, 0)); r == nil || r.Err != nil || r.TTL < 1900*time.Millisecond {
 		t.Errorf("renewed at another member: %+v", r)
 	}
@@ -113,15 +113,15 @@ func TestDismissedBehindTheHandOver(t *testing.T) {
 			began := d.now
 			left := d.call(4, protocol.Below, how)
 			if e := d.expired(3); e == nil || e.ID != idle.ID {
-				t.Errorf("who has nothing that lasts is told %+v", e)
+				t.Errorf("the client without anything lasting got %+v", e)
 			}
 			d.lock(1, vaultPort, s.ID, 2, "c")
 			d.lock(2, vaultPort, single.ID, 2, "c")
 			if first, second := d.decided(1, 2), d.decided(2, 2); first != nil || !slices.Equal(second, []lock.Kind{lock.Refused}) {
-				t.Errorf("%T: who asks meanwhile is told %v and %v", how, first, second)
+				t.Errorf("%T: the client that asks meanwhile got %v and %v", how, first, second)
 			}
 			if d.dismissed(1) != nil || gone(d, left) {
-				t.Fatalf("%T: it goes though nobody else leads", how)
+				t.Fatalf("%T: it goes though no other member leads", how)
 			}
 			if slow {
 				d.at(began + 3*time.Second/4)
@@ -133,7 +133,7 @@ func TestDismissedBehindTheHandOver(t *testing.T) {
 			}
 			d.at(began + 3*time.Second/2)
 			if !gone(d, left) {
-				t.Errorf("%T, slow %v: who wishes it is not answered", how, slow)
+				t.Errorf("%T, slow %v: the call is not answered", how, slow)
 			}
 		}
 	}
@@ -153,16 +153,16 @@ func TestBackAfterALapse(t *testing.T) {
 	for sink := uint64(1); sink < 4; sink++ {
 		d.order(order{verb: "lapse"})
 		if e := d.dismissed(sink); e == nil || d.expired(sink) != nil {
-			t.Fatalf("told %+v", e)
+			t.Fatalf("got %+v", e)
 		}
 		resume := &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1}
 		if r := answered[*session.Renewed](d, d.call(sink+1, protocol.Below, resume)); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
-			t.Errorf("without a lease it is told %+v", r)
+			t.Errorf("without a lease it got %+v", r)
 		}
 		d.order(order{verb: "lease", span: 24 * time.Hour})
 		d.at(d.now + time.Second)
 		if r := answered[*session.Renewed](d, d.call(sink+1, protocol.Below, resume)); r == nil || r.Err != nil || d.vault.held(s.ID) != 1 {
-			t.Fatalf("it comes back, and is told %+v", r)
+			t.Fatalf("it comes back, and got %+v", r)
 		}
 		if d.lock(sink+1, shelfPort, s.ID, 2+sink, "b"); d.shelf.held(s.ID) != 1 {
 			t.Fatal("it holds nothing in memory")
@@ -174,6 +174,6 @@ func TestBackAfterALapse(t *testing.T) {
 	d.at(d.now + stretched(8*time.Second))
 	d.lock(5, shelfPort, d.open(5, session.Stream, 8*time.Second).ID, 1, "c")
 	if len(d.notes) == before {
-		t.Error("nobody believes any more, and the horizon has not sunk")
+		t.Error("no client believes any more, and the horizon has not sunk")
 	}
 }

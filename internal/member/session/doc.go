@@ -1,4 +1,4 @@
-// Package session is the clients' presence: who may hold through this member, and
+// Package session keeps the clients' sessions: which clients may hold through this member, and
 // until when they may believe it.
 //
 // A [Machine] wraps a member's stack of machines. Every wish of a client comes through
@@ -8,7 +8,7 @@
 // # A session
 //
 // A session belongs to the member that opened it, and to its tenure: when that ends, so
-// do the sessions of its clients, after they were told what they have lost; but for those that outlast it, below. It has a
+// do its clients' sessions, once the clients have learned what they have lost. For sessions that outlast it, see below. A session has a
 // public id, which is never used again, and a secret, which only the answer that opened
 // it carries. There are three kinds ([Kind]):
 //
@@ -52,7 +52,7 @@
 // # Sessions that outlast their member
 //
 // A space may keep its locks and sessions where the loss of a member ends none of them (protocol consensus; Config.Lasting).
-// protocol.Enroll and its neighbours say what such a space is told of a session:
+// Such a space learns of a session by these facts (protocol.Enroll and its neighbours):
 //
 //	first request there ──► Enroll     who it is, for which ttl, and the hash of its secret
 //	a renewal           ──► Beat    ──► Beaten, from all lasting spaces ──► the answer
@@ -64,9 +64,9 @@
 //
 // # Spaces of both sorts
 //
-// A member may have spaces that end with it, in memory, beside lasting ones. A session has one deadline for all that it has. When
-// the member is lost, others wait with its names in memory until its clients believe in none of those any more: for the lease,
-// and for the horizon beyond it. So the rule is
+// A member may have spaces in memory, which end with it, as well as lasting ones. A session has one deadline for all that it has.
+// When the member is lost, other members withhold its names in memory until its clients believe in none of them any more: for the
+// lease, and for the horizon beyond it. So the rule is
 //
 //	while a session has something in a space that ends with this member, its deadline is within the lease and the confirmed
 //	horizon, and the horizon does not sink below that before the deadline
@@ -88,8 +88,8 @@
 //
 // Where the horizon cannot be had, as while a voter is missing that has to record a longer one than ever before, renewals of a session
 // that waits are cut to what there is, and say so (CutByHorizon). Its request goes on when the longer promise has passed. One that
-// does not want to wait for that is refused, with the reason and how long it lasts. A request that waits here is told
-// of as one that waits in its space: it ends with its session, at its wait limit and by a Cancel; one that came over a stream which
+// does not want to wait for that is refused, with the reason and how long it lasts. To its client a request that waits here looks
+// like one that waits in its space: it ends with its session, at its wait limit and by a Cancel. One that came over a stream which
 // is gone is forgotten, since its client asks again.
 //
 // What its client is promised is never more than the ttl that it is enrolled for, from when the Beat was stepped, which is no
@@ -100,36 +100,36 @@
 // heartbeat: a space that cannot confirm it holds up the session's other spaces, too. The connection of a one-shot session that
 // waits is its beat: the session machine repeats it every third of the ttl.
 //
-// Where a space says that the session has ended, it ends, and its client is told. What it holds in spaces that end with this
-// member stays its own until the deadline that its client may believe in.
+// When a space reports that the session has ended, it ends, and this member sends its client Expired. What it holds in spaces
+// that end with this member stays its own until the deadline that its client may believe in.
 //
 // A reason of this member's ends its part only. A lapse, an expiry, a drain end what the session has in memory; in lasting spaces
-// it is dismissed, and lives for its ttl, for the member that adopts it. So nothing is revoked there by a member that leaves. Where
-// sessions are taken over ([Config].TakesOver) a client is told so after a lapse, and when its member leaves: [Dismissed], and not
-// [Expired]. It keeps its session, and goes on with it at another member, or at this one when that serves again; what it said on
-// the stream behind that is not answered, and said again there. A request that waits by a single call is taken back, because no
+// it is dismissed, and lives for its ttl, for the member that adopts it. So a member that leaves revokes nothing there. Where
+// sessions are taken over ([Config].TakesOver), a client gets [Dismissed] instead of [Expired] after a lapse, and when its member
+// leaves. It keeps its session, and goes on with it at another member, or at this one when that serves again. Anything it sends
+// on the stream after that is not answered; the client repeats it there. A request that waits by a single call is taken back, because no
 // client asks for it again under its number. A local session's holds there go on through a lapse. With its last lock a one-shot
 // session ends where that was released, unless it has another one there by then, which may have come through another member: the
 // space finds that out (protocol.EndSession, Idle). Other lasting spaces let it expire.
 //
-// A caller that names a session that is not here waits until all lasting spaces have said whether they have it. Its secret is
-// compared by its hash, and its client's identity as here. A call that is not its client's leaves it where it was, a space that
-// cannot say makes it unavailable, and only what all say they do not have is unknown. A Resume makes it a Stream; before its
-// answer it is told what it must stop using, and in it what it has lost. Any other call makes it a OneShot, or a Stream that is
-// attached to nothing where a stream has asked for what it has; if a Resume comes behind, the spaces are asked again, because
-// only it says what its client may not have heard. Each answer about such a session says so (Renewed.Taken): it keeps nothing of
+// A caller that names a session that is not here waits until all lasting spaces have answered whether they have it. Its secret is
+// compared by its hash, and its client's identity as here. A call that is not its client's leaves it where it was; a space that
+// cannot answer makes it unavailable; it is unknown only if no space has it. A Resume makes it a Stream: first this member sends
+// what the client must stop using, then the answer, with what it has lost. Any other call makes it a OneShot, or a Stream that is
+// attached to nothing where a stream has asked for what it has. If a Resume comes later, the spaces are asked again, because
+// only it says what its client may not have heard. Renewed.Taken marks each answer about such a session: it keeps nothing of
 // what the session held in the memory of another member.
 //
-// Several members may serve one session at a time, and nothing tells them. Each is right in what it promises. A
-// grant there that was revoked is released only by a member that has renewed the session since it told that: another one does
+// Several members may serve one session at a time without knowing it. Each is right in what it promises. A revoked
+// grant there is released only by a member that has renewed the session since it sent the revocation: another one does
 // not know that its client has heard. And it is released a ttl after that, though this member has promised its client less:
 // another one may have renewed the session just before.
 //
 // # One client after another
 //
 // A session is used over a stream by one client at a time, which it is attached to (lock.Attachments). A client draws a
-// number at random when it opens a session, or resumes one that another process has opened, and says it in each hello. The
-// first client has generation 1. The answer to a hello tells the client its generation, and its next hello repeats that:
+// number at random when it opens a session, or resumes one that another process has opened, and sends it in each hello. The
+// first client has generation 1. The answer to a hello carries the client's generation, and its next hello repeats that:
 //
 //	number, no generation   the client that the session is attached to: its answer was lost, it gets the same again
 //	                        a client before it: refused
@@ -137,62 +137,62 @@
 //	number and generation   that of the session: its stream has broken
 //	                        an earlier one: refused
 //	                        a later one: this member had not heard of it yet
-//	no number               an older program: it goes on as whichever client the session is attached to
+//	no number               an older program: it goes on as the client that the session is attached to
 //
-// What the session holds goes on without a gap when it is taken over, and is granted to no other session; what the client
-// before has waited for ends. That client is told at once ([TakenOver]), and is at its end: what it says on its stream has
+// What the session holds goes on without a gap when it is taken over, and is granted to no other session; what the earlier
+// client has waited for ends. That client gets [TakenOver] at once, and is at its end: what it says on its stream has
 // no effect, its beats are not renewed, and its Resume is refused ([ErrTakenOver]) for as long as the session lives. If it
-// cannot be told, it ends at the deadline that it has. Until that has passed the names that the later client has inherited are granted to
-// no other session: a release of one is done, and answered, at that deadline, and so is the end of its request; another hold limit
+// cannot be reached, it ends at the deadline that it has. Until that has passed, the names that the later client has inherited go
+// to no other session: a release of one is done, and answered, at that deadline, and so is the end of its request; another hold limit
 // ends no sooner. An End by the later client is answered at once: what that client was granted itself is free then, the session is
-// renewed no more, and it ends with what was inherited at that deadline. A client that hands its session over can leave at any time: its
-// End says nothing about a session that is a later client's.
+// renewed no more, and it ends with what was inherited at that deadline. A client that hands its session over can leave at any time:
+// its End does not affect a session that is a later client's.
 //
-// A lasting space keeps the attachments beside the session, and so all members know them: the beats of a stream say
-// whose they are (protocol.Beat), the first one of a later client writes that down before it is answered, and every member
-// that serves the session is told (protocol.Attached). A session is not taken over before its lasting spaces can say so: the
+// A lasting space keeps the attachments with the session, so all members know them: the beats of a stream name its client
+// (protocol.Beat), the first one of a later client records that before it is answered, and every member
+// that serves the session gets protocol.Attached. A session is not taken over before its lasting spaces have confirmed it: the
 // Resume waits, as a beat does. Two clients that take it over at the same time, through two members, have the same
 // generation; then the higher number is the later one. A call that comes over no stream has no number, and changes nothing.
 //
-// # What is told
+// # Where decisions go
 //
 // Decisions of the spaces are addressed to sessions. The session machine sends them to the
 // call that waits for them, or to the sink that the session is attached to. A
-// session that is attached to nothing is told at its next renewal.
+// session that is attached to nothing gets them with its next renewal.
 //
 // A stream may break with a loss on its way. Until the deadline that the session had at
-// the loss, a client that returns is told of it again; a client that is alive later has
+// the loss, a client that returns gets it again; a client that is alive later has
 // had an answer that came behind it.
 //
-// A client that returns says which of its requests it has not settled, and asks again for
-// those that it waits for. Anything that the session has beside them was granted to
-// requests that were settled meanwhile, and is given up; and a request that is decided
-// and told while a repetition is on its way is not asked for by it again. See [Resume].
+// A client that returns lists the requests that it has not settled, and asks again for
+// those that it waits for. Anything else that the session has was granted to requests
+// that have been settled since, and is given up. A repetition that crosses the decision on
+// its own request asks for nothing again. See [Resume].
 //
 // A request that the list names may be granted later. A client cancels one that another member has refused before the welcome, which
 // this member does not hear of otherwise. Lasting spaces are asked about a session with the list, and are asked again where
 // a later hello has another one: they give back what is granted to a request that was left out.
 //
-// A [lock.Revoked] grant is released when its client says that it has stopped, and
-// otherwise at the deadline that the session had when the revocation was told:
+// A [lock.Revoked] grant is released when its client confirms that it has stopped, and
+// otherwise at the deadline that the session had when the revocation was sent:
 // nothing that the client has heard by then lets it believe longer.
 //
 // Another client that has a session's credentials may release what its client uses over a stream, or end the session. That
-// client is told to stop, as when a lock is broken, and its holds end as that does; the call is answered then. Until a
+// client's grants are revoked, as when a lock is broken, and end as those do; the call is answered then. Until a
 // session has ended so it is not renewed and takes nothing new. Anything that was asked for by single calls ends at once.
 //
 // # Leaving in good order
 //
-// On a [membership.Leave] every client that holds something is told to stop, by a
-// Revoked decision for each hold; nothing new is taken, and waiting requests go
+// On a [membership.Leave] this member sends every client a Revoked decision for each
+// of its holds. It takes nothing new, and waiting requests go
 // elsewhere: a stream ends, and its client asks again at another member. When nothing is
-// held any more, or the last deadline has passed, the membership is told to leave,
-// empty. [Drain] comes to the same without telling any client to stop: it waits until
-// they have. [LeaveNow] waits for no client that holds something. One that holds something
+// held any more, or the last deadline has passed, the membership gets the order to leave,
+// empty. [Drain] comes to the same without revoking anything: it waits until the clients
+// have released. [LeaveNow] waits for no client that holds something. One that holds something
 // in lasting spaces alone is not waited for either, and is dismissed.
 //
 // Meanwhile the spaces whose authority is here hand it over ([protocol.StepDown]), so that no member need recover. The
-// membership is told when they have, or half a lease after the leaving began: then the others recover, as after a crash.
+// membership gets its order when they have, or half a lease after the leaving began: then the others recover, as after a crash.
 // Sessions are dismissed when they have, or a quarter of a lease after that: so they are taken over at once, and still before
 // the member is gone. Those of single calls stay a tenth of a second at least, in which an order that was refused takes back
 // what it was granted.

@@ -52,7 +52,7 @@ func TestDrainKeepsHolders(t *testing.T) {
 			waiter.acquire("x")
 			w.run(5 * time.Second)
 			if !holder.granted || waiter.granted {
-				t.Fatalf("granted: %v, and to who waits %v", holder.granted, waiter.granted)
+				t.Fatalf("granted: %v, and to the waiter %v", holder.granted, waiter.granted)
 			}
 			ended := false
 			w.call(drained, &session.Drain{}, func(any) { ended = true })
@@ -62,7 +62,7 @@ func TestDrainKeepsHolders(t *testing.T) {
 			}
 			w.run(40 * drainLease)
 			if ended || waiter.granted {
-				t.Fatalf("while it is held the drain has ended: %v, and who waits is granted: %v", ended, waiter.granted)
+				t.Fatalf("while it is held the drain has ended: %v, and the waiter is granted: %v", ended, waiter.granted)
 			}
 			w.call(drained, &session.Open{Kind: session.Stream}, func(result any) {
 				if err := result.(*session.Opened).Err; !errors.Is(err, holdfast.ErrUnavailable) {
@@ -75,7 +75,7 @@ func TestDrainKeepsHolders(t *testing.T) {
 			w.call(drained, &membership.Leave{}, func(any) { left = true })
 			w.run(10 * time.Second)
 			if !ended || !left || !waiter.granted {
-				t.Errorf("in the end it is drained: %v, has left: %v, and who waits is granted: %v", ended, left, waiter.granted)
+				t.Errorf("in the end it is drained: %v, has left: %v, and the waiter is granted: %v", ended, left, waiter.granted)
 			}
 		})
 	}
@@ -280,7 +280,7 @@ func (w *simCluster) callAt(m *simMember, sink uint64, fact any, then func(resul
 	w.step(m, protocol.Event{Kind: protocol.Call, Call: call, Fact: fact})
 }
 
-// coordinator returns who coordinates, as those who are alive agree.
+// coordinator returns the coordinator on which the living members agree.
 func (w *simCluster) coordinator() int {
 	w.t.Helper()
 	found := -1
@@ -295,7 +295,7 @@ func (w *simCluster) coordinator() int {
 		}
 	}
 	if found < 0 {
-		w.t.Fatal("nobody coordinates all")
+		w.t.Fatal("no member coordinates all")
 	}
 	return found
 }
@@ -371,7 +371,7 @@ func (c *simClient) renewed(sent protocol.Time, renewed *session.Renewed) {
 	t, now := c.cluster.t, c.cluster.now
 	switch {
 	case c.gone || sent < c.newest || errors.Is(renewed.Err, holdfast.ErrUnavailable):
-		return // an unavailable one is not told
+		return // an unavailable one is not sent
 	case renewed.Err != nil:
 		t.Fatalf("at %v: the heartbeat of %v is refused: %v", now, sent, renewed.Err)
 	case now >= c.deadline:
@@ -415,6 +415,6 @@ func (c *simClient) hear(reply protocol.Reply) {
 	case reply.Decision.Kind == lock.Granted:
 		c.granted = true
 	case reply.Result == nil && reply.Decision.Kind != lock.Queued:
-		c.cluster.t.Fatalf("at %v: told %s: %v", c.cluster.now, said, reply.Decision)
+		c.cluster.t.Fatalf("at %v: got %s: %v", c.cluster.now, said, reply.Decision)
 	}
 }

@@ -134,8 +134,8 @@ func (m *Machine) admit(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// givesUp is until when a request waits for its session to be covered. What does not want to wait is refused when the horizon is
-// known to be too short.
+// givesUp is the time until which a request waits for its session to be covered. A request that does not want to wait is refused when
+// the horizon is known to be too short.
 func (m *Machine) givesUp(now protocol.Time, e *entry) protocol.Time {
 	if m.answers != e.answers {
 		return max(e.request.WaitEnd, now)

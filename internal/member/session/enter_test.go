@@ -51,7 +51,7 @@ func TestMemoryWaitsForTheHorizon(t *testing.T) {
 }
 
 // TestMemoryWithoutTheHorizon: where no more than the lease can be promised in memory, a session that asks for something there is cut, and
-// what it asks for waits until its earlier promise has passed. What does not want to wait for that is refused, and told why.
+// what it asks for waits until its earlier promise has passed. A request that does not want to wait is refused, with the reason.
 func TestMemoryWithoutTheHorizon(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, longTTL)
@@ -71,7 +71,7 @@ func TestMemoryWithoutTheHorizon(t *testing.T) {
 		}
 		why, until := lock.WhyUnavailable(err)
 		if !errors.Is(err, holdfast.ErrUnavailable) || !strings.Contains(why, "shorter ttl") || until < left-time.Second/10 || until > left {
-			t.Errorf("#%d is told %v; that ends in %v, want %v", request, err, until, left)
+			t.Errorf("#%d got %v; that ends in %v, want %v", request, err, until, left)
 		}
 	}
 	refused(2, expires-d.now-3*time.Second)
@@ -111,11 +111,11 @@ func TestLimitOfUnrecordedRequests(t *testing.T) {
 	var limit *holdfast.LimitError
 	for _, reply := range d.replies {
 		if reply.Decision.Request != most+1 || !errors.As(reply.Decision.Err, &limit) {
-			t.Fatalf("told %+v", reply)
+			t.Fatalf("got %+v", reply)
 		}
 	}
 	if limit == nil || limit.Limit != "unrecorded" || limit.Value != most {
-		t.Fatalf("one more is told %v", limit)
+		t.Fatalf("one more got %v", limit)
 	}
 	d.order(order{verb: "horizon", span: d.below.need.Want})
 	if held := d.shelf.held(s.ID); held != most {
@@ -151,12 +151,12 @@ func TestMemoryIsNotWaitedForInVain(t *testing.T) {
 			d.lock(1, shelfPort, s.ID, 1, "a")
 			test.end(d, s)
 			if got := d.decided(1, 1); !slices.Equal(got, test.want) {
-				t.Errorf("told %v, want %v", got, test.want)
+				t.Errorf("got %v, want %v", got, test.want)
 			}
 			d.order(order{verb: "lease", span: 24 * time.Hour})
 			d.order(order{verb: "horizon", span: longTTL})
 			if d.shelf.held(s.ID) != 0 || !slices.Equal(d.decided(1, 1), test.want) {
-				t.Errorf("later: %d held, told %v", d.shelf.held(s.ID), d.decided(1, 1))
+				t.Errorf("later: %d held, got %v", d.shelf.held(s.ID), d.decided(1, 1))
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestMemoryAfterAStreamBroke(t *testing.T) {
 		t.Fatalf("resumed with %+v", r)
 	}
 	if !slices.Equal(d.decided(2, 1), []lock.Kind{lock.Granted}) || len(d.decided(1, 1)) > 0 {
-		t.Errorf("told %v at the new stream and %v at the old one", d.decided(2, 1), d.decided(1, 1))
+		t.Errorf("got %v at the new stream and %v at the old one", d.decided(2, 1), d.decided(1, 1))
 	}
 }
 
@@ -187,14 +187,14 @@ func TestMemoryOfASingleCall(t *testing.T) {
 	d.call(3, vaultPort, &protocol.Release{Session: s.ID, Name: "v", Request: lock.SingleCall + 1})
 	d.order(order{verb: "horizon", span: d.below.need.Want})
 	if got := d.decided(2, lock.SingleCall+2); !slices.Equal(got, []lock.Kind{lock.Granted}) {
-		t.Errorf("told %v", got)
+		t.Errorf("got %v", got)
 	}
 }
 
-// TestLossBesideLastingSpaces: a member is lost that has a space in memory beside a lasting one. A client of its own with a long ttl
+// TestLossWithLastingSpaces: a member is lost that has a space in memory and a lasting one. A client of its own with a long ttl
 // that has locked in the lasting space alone costs names in memory nothing beyond the lease. One that holds a name in memory keeps
 // it for as long as it may believe; without the rule it does not.
-func TestLossBesideLastingSpaces(t *testing.T) {
+func TestLossWithLastingSpaces(t *testing.T) {
 	defer mutation.Switch("")
 	const rule = "what is held in memory is within what others wait for"
 	for _, coordinator := range []bool{false, true} {
@@ -250,6 +250,6 @@ func believedInMemory(t *testing.T, coordinator, waits bool) {
 		w.run(time.Second / 10)
 	}
 	if !successor.granted || (w.now >= believed) != waits {
-		t.Errorf("coordinator %v: granted %v at %v, and who held it believes until %v", coordinator, successor.granted, w.now, believed)
+		t.Errorf("coordinator %v: granted %v at %v, and its holder believes until %v", coordinator, successor.granted, w.now, believed)
 	}
 }

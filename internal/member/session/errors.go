@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// unknown is an ended session, or a wrong secret: the two are not told apart. Its
+// unknown is an ended session, or a wrong secret: the two are not distinguished. Its
 // holder has lost what it held.
 type unknown struct{}
 
@@ -20,7 +20,7 @@ func (unknown) Unwrap() error { return holdfast.SessionExpired }
 // not its own. It is a holdfast.ErrLost.
 var ErrUnknown error = unknown{}
 
-// ErrForeign says that a session is not that of who has its secret. It is a
+// ErrForeign says that a session is another client's than the caller's, which has its secret. It is a
 // holdfast.ErrDenied.
 var ErrForeign = fmt.Errorf("%w: another client has opened this session, and no one else may use it", holdfast.ErrDenied)
 

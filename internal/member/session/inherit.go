@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A client that takes a session over inherits what the session holds. The client before it may believe in that still: it was
-// told, and may not have heard. So what the later client gives up of it stays taken until the deadline that the client before
-// has; the release is done, and answered, then. What the later client was granted itself is free at once.
+// A client that takes a session over inherits what the session holds. The client before it may still believe in that: the member
+// has sent it TakenOver, which may not have arrived. So what the later client gives up of it stays taken until the deadline that
+// the client before has; the release is done, and answered, then. What the later client was granted itself is free at once.
 
 // giving is a release, or the end of a request, that waits until the clients before believe no longer. The zero call is one
 // that has no answer.
@@ -56,7 +56,7 @@ func (m *Machine) isInherited(p *presence, port protocol.Port, of *protocol.Requ
 	return p.inherited[recallKey{port: port, request: of.ID, name: of.Name}]
 }
 
-// believedUntil is until when a client that a session was taken over from may believe in what it holds. While a lasting space
+// believedUntil is the time until which a client that a session was taken over from may believe in what it holds. While a lasting space
 // may not know of the later client nothing ends that.
 func (p *presence) believedUntil() protocol.Time {
 	if p.isUnconfirmed() {
@@ -112,7 +112,7 @@ func (m *Machine) keepsOne(now protocol.Time, p *presence, ev *protocol.Event, o
 	at := slices.IndexFunc(p.given, func(other giving) bool { return other.key == g.key })
 	switch {
 	case at >= 0 && g.call != (protocol.CallID{}):
-		p.given[at] = g // who has asked again is who is told
+		p.given[at] = g // the latest call gets the answer
 	case at >= 0:
 	case len(p.given) >= mostGiven:
 		m.refuse(ev.Call, p.id, g.key.request, g.key.name, &holdfast.LimitError{Limit: "recalls", Value: mostGiven}, out)

@@ -12,7 +12,7 @@ import (
 // lasting is what a session has in spaces that outlast their member.
 type lasting struct {
 	ports []protocol.Port // where it is enrolled, in ascending order
-	// ttl is for how long those spaces keep it after a beat at least: nothing that is promised to its client
+	// ttl is how long those spaces keep it after a beat at least: nothing that is promised to its client
 	// lasts longer than that from the beat on.
 	ttl time.Duration
 	// heard is when the latest beat was stepped that all of them have answered, or the first enrolment.
@@ -24,7 +24,7 @@ type lasting struct {
 
 	// latest is the latest request of its stream that is known here, or was settled before the spaces were asked last.
 	latest uint64
-	// listed are the requests that its client had not settled, as the spaces were told last, in order.
+	// listed are the requests that its client had not settled, as last listed to the spaces, in order.
 	listed []uint64
 
 	beats    []*beat // under way, in the order of their numbers
@@ -95,7 +95,7 @@ type wait struct {
 	name string
 }
 
-// await remembers who waits for a request: who asks again is who is told.
+// await remembers the call that waits for a request: the latest one gets the answer.
 func (p *presence) await(request uint64, w wait) {
 	if p.waiting == nil {
 		p.waiting = map[uint64]wait{}
@@ -146,7 +146,7 @@ func (p *presence) gone() error {
 }
 
 // endedThere ends a session that a lasting space has ended. In other spaces its client may believe until the deadline
-// that it has, though it is told now: what it holds there is kept for so long.
+// that it has, though it learns of the end now: what it holds there is kept for so long.
 func (m *Machine) endedThere(now protocol.Time, p *presence, out *protocol.Effects) {
 	if p.expires <= now || !m.holds(now, p, out) {
 		m.end(now, p, holdfast.SessionExpired, out)

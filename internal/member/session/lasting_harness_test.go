@@ -37,7 +37,7 @@ type vault struct {
 	decisions []lock.Decision
 	stepped   map[uint64]protocol.Time // when a beat was asked for, by its number
 	kept      protocol.Time            // the latest enrolment, or beat that was answered
-	heard     func(*protocol.Beat)     // is told of beats, if it is set
+	heard     func(*protocol.Beat)     // is called with each beat, if it is set
 	later     lock.Attachments         // has taken over all sessions whose clients are others, if it is set
 	ended     *protocol.EndSession     // the latest
 }
@@ -273,7 +273,7 @@ func answered[T any](d *machine, call protocol.CallID) (result T) {
 	return result
 }
 
-// decided returns the kinds of the decisions told to a sink about a request, and forgets nothing.
+// decided returns the kinds of the decisions sent to a sink about a request, and forgets nothing.
 func (d *machine) decided(sink, request uint64) (kinds []lock.Kind) {
 	for _, reply := range d.replies {
 		if reply.To.Sink == sink && reply.Decision.Kind != 0 && reply.Decision.Request == request {
@@ -283,12 +283,12 @@ func (d *machine) decided(sink, request uint64) (kinds []lock.Kind) {
 	return kinds
 }
 
-// expired returns what a sink was told of the end of its session, or nil.
+// expired returns the Expired that a sink got at the end of its session, or nil.
 func (d *machine) expired(sink uint64) *session.Expired {
 	return answered[*session.Expired](d, protocol.CallID{Sink: sink})
 }
 
-// dismissed returns what a sink was told when its session went on elsewhere, or nil.
+// dismissed returns the Dismissed that a sink got when its session went on elsewhere, or nil.
 func (d *machine) dismissed(sink uint64) *session.Dismissed {
 	return answered[*session.Dismissed](d, protocol.CallID{Sink: sink})
 }

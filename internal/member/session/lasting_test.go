@@ -33,7 +33,7 @@ func TestEnrollmentComesFirst(t *testing.T) {
 	s := d.open(1, session.Stream, 0)
 	d.lock(1, shelfPort, s.ID, 1, "a")
 	if d.vault.said() != "" {
-		t.Error("a space was told of a session that has asked nothing of it")
+		t.Error("a space has heard of a session that has asked nothing of it")
 	}
 	d.lock(1, vaultPort, s.ID, 2, "b")
 	d.lock(1, vaultPort, s.ID, 3, "c")
@@ -193,10 +193,10 @@ func TestExpiryWithoutTheSpace(t *testing.T) {
 		t.Errorf("the renewal is answered %+v", r)
 	}
 	if e := d.expired(1); e == nil || e.Err != nil {
-		t.Errorf("the client is told %+v", e)
+		t.Errorf("the client got %+v", e)
 	}
 	if said := d.vault.said(); said != "dismiss" || d.vault.held(s.ID) != 1 || d.shelf.held(s.ID) != 0 {
-		t.Errorf("the space is told %q, and has %d holds; the other one %d", said, d.vault.held(s.ID), d.shelf.held(s.ID))
+		t.Errorf("the space got %q, and has %d holds; the other one %d", said, d.vault.held(s.ID), d.shelf.held(s.ID))
 	}
 	d.release(vaultPort, 1) // too late
 	if len(d.replies) > 0 && d.replies[len(d.replies)-1].To == call {
@@ -204,7 +204,7 @@ func TestExpiryWithoutTheSpace(t *testing.T) {
 	}
 }
 
-// TestEndedInTheSpace: a session that its space has ended is ended, and its client told. A name that its client may believe
+// TestEndedInTheSpace: a session that its space has ended is ended, and its client gets Expired. A name that its client may believe
 // to hold elsewhere is no other session's until its deadline.
 func TestEndedInTheSpace(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
@@ -219,23 +219,23 @@ func TestEndedInTheSpace(t *testing.T) {
 			t.Errorf("answered %+v", r)
 		}
 		if e := d.expired(1); e == nil || e.Err != nil {
-			t.Errorf("the client is told %+v", e)
+			t.Errorf("the client got %+v", e)
 		}
 		d.lock(1, shelfPort, s.ID, 3, "c")
 		if !slices.Equal(d.decided(1, 3), []lock.Kind{lock.Refused}) {
 			t.Errorf("a request of a session that has ended: %v", d.decided(1, 3))
 		}
 		if held := d.shelf.held(s.ID); (held == 1) != elsewhere {
-			t.Errorf("%d holds are kept for who may believe", held)
+			t.Errorf("%d holds are kept for a client that may believe", held)
 		}
 		d.at(time.Second + stretched(2*time.Second))
 		if d.shelf.held(s.ID) != 0 || d.expired(1) != nil {
-			t.Error("it has not ended, or was told twice")
+			t.Error("it has not ended, or its client heard twice")
 		}
 	}
 }
 
-// TestEndedInTheSpaceWhileCallsWait: a caller that waits for a session that its space has ended is told, in all spaces.
+// TestEndedInTheSpaceWhileCallsWait: a caller that waits for a session that its space has ended gets an answer, in all spaces.
 func TestEndedInTheSpaceWhileCallsWait(t *testing.T) {
 	d := newLasting(t, 7)
 	other, s := d.open(1, session.Stream, 0), d.open(2, session.OneShot, 0)
@@ -272,32 +272,32 @@ func TestConnectionIsPresence(t *testing.T) {
 	d.at(30 * time.Second)
 	d.vault.mute = false
 	if got := d.decided(2, 2); !slices.Equal(got, []lock.Kind{lock.Queued}) {
-		t.Errorf("the request is told %v", got)
+		t.Errorf("the request got %v", got)
 	}
 	d.call(1, vaultPort, &protocol.Release{Session: other.ID, Name: "a", Request: 1})
 	if got := d.decided(2, 2); !slices.Equal(got, []lock.Kind{lock.Queued, lock.Granted}) {
-		t.Errorf("the request is told %v", got)
+		t.Errorf("the request got %v", got)
 	}
 	d.vault.said()
 	d.at(d.now + stretched(2*time.Second) + time.Second)
 	if said := d.vault.said(); said != "dismiss" {
-		t.Errorf("nobody waits, and the space is told %q", said)
+		t.Errorf("no client waits, and the space got %q", said)
 	}
 }
 
-// TestSilentSpaceHoldsNobody: a call is answered when its session goes, though the space has said nothing yet.
-func TestSilentSpaceHoldsNobody(t *testing.T) {
+// TestSilentSpaceHoldsNoCall: a call is answered when its session goes, though the space has not answered yet.
+func TestSilentSpaceHoldsNoCall(t *testing.T) {
 	d := newLasting(t, 7)
 	other, s := d.open(1, session.Local, 0), d.open(2, session.OneShot, 0)
 	d.lock(1, vaultPort, other.ID, 1, "a")
 	d.lock(2, vaultPort, s.ID, 2, "a")
 	d.call(3, protocol.Below, &session.Drain{})
 	if got := d.decided(2, 2); !slices.Equal(got, []lock.Kind{lock.Queued, lock.Refused}) {
-		t.Errorf("the request is told %v", got)
+		t.Errorf("the request got %v", got)
 	}
 	last := d.replies[slices.IndexFunc(d.replies, func(r protocol.Reply) bool { return r.Decision.Kind == lock.Refused })]
 	if !errors.Is(last.Decision.Err, holdfast.ErrUnavailable) || last.Decision.Name != "a" || last.Port != vaultPort {
-		t.Errorf("told %+v", last)
+		t.Errorf("got %+v", last)
 	}
 }
 
@@ -310,10 +310,10 @@ func TestEndOfWhoWaits(t *testing.T) {
 	d.vault.said()
 	d.call(3, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"})
 	if kinds := d.decided(2, 2); kinds[len(kinds)-1] != lock.Released {
-		t.Errorf("who waits is told %v", kinds)
+		t.Errorf("the waiting client got %v", kinds)
 	}
 	if said := d.vault.said(); said != "end" {
-		t.Errorf("its client has ended it, and the space is told %q", said)
+		t.Errorf("its client has ended it, and the space got %q", said)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestLapseEndsWhatEndsWithIt(t *testing.T) {
 	call := d.renew(s, 0)
 	d.order(order{verb: "lapse"})
 	if e := d.dismissed(2); e == nil || e.ID != s.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || d.expired(2) != nil {
-		t.Errorf("the stream is told %+v", e)
+		t.Errorf("the stream got %+v", e)
 	}
 	if r := answered[*session.Renewed](d, call); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
 		t.Errorf("the renewal is answered %+v", r)
@@ -339,7 +339,7 @@ func TestLapseEndsWhatEndsWithIt(t *testing.T) {
 		t.Error("the wrong space has ended the session")
 	}
 	if said := d.vault.said(); said != "beat dismiss" {
-		t.Errorf("the space is told %q", said)
+		t.Errorf("the space got %q", said)
 	}
 }
 
@@ -371,19 +371,19 @@ func TestLeaseBoundsNothingWhereAllLasts(t *testing.T) {
 	next.now, next.vault.table, next.vault.enrolled = d.now, d.vault.table, d.vault.enrolled
 	call := next.call(5, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1})
 	if r := answered[*session.Renewed](next, call); r == nil || r.Err != nil || r.TTL != 2*time.Second || next.vault.held(s.ID) != 1 {
-		t.Errorf("at another member it is told %+v", r)
+		t.Errorf("at another member it got %+v", r)
 	}
 	left := d.call(3, protocol.Below, &membership.Leave{})
 	if !gone(d, left) {
-		t.Error("who leaves waits for clients that go on elsewhere")
+		t.Error("the member waits for clients that go on elsewhere")
 	}
 	if got := d.notes[notes:]; !slices.Equal(got, []string{"leaves empty=true"}) {
-		t.Errorf("the membership is told %q", got)
+		t.Errorf("the membership got %q", got)
 	}
 }
 
-// TestLeavingLeavesWhatLasts: a hold in a lasting space alone does not hold up a member that leaves, and no client is told
-// to stop using it, nor that it has ended.
+// TestLeavingLeavesWhatLasts: a hold in a lasting space alone does not hold up a member that leaves, and its client gets
+// neither a revocation nor an end.
 func TestLeavingLeavesWhatLasts(t *testing.T) {
 	for _, how := range []any{&membership.Leave{}, &session.Drain{}} {
 		d := newLasting(t, 7)
@@ -395,17 +395,17 @@ func TestLeavingLeavesWhatLasts(t *testing.T) {
 		d.vault.said()
 		call := d.call(4, protocol.Below, how)
 		if e := d.dismissed(2); e == nil || e.ID != lasts.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || d.expired(2) != nil {
-			t.Errorf("who holds in a lasting space alone is told %+v", e)
+			t.Errorf("the client that holds in a lasting space alone got %+v", e)
 		}
 		if said := d.vault.said(); said != "dismiss" || d.vault.held(lasts.ID) != 1 || d.vault.held(local.ID) != 1 {
-			t.Errorf("the space is told %q", said)
+			t.Errorf("the space got %q", said)
 		}
 		if d.expired(3) != nil || d.dismissed(3) != nil || gone(d, call) {
-			t.Error("who holds elsewhere is not waited for")
+			t.Error("the member does not wait for a holder in another space")
 		}
 		_, leaves := how.(*membership.Leave)
 		if got := slices.Contains(d.decided(3, 2), lock.Revoked); got != leaves {
-			t.Errorf("told to stop: %v", got)
+			t.Errorf("revoked: %v", got)
 		}
 		d.call(3, shelfPort, &protocol.Release{Session: both.ID, Name: "c", Request: 2})
 		if d.dismissed(3) == nil || d.expired(3) != nil || !gone(d, call) || d.vault.held(both.ID) != 1 {
@@ -432,18 +432,18 @@ func TestLastReleaseQueriesTheSpaces(t *testing.T) {
 	d.vault.said()
 	d.call(1, vaultPort, &protocol.Release{Session: s.ID, Name: "a", Request: session.SingleCall | 1})
 	if said := d.vault.said(); said != "" || d.vault.held(s.ID) != 1 {
-		t.Errorf("it has another lock, and the space is told %q", said)
+		t.Errorf("it has another lock, and the space got %q", said)
 	}
 	d.lock(1, secondPort, s.ID, session.SingleCall|3, "c")
 	d.call(1, secondPort, &protocol.Release{Session: s.ID, Name: "c", Request: session.SingleCall | 3})
 	d.second.said()
 	d.call(1, vaultPort, &protocol.Release{Session: s.ID, Name: "b", Request: session.SingleCall | 2})
 	if said, other := d.vault.said(), d.second.said(); said != "end" || other != "dismiss" {
-		t.Errorf("the space of its last lock is told %q, the other one %q", said, other)
+		t.Errorf("the space of its last lock got %q, the other one %q", said, other)
 	}
 }
 
-// TestRevokedInALastingSpace: a grant that its holder was told to stop using is given up at the deadline by who knows
+// TestRevokedInALastingSpace: a revoked grant is given up at the deadline by a member that knows
 // that the holder has heard.
 func TestRevokedInALastingSpace(t *testing.T) {
 	for _, renews := range []bool{false, true} {
@@ -455,7 +455,7 @@ func TestRevokedInALastingSpace(t *testing.T) {
 		})
 		d.in(vaultPort, func(v *vault, out *protocol.Effects) { v.shelf.Step(d.now, protocol.Event{}, out) })
 		if !slices.Contains(d.decided(1, 1), lock.Revoked) {
-			t.Fatalf("told %v", d.decided(1, 1))
+			t.Fatalf("got %v", d.decided(1, 1))
 		}
 		if renews {
 			d.at(2 * time.Second)
@@ -469,7 +469,7 @@ func TestRevokedInALastingSpace(t *testing.T) {
 }
 
 // TestRevokedHolderMayHaveGoneElsewhere: another member may have renewed its session just before, so the grant stays for a ttl from
-// when it was told to stop, however soon this member's own promise ends.
+// its revocation, however soon this member's own promise ends.
 func TestRevokedHolderMayHaveGoneElsewhere(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, 0)
@@ -488,7 +488,7 @@ func TestRevokedHolderMayHaveGoneElsewhere(t *testing.T) {
 	}
 	d.at(end)
 	if d.vault.held(s.ID) != 0 {
-		t.Error("it was told to stop, has been heard since, and keeps the name")
+		t.Error("it was revoked, its client has been heard since, and keeps the name")
 	}
 }
 
@@ -510,7 +510,7 @@ func TestRevokedWhileAConnectionWaits(t *testing.T) {
 		t.Errorf("%d beats in 9 s, while it waits in another space", n)
 	}
 	if d.vault.held(s.ID) != 1 || !slices.Equal(d.decided(3, 2), []lock.Kind{lock.Queued}) {
-		t.Fatalf("%d are held, and who waits is told %v", d.vault.held(s.ID), d.decided(3, 2))
+		t.Fatalf("%d are held, and the waiting client got %v", d.vault.held(s.ID), d.decided(3, 2))
 	}
 	renewed := answered[*session.Renewed](d, d.renew(s, 0))
 	if renewed == nil || renewed.Err != nil || len(renewed.Lost) != 1 {
@@ -518,7 +518,7 @@ func TestRevokedWhileAConnectionWaits(t *testing.T) {
 	}
 	d.at(10*time.Second + time.Millisecond)
 	if d.vault.held(s.ID) != 0 {
-		t.Error("it was told to stop, and has been heard since: its deadline is over")
+		t.Error("it was revoked, and its client has been heard since: its deadline is over")
 	}
 }
 
@@ -535,13 +535,13 @@ func TestWaitThatCameThroughAnother(t *testing.T) {
 	d.vault.said()
 	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "b", Request: session.SingleCall | 2})
 	if said := d.vault.said(); said != "" {
-		t.Errorf("it waits, and the space is told %q", said)
+		t.Errorf("it waits, and the space got %q", said)
 	}
 	d.at(2100 * time.Millisecond)
 	d.lock(1, vaultPort, id, session.SingleCall|3, "b")
 	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "b", Request: session.SingleCall | 3})
 	if said := d.vault.said(); said != "end" {
-		t.Errorf("it neither holds nor waits, and the space is told %q", said)
+		t.Errorf("it neither holds nor waits, and the space got %q", said)
 	}
 }
 

@@ -16,7 +16,7 @@ type stage uint8
 const (
 	serving  stage = iota
 	draining       // it takes nothing new
-	leaving        // and has told everybody to stop
+	leaving        // and has revoked all grants
 )
 
 // closing is the end of this member's service in good order. A client's session ends
@@ -24,11 +24,11 @@ const (
 // its client goes on elsewhere. So does one that holds something in lasting spaces alone, and with it.
 type closing struct {
 	stage     stage
-	leavers   []protocol.CallID           // wait to be told that the member has left
-	drained   []protocol.CallID           // wait to be told that nothing is held
+	leavers   []protocol.CallID           // wait until the member has left
+	drained   []protocol.CallID           // wait until nothing is held
 	immediate bool                        // it leaves regardless of what is held
 	pending   bool                        // a space's authority is being handed over
-	passed    bool                        // the membership has been told
+	passed    bool                        // the membership has its order
 	until     protocol.Time               // handing over is waited for
 	parting   partings                    // sessions that hold something in lasting spaces alone
 	holders   map[lock.SessionID]struct{} // sessions that hold something
@@ -80,8 +80,8 @@ func (m *Machine) onDrain(now protocol.Time, call protocol.CallID, out *protocol
 	m.close(now, draining, out)
 }
 
-// onLeave tells everybody to stop. The membership is told to leave when all have, or
-// when they cannot believe any more that they hold anything; and when others have taken
+// onLeave revokes all grants. The membership gets the order to leave when all clients have stopped, or
+// cannot believe any more that they hold anything; and when others have taken
 // over what this member was the authority of.
 func (m *Machine) onLeave(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.closing.leavers = append(m.closing.leavers, call)
@@ -133,7 +133,7 @@ func (m *Machine) stepDown(now protocol.Time, out *protocol.Effects) (done bool)
 	return done
 }
 
-// mayGo reports whether the membership may be told to leave, as far as the spaces are
+// mayGo reports whether the membership may get the order to leave, as far as the spaces are
 // concerned: no member need recover what this member was the authority of, or it has taken too
 // long to hand that over. An authority that is not handed over is as safe, and takes longer.
 func (c *closing) mayGo(now protocol.Time, done func() bool) bool {
@@ -176,7 +176,7 @@ func (m *Machine) revokeAll(now protocol.Time, p *presence, out *protocol.Effect
 }
 
 // concludeClosing sends those away that hold nothing any more, and answers the callers that wait
-// for the last of them. None is answered before those that go on elsewhere were told to.
+// for the last of them. No caller gets its answer before the sessions that go on elsewhere are dismissed.
 func (m *Machine) concludeClosing(now protocol.Time, out *protocol.Effects) {
 	c := &m.closing
 	for len(c.stirred) > 0 {
@@ -231,9 +231,9 @@ func (m *Machine) holds(now protocol.Time, p *presence, out *protocol.Effects) (
 	return anything
 }
 
-// divert keeps it from a client that its wait has ended, where it goes on at another
+// divert hides from a client that its wait has ended, where it goes on at another
 // member: it hears that its session has ended, and asks again there. A caller that
-// waits without a stream is told why.
+// waits without a stream gets the reason.
 func (p *presence) divert(reply *protocol.Reply, why error) {
 	switch {
 	case reply.Decision.Kind != lock.Refused:

@@ -139,8 +139,8 @@ func (m *Machine) promise(p *presence, now, arrived, heard protocol.Time) time.D
 	if !m.horizon.Clients {
 		return 0
 	}
-	// In steps of a tenth of the ttl, so that a client that asks for 10 s is told
-	// 10s and not what the disk took beside it. Less than the truth is always safe.
+	// In steps of a tenth of the ttl, so that a client that asks for 10 s gets
+	// 10s, and the time that the disk took does not show. Less than the truth is always safe.
 	waited := max(0, heard-arrived)
 	waited -= waited % max(1, p.ttl/10)
 	lease := m.leaseLeft(now)
@@ -276,7 +276,7 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 	out.Reply(call, renewed)
 }
 
-// hasOnlyLosses reports whether nothing is left of a one-shot session but what it has to be told.
+// hasOnlyLosses reports whether a one-shot session has nothing left but losses to report to its client.
 func (p *presence) hasOnlyLosses() bool {
 	return p.kind == OneShot && !p.outlastsLocks() && len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0
 }
@@ -299,7 +299,7 @@ func (m *Machine) answerParked(now protocol.Time, out *protocol.Effects) {
 }
 
 // refusal says why a session is not the caller's; nil if it is. A nil presence is no
-// caller's. A caller that does not have the secret is not told whose it is.
+// caller's. A caller that does not have the secret does not learn whose it is.
 func (p *presence) refusal(s Secret, identity string) error {
 	switch {
 	case p == nil || !p.proves(s):
@@ -387,7 +387,7 @@ func (m *Machine) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 // wished it.
 func (m *Machine) end(now protocol.Time, p *presence, why holdfast.Loss, out *protocol.Effects) {
 	if m.sessions[p.id] != p {
-		return // ended already, by what it was told
+		return // ended already, by a decision
 	}
 	p.expires = 0
 	m.closing.stir(p.id)

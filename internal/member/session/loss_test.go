@@ -60,7 +60,7 @@ func TestLossCostsWhatWasPromised(t *testing.T) {
 					continue // of two, none goes on without the senior one, and in bakery none without the other; one alone coordinates
 				}
 				for what, long := range map[string]string{
-					"nobody's": "", "a survivor's": "survivor", "one that has ended": "ended", "its own": "own",
+					"no member's": "", "a survivor's": "survivor", "one that has ended": "ended", "its own": "own",
 				} {
 					if size == 1 && long == "survivor" {
 						continue
@@ -120,15 +120,15 @@ func lose(t *testing.T, w *simCluster, coordinator bool, long string) {
 	case !c.granted:
 		t.Errorf("%q is not granted %v after the loss", name, most)
 	case long == "own" && w.now < since+longTTL*3/4:
-		t.Errorf("%q is granted %v after the loss, and who holds it may believe for %v", name, w.now-since, longTTL)
+		t.Errorf("%q is granted %v after the loss, and its holder may believe for %v", name, w.now-since, longTTL)
 	}
 	if survivor != nil {
 		survivor.release("long") // or it was lost, which is an error
 	}
 }
 
-// TestShorterRequest: who asks for less than before may not hear the answer, and believes what it was
-// told first. So others wait for that; without the rule they do not.
+// TestShorterRequest: a client that asks for less than before may not hear the answer, and goes by the
+// earlier one. So others wait for that; without the rule they do not.
 func TestShorterRequest(t *testing.T) {
 	defer mutation.Switch("")
 	const rule = "less is wanted, less is waited for"
@@ -151,7 +151,7 @@ func TestShorterRequest(t *testing.T) {
 			w.run(time.Second / 10)
 		}
 		if !successor.granted || (w.now < believed) != (mutated == rule) {
-			t.Errorf("without %q: granted=%v at %v, and who held it believes until %v", mutated, successor.granted, w.now, believed)
+			t.Errorf("without %q: granted=%v at %v, and its holder believes until %v", mutated, successor.granted, w.now, believed)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (fickle) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	}
 }
 
-// TestLossesAreBounded: of what a session could not be told it remembers the latest, and
+// TestLossesAreBounded: of the losses it could not report, a session remembers the latest, and
 // what was handed out already does not change under its reader.
 func TestLossesAreBounded(t *testing.T) {
 	machine, err := New(Config{Member: 1, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: 1}, fickle{})
@@ -57,7 +57,7 @@ func TestLossesAreBounded(t *testing.T) {
 	later := renew()
 	for first, lost := range map[uint64][]Lost{1: full, 4: later} {
 		if len(lost) != maxLost {
-			t.Fatalf("%d losses are told, want %d", len(lost), maxLost)
+			t.Fatalf("%d losses are reported, want %d", len(lost), maxLost)
 		}
 		for i := range lost {
 			if got, want := lost[i].Decision.Request, first+uint64(i); got != want {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what the machine needs to know.
+// Config configures the machine.
 type Config struct {
 	// Member and Incarnation make session ids that are never used again. Required;
 	// a member without a stable cell draws a new Member at each start.
@@ -22,8 +22,8 @@ type Config struct {
 	Rand *rand.Rand
 	// Secret draws the secret of a session in the place of Rand. Zero means that Rand does.
 	Secret func() Secret
-	// Proof gives the hash of a secret, by which lasting spaces know whose a session is. Zero means ProofOf; who records what
-	// a session machine does (package trace), and veils the secrets, has to tell it again what the hashes were.
+	// Proof gives the hash of a secret, by which lasting spaces know whose a session is. Zero means ProofOf; a replay of
+	// a recorded session machine (package trace), whose secrets are veiled, gives it the recorded hashes.
 	Proof func(Secret) [32]byte
 	// Spaces is how many spaces the stack has. Required.
 	Spaces int
@@ -31,8 +31,8 @@ type Config struct {
 	// order. See protocol.Enroll.
 	Lasting []protocol.Port
 	// TakesOver says that this session machine may take sessions over from other members. The holds of those sessions in spaces
-	// that do not last have ended with their members, and a client that is renewed so has to be told (Renewed.Taken): an
-	// edge that cannot tell may have sessions taken over only where all spaces last.
+	// that do not last have ended with their members, and Renewed.Taken reports that to the client. An edge that cannot pass it
+	// on may have sessions taken over only where all spaces last.
 	TakesOver bool
 	// Drift is how much faster one clock may run than another. Zero means 0.05.
 	Drift float64
@@ -101,7 +101,7 @@ func (c *Config) lastingIsInOrder() bool {
 }
 
 // drawSecret draws the secret of a session. The configuration is asked each time, and keeps
-// no function of its own: a session machine is copied by who explores it (package sim/explore/snapshot).
+// no function of its own: package sim/explore/snapshot copies session machines.
 func (m *Machine) drawSecret() Secret {
 	if m.config.Secret != nil {
 		return m.config.Secret()
@@ -117,7 +117,7 @@ func (m *Machine) prove(s Secret) [32]byte {
 	return ProofOf(s)
 }
 
-// ProofOf is the SHA-256 of a secret: the secret cannot be told from it.
+// ProofOf is the SHA-256 of a secret: it does not reveal the secret.
 func ProofOf(s Secret) [32]byte { return sha256.Sum256(s[:]) }
 
 // DrawSecret draws a secret from a source that cannot be guessed.
@@ -160,8 +160,8 @@ type Machine struct {
 	renewals  int              // that wait for a beat
 	adoptions adoptions
 
-	// superseded has the sinks that are still attached to the driver, and whose session
-	// another one has resumed, or goes on elsewhere: what is read there now was said before.
+	// superseded has the sinks that are still attached to the driver, and whose sessions
+	// another sink has resumed, or go on elsewhere: what is read there now was sent before.
 	superseded map[uint64]bool
 	// ousted has those of them whose clients another one has taken the session over from.
 	ousted map[uint64]bool
@@ -169,7 +169,7 @@ type Machine struct {
 	takings []*presence // that other clients are ending
 
 	lapsed  bool        // the tenure has ended, and the clients' sessions are about to
-	excess  []*presence // have more to be told than is kept for them
+	excess  []*presence // have more losses to hear of than are kept for them
 	closing closing
 }
 
@@ -198,24 +198,24 @@ type presence struct {
 	given     []giving
 
 	reminded bool        // it stands in the queue of expiries
-	revoked  revocations // grants that it was told to stop using, and may still use
-	lost     []loss      // what was lost and may not have been told
+	revoked  revocations // revoked grants that its client may still use
+	lost     []loss      // what was lost and its client may not have heard of
 	away     error       // it is being ended, and this is why; nil otherwise
 
 	parting   bool // it waits to be dismissed: see closing
 	dismissed bool // it is being ended here, and lives on
 
 	// waiting has the requests that wait and did not come over the session's own
-	// stream, and who waits for them.
+	// stream, and the calls that wait for them.
 	waiting map[uint64]wait
 
-	numbered uint64 // the latest id that Numbered has told; 0 before the first
+	numbered uint64 // the latest id that Numbered has given; 0 before the first
 
 	live map[uint64]protocol.Port // OneShot only: the requests that hold
 
 	back *comeback // Stream only: from a Resume until the first Renew after it
 
-	recalled map[recallKey][]protocol.CallID // holds that end for another client's sake, and who waits for that
+	recalled map[recallKey][]protocol.CallID // holds that end for another client's sake, and the calls that wait for that
 	taking   *taking                         // another client is ending it
 
 	lasting *lasting // what it has in spaces that outlast this member; nil where it has used none
@@ -254,9 +254,9 @@ func New(c Config, inner protocol.Machine) (*Machine, error) {
 // session ends.
 func (m *Machine) Wake() protocol.Time { return m.wake }
 
-// Step answers what is about sessions, passes on what is about locks, and routes
-// what the spaces decide. What time has ended is ended before anything else is
-// done: a Tick may come late. Sessions alone are ended by a Tick and by nothing else, because
+// Step answers calls about sessions, passes on calls about locks, and routes
+// the spaces' decisions. First it ends what time has ended, because
+// a Tick may come late. But only a Tick ends sessions, because
 // a sign of life that comes before it counts: it may have arrived in time, and waited.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.Kind == protocol.Tick || m.wake <= now {
@@ -274,8 +274,8 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	m.settle()
 }
 
-// conclude takes up what was answered, and ends what must end because of what was decided, after that was
-// told.
+// conclude takes up the answers and ends what must end because of the decisions, after those have been
+// sent.
 func (m *Machine) conclude(now protocol.Time, out *protocol.Effects) {
 	m.attend(now, out)
 	if m.lapsed {
@@ -381,7 +381,7 @@ func (m *Machine) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Reque
 		r.Belief = m.stretch(p.ttl)
 	}
 	if w, waits := p.waiting[r.ID]; waits {
-		w.call = ev.Call // who asked again is who is told
+		w.call = ev.Call // the latest call gets the answer
 		p.waiting[r.ID] = w
 	}
 	if m.config.lasts(ev.Port) {
@@ -402,8 +402,8 @@ func (m *Machine) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID
 	m.pass(now, ev, out)
 }
 
-// isSuperseded reports whether what is read at a sink was said before another sink
-// resumed its session, or it was dismissed.
+// isSuperseded reports whether what is read at a sink was sent before another sink
+// resumed its session, or the session was dismissed.
 func (m *Machine) isSuperseded(sink uint64) bool {
 	return len(m.superseded) > 0 && m.superseded[sink]
 }
@@ -427,7 +427,7 @@ func (m *Machine) here(id lock.SessionID) *presence {
 	return nil
 }
 
-// find returns the session, or nil. Who asks once mostly asks again.
+// find returns the session, or nil. It remembers the latest one, which is mostly asked for again.
 func (m *Machine) find(id lock.SessionID) *presence {
 	if m.recent != nil && m.recent.id == id {
 		return m.recent

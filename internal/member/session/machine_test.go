@@ -125,7 +125,7 @@ func TestNewNamesTheWrongField(t *testing.T) {
 	}
 }
 
-// TestSecretsDiffer, and no id comes back: within a life, in the next, and beside
+// TestSecretsDiffer, and no id comes back: within a life, in the next, and at
 // another member.
 func TestSecretsDiffer(t *testing.T) {
 	ids := map[lock.SessionID]bool{}

@@ -19,7 +19,7 @@ func TestSessionsAreTheirOpeners(t *testing.T) {
 			t.Errorf("opened by %q and used by %q: %v, want %v", tt.opener, tt.user, err, tt.want)
 		}
 		if err := p.refusal(Secret{2}, tt.user); err != ErrUnknown {
-			t.Errorf("who does not have the secret is told %v", err)
+			t.Errorf("without the secret a client got %v", err)
 		}
 	}
 	if err := (*presence)(nil).refusal(Secret{}, ""); err != ErrUnknown {

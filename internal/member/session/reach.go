@@ -26,8 +26,8 @@ func (m *Machine) reachOfBound(ttl time.Duration) protocol.Reach {
 	return protocol.ReachOf(m.stretch(ttl) - m.config.Lease*2/3)
 }
 
-// count notes how far a session's client may believe beyond the lease: as far as it was ever
-// told, until that has passed. What it was told since, and is less, counts from then on.
+// count notes how far a session's client may believe beyond the lease: as far as any answer has ever
+// said, until that has passed. A later, shorter answer counts from then on.
 func (m *Machine) count(p *presence, reach protocol.Reach, now, until protocol.Time) {
 	far, farUntil, next, nextUntil := p.far, p.farUntil, p.next, p.nextUntil
 	if now >= farUntil {

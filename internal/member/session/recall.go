@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A caller that has a session's credentials can release what it holds, and end it, beside the client that uses it over a
-// stream. That client believes in its locks still. So they are not freed at once: it is told to stop, as when a lock is broken,
-// and each of its holds ends when it says that it has, or at the deadline that its session had then. No client can be told of
-// what was asked for by single calls: that ends at once.
+// A caller that has a session's credentials can release what it holds, and end it, while another client uses it over a stream.
+// That client still believes in its locks, so they are not freed at once: they are revoked, as when a lock is broken,
+// and each ends when the client confirms that it has stopped, or at the deadline that its session had then. What was asked for by
+// single calls has no client to hear of it: that ends at once.
 
 // recallKey names what is to end: by its request, or in a lasting space by its token where the request is not known here.
 type recallKey struct {
@@ -147,7 +147,7 @@ func (m *Machine) recall(now protocol.Time, p *presence, port protocol.Port, of 
 		return
 	}
 	if _, revoked := p.revoked.byRequest[revokedKey{port, of.ID}]; revoked {
-		return // it has been told for another reason
+		return // its client has a revocation for another reason
 	}
 	out.Decide(p.reach(of.ID), &lock.Decision{
 		Kind: lock.Revoked, Session: p.id, Request: of.ID, Name: of.Name, Token: of.Token, Loss: holdfast.EndedByAnother,
@@ -157,9 +157,9 @@ func (m *Machine) recall(now protocol.Time, p *presence, port protocol.Port, of 
 	m.routeRevoked(now, p, reply)
 }
 
-// hearRecalled tells the calls that wait for the end of a request that it has come, or that the space could not be asked for
+// hearRecalled answers the calls that wait for the end of a request: it has come, or the space could not be asked for
 // it. It reports whether the decision was about that alone. A request that waited ends by being refused, because another
-// client has ended it; the client at the stream is told that as well.
+// client has ended it; the client at the stream gets that refusal as well.
 func (m *Machine) hearRecalled(p *presence, port protocol.Port, d lock.Decision, called protocol.CallID, out *protocol.Effects) (own bool) {
 	switch d.Kind {
 	case lock.Released, lock.Lost:
@@ -194,7 +194,7 @@ func (m *Machine) hearRecalled(p *presence, port protocol.Port, d lock.Decision,
 	return own
 }
 
-// released is what is said of a hold that has ended to who wished that.
+// released is the answer to the client that asked for the end of a hold, once it has ended.
 func released(d lock.Decision) lock.Decision {
 	d.Kind, d.Loss, d.Err = lock.Released, "", nil
 	return d
@@ -262,7 +262,7 @@ func (m *Machine) takeBack(now protocol.Time, p *presence, out *protocol.Effects
 	}
 }
 
-// giveUpTaking leaves a session as it is, because a space could not be asked. What its stream has said meanwhile it says again.
+// giveUpTaking leaves a session as it is, because a space could not be asked. Its stream repeats what it has sent meanwhile.
 func (m *Machine) giveUpTaking(p *presence, why error, out *protocol.Effects) {
 	if why == holdfast.ErrNotHeld {
 		return // it has ended otherwise

@@ -11,7 +11,7 @@ import (
 // client comes back with the list of what it has not settled, and asks again for what it
 // waits for. Two things can then cross:
 //
-//   - a request was decided, told and settled while its repetition was under way: it
+//   - a request was decided, answered and settled while its repetition was under way: it
 //     would be asked for a second time, and no client would take its grant;
 //   - it was granted like that on the stream before, and the grant was not heard.
 //
@@ -23,11 +23,11 @@ type comeback struct {
 	sink     uint64
 	requests []uint64        // not settled when the client said hello, in order
 	last     uint64          // the latest id that it had given then
-	decided  map[uint64]bool // of those, and of later ones, what it has been told on this stream
+	decided  map[uint64]bool // of those, and of later ones, what has been sent on this stream
 }
 
-// note takes account of what the client is told. A client that is told Released has
-// wished it, and does not ask again.
+// note takes account of a decision that the client gets. A client that gets Released has
+// asked for it, and does not ask again.
 func (b *comeback) note(d *lock.Decision) {
 	if d.Kind != lock.Refused && d.Kind != lock.Lost {
 		return
@@ -77,7 +77,7 @@ func (m *Machine) onResume(now protocol.Time, call protocol.CallID, resume *Resu
 		m.endSettled(now, p, requests, resume.Last, out)
 	}
 	p.back = &comeback{sink: call.Sink, requests: requests, last: resume.Last}
-	// The stream that broke may have lost what it was told. A client that is renewed
+	// The stream that broke may have lost its last messages. A client that is renewed
 	// must know first which of its grants it must not use.
 	for _, r := range p.revoked.inOrder() {
 		out.Decide(protocol.CallID{Sink: call.Sink, Op: r.decision.Request}, &r.decision)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// revocation is a grant that its holder was told to stop using.
+// revocation is a grant that its holder has been asked to stop using.
 type revocation struct {
 	port     protocol.Port
 	decision lock.Decision
@@ -18,7 +18,7 @@ type revocation struct {
 }
 
 // revocations are those of one session. There may be as many as it holds: a member that
-// leaves tells everybody to stop.
+// leaves revokes everything.
 type revocations struct {
 	byRequest map[revokedKey]revocation
 	count     int
@@ -30,13 +30,13 @@ type revokedKey struct {
 	request uint64
 }
 
-// inOrder returns them as they were told.
+// inOrder returns them in the order they were sent.
 func (r *revocations) inOrder() []revocation {
 	return slices.SortedFunc(maps.Values(r.byRequest), func(a, b revocation) int { return cmp.Compare(a.number, b.number) })
 }
 
 // routeRevoked keeps what the session must stop using, and forgets what it has given
-// up. Told again, a grant is due when it was.
+// up. A grant that is revoked again is due when it was.
 func (m *Machine) routeRevoked(now protocol.Time, p *presence, reply *protocol.Reply) {
 	d, key := &reply.Decision, revokedKey{reply.Port, reply.Decision.Request}
 	switch d.Kind {
@@ -59,9 +59,9 @@ func (m *Machine) routeRevoked(now protocol.Time, p *presence, reply *protocol.R
 	}
 }
 
-// dueOf is until when the client of a session may believe in a grant that it was told now to stop using, and has not heard. In a
-// lasting space it may have been renewed by another member than this one, and for as long as the space keeps it. A beat that any
-// member hears from now on is answered there behind what that member has told: so nothing is promised longer than that from now on.
+// dueOf is the time until which the client of a session may believe in a grant that is revoked now, if it has not heard. In a
+// lasting space another member than this one may have renewed it, and for as long as the space keeps it. A beat that any
+// member hears from now on is answered there behind what that member has sent: so nothing is promised longer than that from now on.
 func (m *Machine) dueOf(now protocol.Time, p *presence, port protocol.Port) protocol.Time {
 	if p.expires == protocol.Never || p.lasting == nil || !m.config.lasts(port) || protocol.Mutated("another member may have renewed a holder") {
 		return p.expires
@@ -69,7 +69,7 @@ func (m *Machine) dueOf(now protocol.Time, p *presence, port protocol.Port) prot
 	return max(p.expires, now+m.stretch(p.lasting.ttl))
 }
 
-// remindRevoked looks again at what a session was told to stop using, now that its client has been heard.
+// remindRevoked looks again at a session's revoked grants, now that its client has been heard.
 func (m *Machine) remindRevoked(p *presence, now protocol.Time) {
 	if p.lasting == nil {
 		return

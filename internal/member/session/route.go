@@ -61,12 +61,12 @@ func (m *Machine) goingAway(p *presence) error {
 	return p.away
 }
 
-// keepLoss keeps what a stream is told, because the stream may break before it has
-// heard. A client that is alive when the session's present deadline has passed has
+// keepLoss keeps the losses sent to a stream, because the stream may break before its client
+// has heard. A client that is alive when the session's present deadline has passed has
 // been renewed by an answer that came later, and so has heard.
 func (m *Machine) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply) {
 	if why := reply.Decision.Loss; why == holdfast.HoldLimit || p.expires == 0 {
-		return // the client's own clock has told it, or the session ends
+		return // the client knows by its own clock, or the session ends
 	}
 	at := slices.IndexFunc(p.lost, func(l loss) bool { return l.Port == reply.Port && l.Decision.Request == reply.Decision.Request })
 	if at >= 0 {
@@ -86,7 +86,7 @@ func (m *Machine) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply
 // routeOneShot tells a session that can be reached only while it asks, and keeps
 // account of what it lives for.
 func (m *Machine) routeOneShot(now protocol.Time, p *presence, called protocol.CallID, reply *protocol.Reply, out *protocol.Effects) {
-	port, d := reply.Port, reply.Decision // as it was decided, and not as it is told
+	port, d := reply.Port, reply.Decision // as it was decided, and not as it is sent
 	if why := p.whyLost(port, d); why != "" {
 		reply.Decision.Kind, reply.Decision.Err = lock.Refused, why
 	}
@@ -112,7 +112,7 @@ func (p *presence) keepCall(called protocol.CallID, reply *protocol.Reply) {
 	}
 }
 
-// reach says where the session can be told about a request.
+// reach is where decisions about a request are sent.
 func (p *presence) reach(request uint64) protocol.CallID {
 	if w, waits := p.waiting[request]; waits {
 		return w.call
@@ -124,20 +124,20 @@ func (p *presence) reach(request uint64) protocol.CallID {
 }
 
 // How many losses a session remembers. Past maxLost a one-shot session forgets the
-// oldest, and who releases that is told that it is not held. A stream must not go on
+// oldest, and a release of that lock finds it not held. A stream must not go on
 // without having heard, so its session ends at its bound.
 const (
 	maxLost       = 1024
 	maxStreamLost = 16 * maxLost
 )
 
-// loss is what may not have been told.
+// loss is a loss that the client may not have heard of.
 type loss struct {
 	Lost
-	due protocol.Time // until when its client may believe that it holds; a stream that is alive then has been told
+	due protocol.Time // until when its client may believe that it holds; a stream that is alive then has heard
 }
 
-// lose remembers what could not be told, once a request.
+// lose remembers a loss that could not be reported, once a request.
 func (p *presence) lose(lost loss) {
 	for i := range p.lost {
 		if known := &p.lost[i]; known.Port == lost.Port && known.Decision.Request == lost.Decision.Request {
@@ -147,7 +147,7 @@ func (p *presence) lose(lost loss) {
 	p.lost = append(p.lost, lost)
 }
 
-// unreported returns what was lost, to be told.
+// unreported returns the losses that the client has yet to hear of.
 func (m *Machine) unreported(now protocol.Time, p *presence) []Lost {
 	if p.kind == Stream {
 		p.lost = slices.DeleteFunc(p.lost, func(l loss) bool { return l.due <= now })

@@ -8,8 +8,8 @@ import (
 )
 
 // A session is used over a stream by one client at a time, which it is attached to: see lock.Attachments. The same client comes
-// back as often as its stream breaks. A Resume by another one takes the session over, with all that it holds, and the client
-// before it is at its end: it is told so, what it says on its stream has no effect, and its next Resume is refused.
+// back as often as its stream breaks. A Resume by another one takes the session over, with all that it holds. The client
+// before it gets TakenOver and is at its end: what it says on its stream has no effect, and its next Resume is refused.
 
 // claim attaches a session to the client that resumes it, and takes it over from the client before. The error says that a
 // later client has it.
@@ -26,7 +26,7 @@ func (m *Machine) claim(now protocol.Time, p *presence, resume *Resume, out *pro
 	return nil
 }
 
-// onCheck says whether a session is alive and that of who asks, and whether a Resume takes it over.
+// onCheck says whether a session is alive and the caller's, and whether a Resume takes it over.
 func (m *Machine) onCheck(call protocol.CallID, check *Check, out *protocol.Effects) {
 	p := m.here(check.ID)
 	checked := &Renewed{Err: p.refusal(check.Secret, check.Identity)}
@@ -36,7 +36,7 @@ func (m *Machine) onCheck(call protocol.CallID, check *Check, out *protocol.Effe
 	out.Reply(call, checked)
 }
 
-// mayNotRenew says why a session is not renewed by a call: it is not that of who asks, or it was taken over from its client.
+// mayNotRenew says why a session is not renewed by a call: it is not the caller's, or it was taken over from its client.
 func (m *Machine) mayNotRenew(p *presence, call protocol.CallID, renew *Renew) error {
 	if m.ousted[call.Sink] {
 		return ErrTakenOver
@@ -47,7 +47,7 @@ func (m *Machine) mayNotRenew(p *presence, call protocol.CallID, renew *Renew) e
 	return p.refusal(renew.Secret, renew.Identity)
 }
 
-// generationFor is what a Resume is answered, and no other renewal.
+// generationFor is the generation in the answer to a Resume, and to no other renewal.
 func (p *presence) generationFor(renew *Renew) uint64 {
 	if !renew.resumed {
 		return 0
@@ -79,8 +79,8 @@ func (m *Machine) takenElsewhere(now protocol.Time, p *presence, next lock.Attac
 	}
 }
 
-// takeOver attaches a session to a later client, if next is one. The client before, which was heard here last, is told. It is
-// not given the time to stop, because what it holds is granted to no other session.
+// takeOver attaches a session to a later client, if next is one. The client before, which was heard here last, gets TakenOver.
+// It is not given the time to stop, because what it holds is granted to no other session.
 func (m *Machine) takeOver(now protocol.Time, p *presence, next lock.Attachments, out *protocol.Effects) {
 	before := p.attached
 	p.attached = before.Join(next)

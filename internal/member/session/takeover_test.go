@@ -36,18 +36,18 @@ func (d *machine) resumeAs(sink uint64, opened *session.Opened, number, generati
 	return d.call(sink, protocol.Below, &session.Resume{ID: opened.ID, Secret: opened.Secret, Identity: "i", Number: number, Generation: generation})
 }
 
-// takenOver returns what a sink was told when its session was taken over, or nil.
+// takenOver returns the TakenOver that a sink got, or nil.
 func (d *machine) takenOver(sink uint64) *session.TakenOver {
 	return answered[*session.TakenOver](d, protocol.CallID{Sink: sink})
 }
 
-// beats records whose beats a vault is asked for from now on, beside what it does.
+// beats has a vault also record, from now on, whose beats it is asked for.
 func (v *vault) beats(to *[]lock.Attachments) {
 	v.heard = func(beat *protocol.Beat) { *to = append(*to, beat.Attached) }
 }
 
-// TestTakenOverElsewhere has a session be taken over through another member: its client here is told, what it waits for in spaces that
-// end with the member ends, and what it holds there is kept. The later client can come here, and the former one cannot.
+// TestTakenOverElsewhere has a session be taken over through another member: its client here gets TakenOver, what it waits for in
+// spaces that end with the member ends, and what it holds there is kept. The later client can come here; the former one cannot.
 func TestTakenOverElsewhere(t *testing.T) {
 	d := newLasting(t, 1)
 	opened := d.openAs(1, 7)
@@ -90,7 +90,7 @@ func TestTakenOverElsewhere(t *testing.T) {
 	}
 }
 
-// TestTakeOverOfWhatIsElsewhere has a client take over a session that another member serves. The spaces are told by its first beat,
+// TestTakeOverOfWhatIsElsewhere has a client take over a session that another member serves. The spaces learn it by its first beat,
 // and a former client, or one that they know to be taken over, is refused.
 func TestTakeOverOfWhatIsElsewhere(t *testing.T) {
 	first, d := newLasting(t, 1), newLasting(t, 2)
@@ -207,7 +207,7 @@ func TestEndOfATakenSession(t *testing.T) {
 			d.call(1, onlyPort, &protocol.Release{Session: opened.ID, Name: "a", Request: 1})
 		}
 		if d.vault.ended == nil || d.vault.ended.Attached != end.want {
-			t.Errorf("%s: the space is told %+v", name, d.vault.ended)
+			t.Errorf("%s: the space got %+v", name, d.vault.ended)
 		}
 	}
 }

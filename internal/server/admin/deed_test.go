@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestTransfer: the member is known by its name or its address, and the member that decides then is
-// told by name.
+// TestTransfer: the call names a member by name or address, and the answer names the deciding member
+// by name.
 func TestTransfer(t *testing.T) {
 	b := newHarness(t)
 	o := b.service()
@@ -44,8 +44,8 @@ func TestTransferRefused(t *testing.T) {
 		text          string
 	}{
 		{"default", "b", nil, holdfast.ErrUnsupported, "protocol central does not offer transfer"},
-		{"default", "nobody", nil, holdfast.ErrUnsupported, "protocol central does not offer transfer"},
-		{"billing", "nobody", holdfast.ErrConflict, holdfast.ErrConflict, `member "nobody" is not in view 4, whose members are a, b, c; name one of these`},
+		{"default", "stranger", nil, holdfast.ErrUnsupported, "protocol central does not offer transfer"},
+		{"billing", "stranger", holdfast.ErrConflict, holdfast.ErrConflict, `member "stranger" is not in view 4, whose members are a, b, c; name one of these`},
 		{"billing", "", holdfast.ErrConflict, holdfast.ErrConflict, `member "" is not in view 4`},
 		{"billing", "b", holdfast.ErrConflict, holdfast.ErrConflict, `member "b" cannot be the authority of space "billing": it is not in the view, or has the space closed`},
 		{"billing", "b", said, said, said.Error()},
@@ -71,11 +71,11 @@ func TestTransferWithoutAView(t *testing.T) {
 	defer o.Close()
 	b.space.answer = func(any) any { return &protocol.Transferred{Err: holdfast.ErrConflict} }
 	if _, err := o.Transfer(t.Context(), "billing", "b"); !errors.Is(err, holdfast.ErrUnavailable) {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-// TestOpenAndClose: a space is opened and closed at its own port, and refusals are told.
+// TestOpenAndClose: a space is opened and closed at its own port, and refusals are reported.
 func TestOpenAndClose(t *testing.T) {
 	b := newHarness(t)
 	o := b.service()
@@ -103,7 +103,7 @@ func TestOpenAndClose(t *testing.T) {
 		}
 	}
 	if err := o.OpenSpace(t.Context(), "nowhere"); api.Code(err) != api.CodeUnknownSpace {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -22,8 +22,8 @@
 // [Owner], and that is how one operator's suspension is known to the next, who need not ask
 // again: the space is suspended already. Programs may suspend a space too, as other owners.
 //
-// Resume breaks the lock, whichever session holds it. Its holder is told as of any lock that is
-// broken; a Service gives it up as soon as it hears that, so that no client need wait.
+// Resume breaks the lock, whichever session holds it. Its holder gets the revocation of any broken
+// lock; a Service gives the lock up at once, so that no client need wait.
 //
 // Close gives up what is held.
 package admin

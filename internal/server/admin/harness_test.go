@@ -50,7 +50,7 @@ func (below) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 }
 
 // space is a coordinator's machine that answers what a coordinator does not: it hands its
-// authority over, opens and closes as it is told to. What is nil goes to the coordinator.
+// authority over, opens and closes as its fields direct. What is nil goes to the coordinator.
 type space struct {
 	protocol.Machine
 

@@ -48,7 +48,7 @@ func (o *Service) Reform(ctx context.Context, space, member string, as protocol.
 	return reformed.Err
 }
 
-// Shards tells who votes in a space, as this member knows it, and who they are: none where no member does. The errors are
+// Shards returns which members vote in a space, as this member knows it: none where no member does. The errors are
 // an ErrUnavailable at a member that was removed from the space, an ErrSpace and the context's.
 func (o *Service) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
 	port, err := o.port(space)

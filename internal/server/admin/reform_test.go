@@ -52,8 +52,8 @@ func TestReformRefused(t *testing.T) {
 		text          string
 	}{
 		{"billing", "b", holdfast.ErrUnsupported, holdfast.ErrUnsupported, "protocol grantor does not offer votes of members"},
-		{"billing", "nobody", holdfast.ErrUnsupported, holdfast.ErrUnsupported, "protocol grantor does not offer votes of members"},
-		{"billing", "nobody", nil, holdfast.ErrConflict, `member "nobody" is not in view 4, whose members are a, b, c; name one of these`},
+		{"billing", "stranger", holdfast.ErrUnsupported, holdfast.ErrUnsupported, "protocol grantor does not offer votes of members"},
+		{"billing", "stranger", nil, holdfast.ErrConflict, `member "stranger" is not in view 4, whose members are a, b, c; name one of these`},
 		{"billing", "", nil, holdfast.ErrConflict, `member "" is not in view 4`},
 		{"billing", "b", behind, holdfast.ErrConflict, `member "b" cannot be made voter in space "billing": conflict: it lacks 200 entries`},
 		{"billing", "b", holdfast.ErrUnavailable, holdfast.ErrUnavailable, "unavailable"},

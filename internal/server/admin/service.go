@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what an Operator needs. All but the Logger is required.
+// Config configures an Operator. All but the Logger is required.
 type Config struct {
 	// Driver drives the member's machines: a session.Machine over a protocol.Stack.
 	Driver *run.Driver
@@ -62,8 +62,8 @@ func New(c Config) (*Service, error) {
 	return o, nil
 }
 
-// Close gives up every suspension that was asked for here. A caller that waits for one is told
-// ErrClosed, as is a caller that asks afterwards.
+// Close gives up every suspension that was asked for here. A caller that waits for one gets
+// ErrClosed, as does a caller that asks afterwards.
 func (o *Service) Close() {
 	o.end()
 	o.presence.close()
@@ -130,15 +130,15 @@ func find(view *protocol.View, member string) (protocol.ID, error) {
 }
 
 // OpenSpace begins the space's instance at this member again. One that is open stays so, and
-// who waits for it to be closed is told an ErrConflict. The error is an ErrSpace, or the
+// a caller that waits for it to be closed gets an ErrConflict. The error is an ErrSpace, or the
 // context's.
 func (o *Service) OpenSpace(ctx context.Context, space string) error {
 	return o.turn(ctx, space, &protocol.OpenSpace{}, "open")
 }
 
-// CloseSpace ends the space's instance at this member: a client that waits for a lock through it is
-// refused, one that holds a lock is told to stop, and nothing new is taken. It returns when nothing
-// of this member's is left in the space: while no member can be told of the end, it waits. The
+// CloseSpace ends the space's instance at this member: it refuses a client that waits for a lock
+// through it, revokes the locks that clients hold, and takes nothing new. It returns when nothing
+// of this member's is left in the space: while no other member can be reached, it waits. The
 // end of ctx ends the waiting alone. The error is an ErrConflict where it is opened again
 // meanwhile; an ErrLimit where too many wait for its end, and then it is being closed
 // nevertheless; an ErrSpace; or the context's.

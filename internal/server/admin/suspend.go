@@ -27,7 +27,7 @@ type Order struct {
 	Wait time.Duration
 }
 
-// Outcome is what became of an Order.
+// Outcome is the outcome of an Order.
 type Outcome struct {
 	// Changed says that something was done: the space was not suspended before, or was.
 	Changed bool
@@ -78,7 +78,7 @@ func (o *Service) Suspend(ctx context.Context, order Order) (Outcome, error) {
 		}
 	case <-ctx.Done():
 	}
-	// No caller is there to be told that it is suspended: then it is not.
+	// No caller is left to hear that it is suspended: then it is not.
 	p.say(port, p.number(), &protocol.Cancel{Session: p.session, Name: lock.SpaceLock, Request: number})
 	return Outcome{}, context.Cause(ctx)
 }
@@ -120,7 +120,7 @@ func (o *Service) suspended(ctx context.Context, port protocol.Port) (lock.Grant
 }
 
 // Resume ends the suspension of a space, whichever operator has asked for it and through whichever
-// member: its holder is told that it is broken. New grants begin when that has stopped,
+// member, by breaking its lock. New grants begin when its holder has stopped,
 // which an Operator does at once: its own suspension has ended when Resume returns. To resume a space that is not suspended is no error. The
 // error is an ErrUnavailable where no member decides; an ErrSpace; ErrClosed; or the context's.
 func (o *Service) Resume(ctx context.Context, order Order) (Outcome, error) {

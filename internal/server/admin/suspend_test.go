@@ -34,7 +34,7 @@ func suspendAndResume(t *testing.T, b *harness) {
 			t.Fatalf("held by %+v", holders)
 		}
 		if g := first.Grant; g.Token != holders[0].Token || g.Session != holders[0].Session || g.Reason != "restore" || g.Client != "ops" {
-			t.Errorf("told %+v, held %+v", g, holders[0])
+			t.Errorf("got %+v, held %+v", g, holders[0])
 		}
 		again, err := o.Suspend(t.Context(), admin.Order{Space: "billing", Reason: "another"})
 		if err != nil || again.Changed || again.Grant.Token != first.Grant.Token || again.Grant.Reason != "restore" {
@@ -163,7 +163,7 @@ func suspensionOfAnotherOperator(t *testing.T, b *harness) {
 	}
 }
 
-// TestSuspendsAtOnce: of several operators' at one time each is told that it is suspended,
+// TestSuspendsAtOnce: of several operators at one time each learns that the space is suspended,
 // and one Resume ends it.
 func TestSuspendsAtOnce(t *testing.T) { onEach(t, suspendsAtOnce) }
 
@@ -205,17 +205,17 @@ func suspensionOfAProgram(t *testing.T, b *harness) {
 	p := b.program()
 	held := p.acquire(lock.SpaceLock, false)
 	if held.Kind != lock.Granted {
-		t.Fatalf("the program is told %+v", held)
+		t.Fatalf("the program got %+v", held)
 	}
 	if _, err := o.Suspend(t.Context(), order(0)); !errors.Is(err, holdfast.ErrHeld) {
-		t.Errorf("beside it: %v", err)
+		t.Errorf("at the same time: %v", err)
 	}
 	resumed, err := o.Resume(t.Context(), order(0))
 	if err != nil || !resumed.Changed || resumed.Grant.Owner != "job-7" {
 		t.Errorf("resumed %+v, %v", resumed, err)
 	}
 	if d := p.hear(); d.Kind != lock.Revoked || d.Loss != holdfast.Broken {
-		t.Errorf("the program is told %+v", d)
+		t.Errorf("the program got %+v", d)
 	}
 	p.release(held)
 	if suspended, err := o.Suspend(t.Context(), order(0)); err != nil || !suspended.Changed {
@@ -240,7 +240,7 @@ func closes(t *testing.T, b *harness) {
 	waits := b.service()
 	held := b.program().acquire("x", false)
 	if held.Kind != lock.Granted {
-		t.Fatalf("told %+v", held)
+		t.Fatalf("got %+v", held)
 	}
 	ended := make(chan error)
 	go func() {
@@ -250,7 +250,7 @@ func closes(t *testing.T, b *harness) {
 	b.until(1)
 	waits.Close()
 	if err := <-ended; err != holdfast.ErrClosed {
-		t.Errorf("who waited is told %v", err)
+		t.Errorf("the client that waited got %v", err)
 	}
 	b.untilFree()
 }

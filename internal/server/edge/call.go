@@ -1,6 +1,6 @@
 package edge
 
-// Call is what a client has asked for by an operation.
+// Call is a client's request by an operation.
 //
 // The number of a call, protocol.CallID.Op, tells what its answer is about, so that
 // nothing has to be remembered for an answer that may never come:

@@ -44,8 +44,8 @@
 //
 // # How events leave
 //
-// The welcome is the first event, and travels in one frame with all that the session was told before it: a client that knows that its
-// session goes on knows as well which of its grants do not. Until the welcome, or a refusal, Take gives out nothing.
+// The welcome is the first event, and travels in one frame with all that the session had to hear before it: a client that knows that
+// its session goes on knows as well which of its grants do not. Until the welcome, or a refusal, Take gives out nothing.
 //
 // An outbox is bounded in events and bytes, counting what is being sent. All outboxes together are bounded, too: past that each keeps its
 // share. At a bound the stream ends, and the session lives on until its ttl is over.

@@ -22,7 +22,7 @@ const (
 	Refuse                    // the hello because of Err (Outbox.Refuse)
 )
 
-// Effect is what the greeting wants next.
+// Effect is the next wish of the greeting.
 type Effect struct {
 	Kind              EffectKind
 	Requests, Returns int
@@ -31,7 +31,7 @@ type Effect struct {
 	Err               error
 }
 
-// Effects is what a Step wants done. The driver empties it. Nothing keeps a pointer into its memory beyond the step of its Calls.
+// Effects lists what a Step wants done. The driver empties it. Nothing keeps a pointer into its memory beyond the step of its Calls.
 type Effects struct {
 	Do    Effect
 	Calls []protocol.Event // to be stepped in one go

@@ -48,8 +48,8 @@ func Count(operations []*schema.Operation) (requests, returns int) {
 	return wanted.Requests, wanted.Returns
 }
 
-// of returns the count to which an operation belongs. What has no kind asks for
-// something: for an answer that refuses it.
+// of returns the count to which an operation belongs. One without a kind counts as a request:
+// for the answer that refuses it.
 func (a *Allowance) of(operation *schema.Operation) *int {
 	switch operation.GetKind().(type) {
 	case *schema.Operation_Release, *schema.Operation_Cancel, *schema.Operation_Beat, *schema.Operation_End:

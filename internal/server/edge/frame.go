@@ -33,7 +33,7 @@ type Frame struct {
 }
 
 // Fill makes messages of the first events of batch and returns of how many. A
-// welcome is not parted from what was told with it. Start is the wall time at which the member's
+// welcome stays together with what comes with it. Start is the wall time at which the member's
 // clock began.
 func (f *Frame) Fill(batch []Outgoing, config *Config, start time.Time) int {
 	bytes, bounded := 0, batch[0].saying != sayWelcome

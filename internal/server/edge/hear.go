@@ -34,7 +34,7 @@ func (o *Outbox) onResult(id uint64, result any) {
 	case *session.Renewed:
 		o.onRenewed(id, result)
 	case *session.Ended:
-		// What the session held was told by its decisions, before.
+		// The decisions before have reported what the session held.
 		o.put(Outgoing{saying: sayReleased, call: CallEnd, id: id, err: result.Err})
 		o.Finish(nil)
 	case *session.Expired:
@@ -48,8 +48,8 @@ func (o *Outbox) onResult(id uint64, result any) {
 	}
 }
 
-// onRenewed tells that the session was renewed, or that it has ended. Where it could not
-// be renewed now nothing is told: to the client that is a beat without an answer, and
+// onRenewed reports that the session was renewed, or that it has ended. Where it could not
+// be renewed now it reports nothing: to the client that is a beat without an answer, and
 // its deadline stays where it is.
 func (o *Outbox) onRenewed(id uint64, renewed *session.Renewed) {
 	for i := range renewed.Lost {

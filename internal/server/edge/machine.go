@@ -20,7 +20,7 @@ type Config struct {
 	CheckName func(name string) error
 	// Identity returns the names of the member and of its cluster.
 	Identity func() (member, cluster string)
-	// Explain makes of an error about a name that is held what people are told.
+	// Explain makes a message for people of an error about a name that is held.
 	Explain func(error) error
 	// Durable names the spaces that write each decision to disks.
 	Durable []string
@@ -29,7 +29,7 @@ type Config struct {
 	All           *Together
 }
 
-// Space is what the edge knows of a space.
+// Space describes a space to the edge.
 type Space struct {
 	Name  string
 	Port  protocol.Port

@@ -132,7 +132,7 @@ func checkAcquire(a *schema.Acquire, space *Space) (holdfast.Attributes, error) 
 const tryWait = 5 * time.Second
 
 // waitEnd returns when the wait of an acquire that arrived at arrived ends. Without
-// a limit that is never, for who waits for holders.
+// a limit that is never, for a request that waits for holders.
 func waitEnd(arrived protocol.Time, a *schema.Acquire) protocol.Time {
 	switch wait := time.Duration(a.GetWait()); {
 	case wait > 0:

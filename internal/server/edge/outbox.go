@@ -17,7 +17,7 @@ const (
 	Over            // nothing is sent any more
 )
 
-// Outbox is the outbound half of a stream's edge: it gathers what a client shall be told until the sender takes it, all at
+// Outbox is the outbound half of a stream's edge: it gathers events for the client until the sender takes them, all at
 // once. Its bound counts what is just being sent, too.
 type Outbox struct {
 	config *Config

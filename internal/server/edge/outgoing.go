@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// saying is the kind of an event that a client is told.
+// saying is the kind of an event for a client.
 type saying uint8
 
 const (

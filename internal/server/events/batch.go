@@ -107,7 +107,7 @@ func (s *Source) hand() {
 	}
 }
 
-// flush hands on what was gathered, so that what is told next comes behind it.
+// flush hands on what was gathered, so that what is published next comes after it.
 func (s *Source) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -164,7 +164,7 @@ func (w *watcher) until(what string, is func(*schema.WatchEvent) bool) (found *s
 		}
 		more, err := w.feed.Next(bounded(w.t))
 		if err != nil {
-			w.t.Fatalf("wait for %s: %v; told %+v", what, err, w.unread)
+			w.t.Fatalf("wait for %s: %v; got %+v", what, err, w.unread)
 		}
 		for _, batch := range more {
 			for _, item := range batch.Items {
@@ -180,9 +180,9 @@ func about(member, event, name string, token holdfast.Token) func(*schema.WatchE
 	}
 }
 
-// sees takes and gives back a name through a member, and wants both to be told in order.
-// Where the events of the member are told as missing, as they may be at any time, it is
-// tried again.
+// sees takes and gives back a name through a member, and wants both events in order.
+// Where events of the member are reported missing, as they may be at any time, it
+// tries again.
 func (w *watcher) sees(m *member, name string) holdfast.Token {
 	w.t.Helper()
 	for {
@@ -193,7 +193,7 @@ func (w *watcher) sees(m *member, name string) holdfast.Token {
 			continue
 		}
 		if !slices.ContainsFunc(before, about(m.config.Name, events.Granted, name, token)) {
-			w.t.Errorf("%s gave back %s under %v, and was told before: %+v", m.config.Name, name, token, before)
+			w.t.Errorf("%s gave back %s under %v, and had seen before: %+v", m.config.Name, name, token, before)
 		}
 		return token
 	}
@@ -202,7 +202,7 @@ func (w *watcher) sees(m *member, name string) holdfast.Token {
 // ended reports whether a gap of a member's events is over.
 func ended(e *schema.WatchEvent, m *member) bool { return e.Member == m.config.Name && e.Until != nil }
 
-// TestWatchAnyMember: what happens through any member is told at any, with its name,
+// TestWatchAnyMember: watchers at any member see what happens through any other, with its name,
 // each member's in its order.
 func TestWatchAnyMember(t *testing.T) {
 	all := startCluster(t)
@@ -237,7 +237,7 @@ func TestGuestsPublish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What it did before it was asked is missing, and told to be; all else is told.
+	// What it did before it was asked is reported missing; all else comes.
 	w.until("a grant, or that it is missing", func(e *schema.WatchEvent) bool {
 		return e.Member == "guest" && (e.Event == events.Granted || e.Until != nil)
 	})
@@ -250,8 +250,8 @@ func TestGuestsPublish(t *testing.T) {
 	}
 }
 
-// TestCrashWhileWatched: what a member that crashes cannot tell is told as missing, and
-// when it is back its events are.
+// TestCrashWhileWatched: events that a crashed member cannot send are reported missing, and
+// when it is back its events come.
 func TestCrashWhileWatched(t *testing.T) {
 	parallel.SkipBrief(t)
 	all := startCluster(t)
@@ -265,7 +265,7 @@ func TestCrashWhileWatched(t *testing.T) {
 	b.isolate(t)
 	gap, _ := w.until("a gap", func(e *schema.WatchEvent) bool { return e.Since != nil && (e.Until == nil) && e.Member == "b" })
 	if gap.Event != events.Space || gap.Why == "" {
-		t.Errorf("told %+v", gap)
+		t.Errorf("got %+v", gap)
 	}
 	if next := w.sees(c, "x"); next <= held.Token() { // when the lease of b has run out
 		t.Errorf("token %v follows %v", next, held.Token())
@@ -338,7 +338,7 @@ func TestSubscriptionsEndWithTheLastWatcher(t *testing.T) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Fatal("the members are still told, and no watcher is left")
+			t.Fatal("members still get events, and no watcher is left")
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (f Filter) wants(e *schema.WatchEvent) bool {
 	return (f.Space == "" || e.Space == "" || f.Space == e.Space) && (e.Name == "" || strings.HasPrefix(e.Name, f.Prefix))
 }
 
-// Feed is what one watcher has not read yet. One goroutine reads it.
+// Feed queues events that one watcher has not read yet. One goroutine reads it.
 type Feed struct {
 	source *Source
 	want   Filter

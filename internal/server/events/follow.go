@@ -15,7 +15,7 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// patience is for how long a member is asked in vain before watchers are told: a
+// patience is how long a member is asked in vain before watchers hear of it: a
 // connection that was made anew is no news where nothing has happened meanwhile.
 const patience = time.Second
 
@@ -28,15 +28,15 @@ type following struct {
 	stirs  chan struct{} // holds one when it is in the view no longer
 
 	running bool          // it is asked, or will be again
-	linked  bool          // it tells
+	linked  bool          // it sends events
 	silent  time.Time     // since when it does not
-	settled chan struct{} // closed when it tells, or was asked in vain
+	settled chan struct{} // closed when it sends, or was asked in vain
 
-	process uint64    // that has told last; 0 for none
-	count   uint64    // of its events, as it has told last
-	at      time.Time // up to when it has told everything, by its clock; or since when it should
-	last    bool      // it has left in good order, and told so
-	missing bool      // watchers know that it does not tell
+	process uint64    // that has sent last; 0 for none
+	count   uint64    // of its events, as it has sent last
+	at      time.Time // up to when it has sent everything, by its clock; or since when it should
+	last    bool      // it has left in good order, by its own word
+	missing bool      // watchers know that its events are missing
 }
 
 func newFollowing(s *gathering, member protocol.Member, early bool) *following {
@@ -157,7 +157,7 @@ func (f *following) welcomed(process uint64, m *schema.MemberEvents) {
 	f.settle()
 }
 
-// broke takes note that the member tells no more, or has not begun to. Told says that it
+// broke takes note that the member sends no more, or has not begun to. Reported says that it
 // had begun, goOn that it is to be asked again.
 func (f *following) broke(err error) (reported, goOn bool) {
 	s := f.of

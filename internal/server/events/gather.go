@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// gatherings is how many different questions other members are asked at once, beside
-// the one for everything.
+// gatherings is how many different questions other members are asked at once, besides
+// the one for all events.
 const gatherings = 8
 
 // Peers asks other members for what happens to their clients.
@@ -28,7 +28,7 @@ type Peers interface {
 	Follow(ctx context.Context, id protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error
 }
 
-// Config is what a Gatherer needs. Source is required.
+// Config configures a Gatherer. Source is required.
 type Config struct {
 	// Source has the events of this member's own clients, and its views.
 	Source *Source
@@ -36,7 +36,7 @@ type Config struct {
 	Self protocol.ID
 	// Peers asks the other members. Nil means that there are none.
 	Peers Peers
-	// Keep is for how long the events of a filter are kept for those that watch again, counted from when the last
+	// Keep is how long the events of a filter are kept for those that watch again, counted from when the last
 	// watcher with that filter has gone. 0 means a minute.
 	Keep time.Duration
 	// Logger gets what operators should know. Nil discards.
@@ -201,7 +201,7 @@ func (g *Gatherer) followViews() {
 	}
 }
 
-// gathering is one question that the other members are asked, and who shares what they
+// gathering is one question that the other members are asked, and the watchers that share what they
 // tell.
 type gathering struct {
 	of    *Gatherer
@@ -219,7 +219,7 @@ type gathering struct {
 // view apart.
 const remembered = 1000
 
-// follow follows a view: who is new is asked, who is gone is not asked again.
+// follow follows a view: it asks new members, and members that are gone no more.
 func (s *gathering) follow(view *protocol.View, first bool) {
 	if view == nil || s.life.Err() != nil {
 		return

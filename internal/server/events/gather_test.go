@@ -20,7 +20,7 @@ func wants(b *harness, f *Feed, lines ...string) {
 	b.Helper()
 	synctest.Wait()
 	if got := linesOf(f); !slices.Equal(got, lines) {
-		b.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
+		b.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
 	}
 }
 
@@ -59,8 +59,8 @@ func TestWatchersSeeEveryMember(t *testing.T) {
 	})
 }
 
-// TestSuspensionsAreNoLocks: a watcher is told of a suspension as a state of its
-// space, not as of a lock without a name; and it counts for nothing that could be missing.
+// TestSuspensionsAreNoLocks: a watcher sees a suspension as a state of its
+// space, not as a lock without a name; and it counts for nothing that could be missing.
 func TestSuspensionsAreNoLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHarness(t, 2)
@@ -106,7 +106,7 @@ func TestGapsArePublished(t *testing.T) {
 		pass(1500 * time.Millisecond)
 		b.sever(2, true)
 		pass(3 * time.Second)
-		// Beats have told up to 1 s that everything was told.
+		// Beats have confirmed that up to 1 s nothing is missing.
 		wants(b, f, "b granted x 1", "b released x 1", "b missing from 1.000")
 		late := b.watch("", "x")
 		defer late.Close()
@@ -116,17 +116,17 @@ func TestGapsArePublished(t *testing.T) {
 		pass(5 * time.Second)
 		got := linesOf(f)
 		if len(got) != 1 || !strings.HasPrefix(got[0], "b missing from 1.000 until ") {
-			t.Errorf("told %v", got)
+			t.Errorf("got %v", got)
 		}
 		if got := linesOf(late); len(got) != 1 || !strings.Contains(got[0], " until ") {
-			t.Errorf("who came later was told %v", got)
+			t.Errorf("the client that came later got %v", got)
 		}
 		grant(b.life(2), "x", 3)
 		wants(b, f, "b granted x 3", "b released x 3")
 	})
 }
 
-// TestWhoDoesNotAnswerAtFirst is told when the watch begins, which waits for it in vain.
+// TestWhoDoesNotAnswerAtFirst is reported missing when the watch begins, which waits for it in vain.
 func TestWhoDoesNotAnswerAtFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHarness(t, 2)
@@ -220,7 +220,7 @@ func TestFiltersTravel(t *testing.T) {
 		for i, name := range []string{"x", "a/c", "a/b"} {
 			grant(b.life(2), name, holdfast.Token(i))
 		}
-		pass(pause) // what comes behind the first event is told when a pause is over
+		pass(pause) // what follows the first event comes when a pause is over
 		wants(b, narrow, "b granted a/c 1", "b released a/c 1", "b granted a/b 2", "b released a/b 2")
 		wants(b, same, "b granted a/c 1", "b released a/c 1", "b granted a/b 2", "b released a/b 2")
 		wants(b, narrower, "b granted a/b 2", "b released a/b 2")
@@ -271,7 +271,7 @@ func TestSlowWatcher(t *testing.T) {
 			}
 		}
 		if at := linesOf(slow); len(at) != FeedBound || at[0] != "a granted 0 1" {
-			t.Errorf("%d events are kept for who does not read", len(at))
+			t.Errorf("%d events are kept for a watcher that does not read", len(at))
 		}
 		for i := range FeedBound + 1 {
 			observe(b.own, lock.Decision{Kind: lock.Granted, Name: fmt.Sprint(i), Token: 1, Since: 1})
@@ -307,7 +307,7 @@ func TestSlowMember(t *testing.T) {
 		pass(2 * pause)
 		got := linesOf(f)
 		if len(got) != 3 || !strings.HasPrefix(got[0], "b missing from 0.000 until ") || got[1] != "b granted x 2" {
-			t.Errorf("told %v", got)
+			t.Errorf("got %v", got)
 		}
 	})
 }

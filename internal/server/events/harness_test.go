@@ -111,7 +111,7 @@ func (n *network) Follow(ctx context.Context, id protocol.ID, address string, in
 		late, done := context.WithTimeout(ctx, time.Second)
 		defer done()
 		<-late.Done()
-		return errors.New("nobody answers")
+		return errors.New("no member answers")
 	}
 	ctx, one.cut = context.WithCancelCause(ctx)
 	want := Filter{interest.GetSpace(), interest.GetPrefix()}
@@ -139,7 +139,7 @@ func (n *network) Follow(ctx context.Context, id protocol.ID, address string, in
 	return err
 }
 
-// harness is member a, with who watches there.
+// harness is member a, with its watchers.
 type harness struct {
 	*testing.T
 	*network

@@ -18,8 +18,8 @@ func (f *following) unheard(since time.Time) *schema.WatchEvent {
 	}
 }
 
-// heard is the event that a member tells again, from a moment on; lost says whether
-// anything has happened that it has not told.
+// heard is the event that a member is heard again, from a moment on; lost says whether
+// any event of it is missing.
 func (f *following) heard(lost bool, until time.Time) *schema.WatchEvent {
 	text := "events of member " + f.member.Name + " are missing from then until it was heard again"
 	if !lost {

@@ -15,7 +15,7 @@ const (
 	keptAlone = 32
 )
 
-// keeping is a keeper, and who watches beside it.
+// keeping is a keeper, and the watchers that share its filter.
 type keeping struct {
 	feed     *Feed
 	watchers int
@@ -76,7 +76,7 @@ func (f *Feed) resume(keeper *Feed, process, number uint64, at time.Time, member
 		}
 		switch {
 		case had == len(batch.Items):
-			f.queue, f.unread = nil, 0 // what it says of gaps before was told, too
+			f.queue, f.unread = nil, 0 // its earlier reports of gaps were read, too
 		case had > 0:
 			f.queue, f.unread = []*Batch{{Items: batch.Items[had:]}}, len(batch.Items)-had
 		default:
@@ -127,7 +127,7 @@ func (g *Gatherer) unwatch(want Filter) {
 	}
 }
 
-// forget ends a keeper that no watcher is beside.
+// forget ends a keeper whose filter has no watcher.
 func (g *Gatherer) forget(want Filter, k *keeping) {
 	g.mu.Lock()
 	if g.kept[want] != k || k.watchers > 0 {

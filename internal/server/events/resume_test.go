@@ -23,7 +23,7 @@ func idsOf(b *harness, f *Feed, want ...string) (ids []string) {
 		}
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		b.Errorf("told %q, want %q", got, want)
+		b.Errorf("got %q, want %q", got, want)
 	}
 	return ids
 }
@@ -38,7 +38,7 @@ func (b *harness) again(prefix, after string) *Feed {
 	return f
 }
 
-// TestResume: a watcher that comes again has what happened through any member meanwhile, once and in order, or is told
+// TestResume: a watcher that comes again gets what has happened through any member meanwhile, once and in order, or a report of
 // what is missing.
 func TestResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestResume(t *testing.T) {
 		idsOf(b, f)
 		grant(b.own, "x", 4)
 		idsOf(b, f, "a granted x 4", "a released x 4")
-		other := b.again("y", more[3]) // who watches other names has had others
+		other := b.again("y", more[3]) // a watcher of other names has had others
 		missing(b, other)
 		other.Close()
 		f.Close()
@@ -86,7 +86,7 @@ func missing(b *harness, f *Feed) {
 	pass(2 * pause)
 	items := flat(f.take().batches)
 	if len(items) != 1 || items[0].Member != "a" || items[0].Since == nil || items[0].Until == nil || items[0].GetId() != "" {
-		b.Errorf("told %v, want that events are missing", items)
+		b.Errorf("got %v, want that events are missing", items)
 	}
 }
 

@@ -64,8 +64,8 @@ type Source struct {
 	gathered []*Item // what they have not been handed yet
 	handing  bool    // the timer will hand them on
 	timer    *time.Timer
-	ended    bool          // no other member is told anything more
-	quiet    chan struct{} // closed when ended and no other member is being told
+	ended    bool          // nothing more is sent to other members
+	quiet    chan struct{} // closed when ended and nothing is being sent to another member
 }
 
 // request names a request of a session.
@@ -100,14 +100,14 @@ func (s *Source) Observe(effects *protocol.Effects) {
 			s.Publish(&schema.WatchEvent{Event: View, Why: viewText(view)})
 		}
 		select {
-		case s.viewed <- struct{}{}: // what follows from it is told behind it
+		case s.viewed <- struct{}{}: // what follows from it comes after it
 		default: // the view will be looked at anyway
 		}
 	}
 }
 
-// decided counts and tells one decision. A suspension is the lock of no name: who watches
-// is told of it as another state of the space.
+// decided counts and reports one decision. A suspension is the lock of no name: watchers
+// see it as another state of the space.
 func (s *Source) decided(space string, d *lock.Decision) {
 	if d.Name == lock.SpaceLock {
 		return
@@ -142,8 +142,8 @@ func (s *Source) account(d *lock.Decision) (waited bool) {
 	return waited
 }
 
-// Publish tells an event that is not about a lock to those who watch at this member,
-// without waiting for anybody.
+// Publish passes an event that is not about a lock to those who watch at this member,
+// without waiting for any of them.
 func (s *Source) Publish(e *schema.WatchEvent) {
 	if s.open.Load() == 0 {
 		return
@@ -154,7 +154,7 @@ func (s *Source) Publish(e *schema.WatchEvent) {
 	s.gather(e)
 }
 
-// emit tells an event about a lock to everybody, count being its number.
+// emit passes an event about a lock to all feeds, count being its number.
 func (s *Source) emit(count uint64, e *schema.WatchEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +164,7 @@ func (s *Source) emit(count uint64, e *schema.WatchEvent) {
 		return
 	}
 	item := &Item{WatchEvent: e}
-	//tidy:unordered every other member is told
+	//tidy:unordered every other member gets it
 	for one := range s.feeds {
 		if one.other {
 			one.put(item, count)

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// Beat is how often another member is told that nothing has happened.
+// Beat is how often a quiet member confirms to another that nothing has happened.
 const Beat = time.Second
 
 // The bounds of one message to another member.
@@ -104,9 +104,9 @@ func flat(batches []*Batch) (items []*Item) {
 	return items
 }
 
-// received is an event as another member has told it. It reports false for one that this
-// version does not know, and for one that could not have happened: watchers, who read
-// what they are told, are not told of it.
+// received is an event from another member. It reports false for one that this
+// version does not know, and for one that could not have happened: watchers never
+// see those.
 func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
 	_, known := lock.ParseSessionID(e.GetSession())
 	possible := (known || e.GetSession() == "") && e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
@@ -119,9 +119,9 @@ func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
 	}, possible && aboutLocks(e.GetEvent())
 }
 
-// End lets this member leave: other members are told what has happened until now, and that
-// nothing follows. What it returns is closed when they were. Those who watch here are not
-// concerned. It may be called again.
+// End lets this member leave: it sends other members what has happened until now, and that
+// nothing follows. The channel it returns is closed when that is sent. Watchers at this member
+// are not affected. It may be called again.
 func (s *Source) End() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *Source) End() <-chan struct{} {
 	return s.quiet
 }
 
-// seeQuiet says so when no other member is told anything any more. It is called with the
+// seeQuiet closes quiet when nothing more is sent to other members. It is called with the
 // mutex held.
 func (s *Source) seeQuiet() {
 	if !s.ended || len(s.feeds) > s.watchers+s.keepers {

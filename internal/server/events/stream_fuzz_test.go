@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// FuzzStream: another member may tell anything. What watchers are told of it can be written,
+// FuzzStream: another member may send anything. What watchers get of it can be written,
 // and read by them; is what they have asked for; and is no more than a feed keeps.
 func FuzzStream(f *testing.F) {
 	for _, m := range []*schema.MemberEvents{

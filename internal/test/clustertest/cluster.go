@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Settings say what the members of a cluster are told.
+// Settings are the settings of a cluster's members.
 type Settings struct {
 	// Program is the holdfast binary.
 	Program string

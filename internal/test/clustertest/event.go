@@ -14,7 +14,7 @@ const (
 	PoolCapacity = 5               // of these: so two have the pool at a time
 )
 
-// Event is what a worker tells, one JSON object a line on its standard output. At is
+// Event is a worker's report, one JSON object a line on its standard output. At is
 // read on the clock that all processes of the machine share.
 type Event struct {
 	At     time.Duration  `json:"at"`
@@ -24,7 +24,7 @@ type Event struct {
 	Member string         `json:"member,omitempty"` // the one that the worker goes through
 	Why    string         `json:"why,omitempty"`
 
-	Worker int `json:"-"` // from 1, filled in by who reads it; 0 for what the trial itself notes
+	Worker int `json:"-"` // from 1, filled in by the reader; 0 for what the trial itself notes
 }
 
 // Kind says what an event is about.
@@ -36,7 +36,7 @@ const (
 	Entered Kind = "entered" // it has had the lock at At
 	Left    Kind = "left"    // it has had the lock until At, and has given it back
 	Lost    Kind = "lost"    // it has had the lock until At; then the lock ended by itself
-	Keeping Kind = "keeping" // as told, it keeps the lock that it has just entered
+	Keeping Kind = "keeping" // as ordered, it keeps the lock that it has just entered
 	Wrote   Kind = "wrote"   // the register took its write
 	Refused Kind = "refused" // the register refused its write: the token is stale
 	Failed  Kind = "failed"  // something else went wrong; Why says what

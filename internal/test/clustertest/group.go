@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Group is a group of workers and all that they have told, in the order in which it was
+// Group is a group of workers and all that they have reported, in the order in which it was
 // heard.
 type Group struct {
 	// Worker is the command that is a worker; servers, the register's path, and "pool"
@@ -28,7 +28,7 @@ type Group struct {
 
 	clock   clock.Clock
 	workers []*Process
-	gone    []chan struct{} // of each worker: closed when all that it told is in the history
+	gone    []chan struct{} // of each worker: closed when all its reports are in the history
 
 	mu      sync.Mutex
 	history []Event
@@ -132,7 +132,7 @@ func (c *Group) History(mark int) []Event {
 	return slices.Clone(c.history[mark:])
 }
 
-// Await waits until something was told since a mark, and returns the first of it. A
+// Await waits until a worker has reported something since a mark, and returns the first of it. A
 // worker that fails ends the wait.
 func (c *Group) Await(ctx context.Context, what string, mark int, is func(Event) bool) (Event, error) {
 	for {
@@ -239,7 +239,7 @@ func (c *Group) Finish() error {
 	return errors.Join(errs...)
 }
 
-// Judge judges all that was told, once the workers have ended.
+// Judge judges all reports, once the workers have ended.
 func (c *Group) Judge() (Verdict, error) {
 	writes, err := Register{c.Register}.writes()
 	return judge(c.History(0), writes), err

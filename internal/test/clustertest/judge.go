@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Verdict is what comes of holding the promises against what the workers told.
+// Verdict is the result of comparing the workers' reports with the promises.
 type Verdict struct {
 	Grants, Handoffs int
 	Gap              time.Duration // the longest standstill after a fault
@@ -87,7 +87,7 @@ func (v *Verdict) read(history []Event) (stints []stint) {
 	return stints
 }
 
-// count compares what the register has taken with what was told.
+// count compares what the register has taken with what was reported.
 func (v *Verdict) count(history []Event, writes uint64) {
 	var wrote, killed uint64
 	for _, e := range history {
@@ -103,7 +103,7 @@ func (v *Verdict) count(history []Event, writes uint64) {
 		}
 	}
 	// A worker that is killed between its write and its word has written once more than
-	// it told.
+	// it has reported.
 	if writes < wrote || writes > wrote+killed {
 		v.Violations = append(v.Violations, fmt.Sprintf("the register has taken %d writes, the workers tell of %d", writes, wrote))
 	}

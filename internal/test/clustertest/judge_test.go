@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 		{"all well", good(), 2, ""},
 		{"a write that the dead could not tell of", good(), 3, ""},
 		{"two have the register", good(saying{5, Entered, RegisterName, 9, 5.5}), 2, "worker 5 entered under token 9 while worker 3 was in under 7"},
-		{"somebody enters at the instant that is another's last", good(saying{5, Entered, RegisterName, 9, 6}), 2, "while worker 3 was in"},
+		{"a worker enters at the instant that is another's last", good(saying{5, Entered, RegisterName, 9, 6}), 2, "while worker 3 was in"},
 		{"three have the pool", good(saying{6, Entered, PoolName, 9, 1.5}), 2, "demo/pool: worker 6 entered"},
 		{"a token falls", good(saying{5, Entered, RegisterName, 4, 10}), 2, "token 4 followed token 10"},
 		{"a token comes twice", good(saying{5, Entered, RegisterName, 10, 10}), 2, "token 10 followed token 10"},
@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestGoneByItself: a worker that ends without being told is no small matter.
+// TestGoneByItself: a worker that ends unasked is no small matter.
 func TestGoneByItself(t *testing.T) {
 	v := judge([]Event{{Kind: Gone, Worker: 1}, {Kind: Gone, Worker: 2, Why: "exit 70"}}, 0)
 	if len(v.Violations) != 1 || !strings.Contains(v.Violations[0], "worker 2 ended by itself: exit 70") {

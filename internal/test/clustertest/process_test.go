@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test program be a worker that does as it is told.
+// TestMain lets the test program be a worker that follows orders.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "puppet" {
 		echo()
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// echo says what it is, and then every line that it is told.
+// echo says what it is, and then every line that it reads.
 func echo() {
 	fmt.Println(`{"kind":"ready"}`)
 	var line string

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Worker is what a worker process does: it works until its input ends. The line
+// Worker is the main function of a worker process: it works until its input ends. The line
 // "keep" on it lets the worker keep the register the next time it has it, until the
 // line "go on" comes.
 type Worker struct {
@@ -72,7 +72,7 @@ func (w Worker) Run(ctx context.Context) error {
 		err = errors.Join(at.work(ctx), at.locks.Close())
 	}
 	if ctx.Err() != nil {
-		return nil // its input has ended: it was told to stop
+		return nil // its input has ended: that is the order to stop
 	}
 	return err
 }
@@ -193,7 +193,7 @@ func (s *holding) wait(ctx context.Context, enough <-chan time.Time, goOn <-chan
 			if goOn == nil {
 				return
 			}
-			ended = nil // it was told to keep it, even beyond the end of the lock
+			ended = nil // its order is to keep it, even beyond the end of the lock
 		case <-enough:
 			return
 		case <-goOn:

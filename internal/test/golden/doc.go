@@ -10,13 +10,13 @@
 //	lock b1 #1 X wait=1s
 //	    b→a acquire 2-1 w1 "X"
 //
-// A line that begins with # is a comment. A line that begins with two spaces was said by the machines. Every other line is an
+// A line that begins with # is a comment. A line that begins with two spaces is the machines' output. Every other line is an
 // input: a verb, words, and options as key=value or as a word alone, in any order after the words. Empty lines mean nothing.
 // All inputs of a file go to the same machines, one after the other. A word that is not read fails the test, as a word does
 // that is missing.
 //
-// A test passes where the machines say, after each input, what stands below it. With -rewrite the file is written anew with what
-// they say now.
+// A test passes where the machines' output after each input is what stands below it. With -rewrite the file is written anew with
+// their present output.
 //
 // A package gives [Play] a function: it makes the machines, and returns a function that plays one [Line] and returns what came of
 // it. The verbs of that package are its own, but for the requests of clients and operators, which [Line.Call] reads, and for what

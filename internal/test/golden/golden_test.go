@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestTranscript: comments, empty lines and inputs stay, and what was said gives way to what is said now.
+// TestTranscript: comments, empty lines and inputs stay, and the old output gives way to the new.
 func TestTranscript(t *testing.T) {
 	const before = "# A comment.\nsay a b\n  said before\n\nsilent\n    and more\nsay c\n"
 	const want = "# A comment.\nsay a b\n  a\n    b\n\nsilent\nsay c\n  c\n"

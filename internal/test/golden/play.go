@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write golden files anew, with what is said now")
+var rewrite = flag.Bool("rewrite", false, "write golden files anew, with the present output")
 
 // Rewrites reports whether golden files are to be written anew.
 func Rewrites() bool { return *rewrite }
@@ -47,7 +47,7 @@ func PlayFile(t *testing.T, path string, play func(*Line) string) {
 	Match(t, path, Transcript(t, path, string(text), play))
 }
 
-// Transcript plays the inputs of a text, and returns it with what is said now.
+// Transcript plays the inputs of a text, and returns it with the present output.
 func Transcript(t *testing.T, path, text string, play func(*Line) string) string {
 	t.Helper()
 	var now strings.Builder
@@ -55,7 +55,7 @@ func Transcript(t *testing.T, path, text string, play func(*Line) string) string
 	for text := range strings.Lines(text) {
 		number++
 		if strings.HasPrefix(text, "  ") {
-			continue // what was said then
+			continue // the old output
 		}
 		now.WriteString(text)
 		if text = strings.TrimSpace(text); text == "" || text[0] == '#' {

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Names say who members and sessions are, in what is told of answers.
+// Names say who members and sessions are, in lines about answers.
 type Names struct {
-	Member func(protocol.ID) string // "" is not told
+	Member func(protocol.ID) string // "" is left out
 	Client func(lock.SessionID) string
 }
 
@@ -29,7 +29,7 @@ func Name(name string) string {
 	return name
 }
 
-// Decided tells what becomes of a request: "call" is the immediate answer, "told" what its session is told unasked.
+// Decided describes what becomes of a request: "call" is the immediate answer, "told" one that its session gets unasked.
 func Decided(reply *protocol.Reply, client string) string {
 	if reply.To.Sink == 0 {
 		return "told " + client + Decision(&reply.Decision)
@@ -115,7 +115,7 @@ func (n Names) lock(l *lock.Lock) string {
 	return text
 }
 
-// condition tells how a space is, who waits for whose answer, and who leads it or could.
+// condition describes a space: which member waits for whose answer, and which leads it or could.
 func (n Names) condition(r *protocol.Condition) string {
 	text := fmt.Sprintf("%v %v until=%s reign=%d locks=%d waiters=%d sessions=%d", r.State, r.Class, protocol.FormatTime(r.Until), r.Reign, r.Locks, r.Waiters, r.Sessions)
 	if r.Why != "" {

@@ -12,7 +12,7 @@ import (
 // program that is not a test.
 func Tests() { raise(atOnce) }
 
-// Programs is Tests for a package whose tests start programs: ten run beside each other.
+// Programs is Tests for a package whose tests start programs: ten run at the same time.
 func Programs() { raise(ofPrograms) }
 
 func raise(least int) {

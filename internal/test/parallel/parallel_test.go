@@ -52,7 +52,7 @@ func TestTheDefaultIsRaised(t *testing.T) {
 	}
 }
 
-// TestBriefLeavesOut: a test that is not brief is left out with -short, but not beside the race detector.
+// TestBriefLeavesOut: a test that is not brief is left out with -short, but not with the race detector.
 func TestBriefLeavesOut(t *testing.T) {
 	if os.Getenv(printVariable) != "" {
 		parallel.SkipBrief(t)

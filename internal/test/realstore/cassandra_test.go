@@ -114,7 +114,7 @@ func endsWithOwner(t *testing.T, manner string) {
 		return
 	}
 	if conn, err := net.Dial("tcp", strings.TrimSpace(address)); err == nil {
-		t.Errorf("a server still answers on %s, after the end of who had started it", conn.RemoteAddr())
+		t.Errorf("a server still answers on %s, after the end of the process that had started it", conn.RemoteAddr())
 		_ = conn.Close()
 	}
 }

@@ -44,7 +44,7 @@ func TestCut(t *testing.T) {
 	succeeds(t, dial(t, p.Address()), "PING", "+PONG")
 }
 
-// TestCutAnswers: the server does what it is asked for, and the client is not told.
+// TestCutAnswers: the server does what it is asked for, and the client gets no answer.
 func TestCutAnswers(t *testing.T) {
 	s, p := proxied(t)
 	connection := dial(t, p.Address())

@@ -168,7 +168,7 @@ func makeFolder(name string, user, group int) (string, error) {
 	return "", fmt.Errorf("make a folder for %s: %w", name, errors.Join(errs...))
 }
 
-// reachable returns nil if everybody may pass through folder and those above it.
+// reachable returns nil if every user may pass through folder and those above it.
 func reachable(folder string) error {
 	for {
 		found, err := os.Stat(folder)
@@ -324,7 +324,7 @@ func (s *Server) Pause() {
 	}
 }
 
-// stand waits until all threads of processes stand still, which they do some time after they were told to.
+// stand waits until all threads of processes stand still, which they do some time after the signal.
 func stand(processes ...int) error { return await("stop", 'T', processes...) }
 
 // await waits until all threads of processes are in a state, or have ended. Only /proc says that.

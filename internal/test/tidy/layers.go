@@ -35,9 +35,9 @@ var (
 	})
 )
 
-// switchFolder has the switch that takes a rule out of the code. Beside tests, only the
+// switchFolder has the switch that takes a rule out of the code. Apart from tests, only the
 // simulator may set it, and only package protocol may ask on behalf of the rules: no way
-// leads there from what a member is configured with.
+// leads there from a member's configuration.
 const switchFolder = "internal/mutation"
 
 // table is from the bottom to the top: nouns, rules, engines, edges, programs.

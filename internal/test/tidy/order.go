@@ -40,7 +40,7 @@ func waivers(t *Tree) (found []*waiver) {
 // are not sorted at once. A range that looks at neither key nor value is fine. It
 // finds waivers too that give no reason or waive nothing.
 func order(t *Tree) (found []Finding) {
-	const fix = "range over sorted keys or keep a slice beside the map; " +
+	const fix = "range over sorted keys or keep a slice next to the map; " +
 		"where the order cannot be seen, say why in a //tidy:unordered comment on the line above"
 	info, err := t.types()
 	if err != nil {

@@ -97,6 +97,7 @@ func wordExamples() []example {
 		{"subjects", one("docs/a.md", "It is to"+"ld.\n"), []string{"docs/a.md:1"}},
 		{"subjects", one("docs/a.md", "We are untold, and besides he is saying\n"), nil},
 		{"subjects", one("internal/run/a.go", "package run\n\nvar e = errors.New(`a\nis sa"+"id`)"), []string{"a.go:4"}},
+		{"subjects", one("internal/run/a.go", "package run\n\nvar user = `no"+"body`"), nil},
 		{"subjects", one("internal/run/a_test.go", "package run\n\nvar e = `is sa"+"id`"), nil},
 		{"translations", one("internal/run/a_test.go", "package run\n\nvar e = `"+strings.Repeat("is sa"+"id, ", 60)+"`"), nil},
 		{"translations", one("internal/run/a_test.go", "package run\n\nvar e = `"+strings.Repeat("is sa"+"id, ", 61)+"`"), []string{"a_test.go:1: Go code has 61 words"}},

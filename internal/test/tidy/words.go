@@ -83,7 +83,8 @@ type placed struct {
 	word string
 }
 
-// prose returns the translated words in the comments of a file, and those in its string literals.
+// prose returns the translated words in the comments of a file, and those in its string literals. A literal of one word
+// is a name: a user of the system, say.
 func prose(f *File) (comments, literals []placed) {
 	collect := func(pos token.Pos, text string) (all []placed) {
 		for n, line := range strings.Split(text, "\n") {
@@ -99,7 +100,7 @@ func prose(f *File) (comments, literals []placed) {
 		}
 	}
 	ast.Inspect(f.AST, func(n ast.Node) bool {
-		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && strings.Contains(literal.Value, " ") {
 			literals = append(literals, collect(literal.Pos(), literal.Value)...)
 		}
 		return true

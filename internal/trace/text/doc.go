@@ -23,13 +23,13 @@
 //
 // A [Codec] is made of a list of values, one of each type that can stand where any value
 // can: the types of their fields it finds by itself. So a new message of a protocol needs
-// nothing here but its line in the protocol's own list. What could not come back, as a
+// nothing here but its line in the protocol's own list. A value that could not be read back, as a
 // map, a channel or a field that is not exported, is refused when the codec is made; of a
 // field that is not exported, only when it is not zero.
 //
 // # Bounds
 //
-// What is read is not trusted: how deep it goes and how many elements it has in all is
+// Input is not trusted: its depth and its number of elements are
 // bounded, a list grows only with the text that it is made of, and anything that is wrong is
 // an [*Error] with its place, its field and what stands there.
 package text

@@ -158,7 +158,7 @@ func (w *writer) failure(v reflect.Value) {
 // known appends an error that comes back as itself, and reports whether it is one.
 func (w *writer) known(err error) bool {
 	for i := range w.codec.sentinels {
-		if err == w.codec.sentinels[i].Err { // what it wraps is written beside it
+		if err == w.codec.sentinels[i].Err { // what it wraps is written with it
 			w.b = append(w.b, w.codec.sentinels[i].Name...)
 			return true
 		}

@@ -318,7 +318,7 @@ func TestFailuresComeBack(t *testing.T) {
 	}
 }
 
-// FuzzDecode: bytes of anybody are a message that encodes to itself, or an error;
+// FuzzDecode: any bytes are a message that encodes to itself, or an error;
 // neither takes much more memory than the bytes.
 func FuzzDecode(f *testing.F) {
 	file, err := os.Open(kept)

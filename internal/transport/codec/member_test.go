@@ -185,8 +185,8 @@ var sentinels = []error{
 	holdfast.ErrName, holdfast.ErrSpace, holdfast.ErrConflict, holdfast.ErrUnsupported,
 }
 
-// bySentence compares errors by what they say and are. What is an error, and is sent as
-// what it is, is compared as any value.
+// bySentence compares errors by their text and kind. A field of a
+// concrete error type is compared as any value.
 func bySentence() cmp.Option {
 	isError := func(p cmp.Path) bool { return p.Last().Type() == reflect.TypeFor[error]() }
 	return cmp.FilterPath(isError, cmp.Comparer(sameError))
@@ -352,7 +352,7 @@ func failures() []error {
 		&lock.HeldBy{Owner: "job-7", Others: 2, Holder: lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}, Age: time.Hour + 17},
 		&holdfast.LimitError{Limit: "waiters_per_name", Value: 1 << 40},
 		holdfast.SessionExpired,
-		errors.New("of no kind that anybody tests for"),
+		errors.New("of no kind that a caller tests for"),
 	)
 }
 

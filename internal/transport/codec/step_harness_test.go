@@ -33,7 +33,7 @@ type stepHarness struct {
 	wire   []parcel
 	heard  []parcel // what honest members have sent to the victim, the latest
 	quiet  bool     // nothing honest reaches the victim
-	listed int      // names that the victim has told of
+	listed int      // names that the victim has listed
 }
 
 // place is one member. Its id is its number, counted from 1.
@@ -249,7 +249,7 @@ func (b *stepHarness) post(p *place, sent protocol.Envelope) {
 	}
 }
 
-// mostDelivered bounds what is said between honest members at one instant.
+// mostDelivered bounds the messages between honest members at one instant.
 const mostDelivered = 4096
 
 // deliver brings all that is under way to the members it is for.
@@ -281,7 +281,7 @@ func (b *stepHarness) receive(p parcel) {
 	b.step(b.places[p.to-1], protocol.Event{Kind: protocol.Receive, From: p.from, Port: port, Fact: message})
 }
 
-// pass lets time pass: who wants to be woken is.
+// pass lets time pass, and wakes the members that want it.
 func (b *stepHarness) pass(d time.Duration) {
 	b.deliver()
 	end := b.now + d
@@ -371,7 +371,7 @@ func TestStepHarness(t *testing.T) {
 		b := newStepHarness(t, mode)
 		b.inspect()
 		if b.listed == 0 || len(b.heard) == 0 {
-			t.Errorf("%+v: nothing is locked, or nothing was said", mode)
+			t.Errorf("%+v: nothing is locked, or nothing was sent", mode)
 		}
 		kinds := map[string]bool{}
 		for _, p := range b.heard {

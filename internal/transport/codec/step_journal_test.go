@@ -16,7 +16,7 @@ const consensusMode = 128
 // newConsensus makes a space whose shards' logs begin with that of a number.
 func newConsensus(id protocol.ID, number uint64, mode stepMode, c consensus.Config) (protocol.Machine, error) {
 	c.Self, c.Life, c.Founders, c.Founder, c.Log, c.Random = id, 1, 3, true, number, uint64(id)
-	c.Election, c.Heartbeat = 3*time.Second, time.Second // what is said of locks is not to drown in beats
+	c.Election, c.Heartbeat = 3*time.Second, time.Second // messages about locks are not to drown in beats
 	if mode.sharded {
 		c.Shards = 3
 	}

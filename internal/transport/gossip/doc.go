@@ -1,4 +1,4 @@
-// Package gossip tells a member's machine who seems to be there and who does not.
+// Package gossip hints to a member's machine which members seem to be there.
 //
 // It runs hashicorp/memberlist, whose packets and connections travel on the members'
 // own connections ([Links]): it has no port of its own, and a process that may not
@@ -7,6 +7,6 @@
 // and sometimes wrong, and no lease, vote or lock depends on one. A program that
 // drives machines by other means, as the simulator does, makes up hints of its own.
 //
-// Members are told apart by the addresses at which they want to be reached, and those
-// are what hints are about.
+// Members are distinguished by the addresses at which they want to be reached, and hints
+// name those.
 package gossip

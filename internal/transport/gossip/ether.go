@@ -25,7 +25,7 @@ type Links interface {
 	DialGossip(ctx context.Context, address string) (net.Conn, error)
 }
 
-// anywhere is an address for memberlist, which wants one beside the name.
+// anywhere is an address for memberlist, which wants one with the name.
 const anywhere = "0.0.0.0:1"
 
 // The bounds of what has arrived and was not looked at yet. Beyond them it is lost.
@@ -77,7 +77,7 @@ func (e *ether) stream(conn net.Conn) {
 		default: // more than can be looked at
 		}
 	}
-	_ = conn.Close() // nothing was said on it
+	_ = conn.Close() // nothing was sent on it
 }
 
 // sender is the address of a packet's sender.
@@ -159,7 +159,7 @@ func (e *ether) abandon() {
 	for {
 		select {
 		case conn := <-e.streams:
-			_ = conn.Close() // nothing was said on it
+			_ = conn.Close() // nothing was sent on it
 		default:
 			return
 		}

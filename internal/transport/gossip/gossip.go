@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what a Gossip needs.
+// Config configures a Gossip.
 type Config struct {
 	// Links carry the gossip. Start must be called before they deliver. Required.
 	Links Links
@@ -29,8 +29,8 @@ type Config struct {
 	Address string
 	// Join are addresses where others may be; the member's own may be among them.
 	Join []string
-	// Lease sets the pace: a member that does not answer for about its length is said
-	// to be dead. Zero means 3 s.
+	// Lease sets the pace: a member that does not answer for about its length is
+	// reported dead. Zero means 3 s.
 	Lease time.Duration
 	// Logger gets what memberlist says, at level debug. Nil discards.
 	Logger *slog.Logger
@@ -198,7 +198,7 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// mostHints bounds what waits to be told. Hints are repeated by what happens next, so
+// mostHints bounds the hints that wait for the machine. They are repeated by what happens next, so
 // the oldest may go.
 const mostHints = 1024
 

@@ -159,8 +159,8 @@ func TestFindsAndMisses(t *testing.T) {
 			t.Error(err)
 		}
 		pass(6 * time.Second)
-		same(t, "a is told", a.takeHints(), "unix:///run/c.sock false")
-		same(t, "b is told", b.takeHints(), "unix:///run/c.sock false")
+		same(t, "a hears", a.takeHints(), "unix:///run/c.sock false")
+		same(t, "b hears", b.takeHints(), "unix:///run/c.sock false")
 		for _, h := range []*node{a, b} {
 			if err := h.Close(); err != nil {
 				t.Error(err)

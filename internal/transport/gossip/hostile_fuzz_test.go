@@ -37,7 +37,7 @@ func (s *stranger) SendPacket(address string, packet []byte) {
 }
 
 func (s *stranger) DialGossip(context.Context, string) (net.Conn, error) {
-	return nil, errors.New("nobody opens connections to it")
+	return nil, errors.New("no member opens connections to it")
 }
 
 func (s *stranger) deliver(events []protocol.Event) {

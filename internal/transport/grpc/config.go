@@ -37,7 +37,7 @@ const (
 // messages of that size. It has room for frameBytes and a message more.
 const FrameBytes = 2 << 20
 
-// Config is what a Transport needs.
+// Config configures a Transport.
 type Config struct {
 	// Identity returns who this member is. It is asked for every handshake, since a
 	// member may find its cluster later; id and incarnation stay. It must not call the

@@ -154,7 +154,7 @@ func TestDriversTalk(t *testing.T) {
 	}
 }
 
-// TestDriversOutliveARestart: who asks while one is gone gets its answer when it is
+// TestDriversOutliveARestart: a member that asks another one while it is gone gets its answer when it is
 // back.
 func TestDriversOutliveARestart(t *testing.T) {
 	c := newCluster(t)
@@ -175,7 +175,7 @@ func TestDriversOutliveARestart(t *testing.T) {
 	}
 }
 
-// TestDriversOutliveACut: who stops listening, and whose connections break, is found
+// TestDriversOutliveACut: a member that stops listening, and whose connections break, is found
 // again when it listens again.
 func TestDriversOutliveACut(t *testing.T) {
 	c := newCluster(t)

@@ -16,14 +16,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Events travel as streams of their own beside the link to the member that tells them,
+// Events travel as streams of their own, next to the link to the member that sends them,
 // on its connection. A stream ends with its link.
 
 // eventSilence is how long a member that tells may say nothing.
 const eventSilence = 4 * time.Second
 
-// Publisher tells another member what happens to this one's clients, until ctx ends or send
-// returns an error. An error is told to the other.
+// Publisher sends another member what happens to this one's clients, until ctx ends or send
+// returns an error. The other member gets an error of Publisher's.
 type Publisher func(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error
 
 // PublishEvents says who tells other members what happens here. It is called before Listen.
@@ -129,7 +129,7 @@ func (s service) Events(interest *schema.MemberInterest, stream grpc.ServerStrea
 			return stream.Send(m)
 		})
 	}()
-	// Returning is what ends the stream, even if the other is blocked.
+	// Returning ends the stream, even if the other is blocked.
 	select {
 	case err := <-ended:
 		if err != nil {
@@ -143,7 +143,7 @@ func (s service) Events(interest *schema.MemberInterest, stream grpc.ServerStrea
 	}
 }
 
-// enterWatch lets another member be told.
+// enterWatch lets another member receive this one's events.
 func (t *Transport) enterWatch(ctx context.Context, interest *schema.MemberInterest) error {
 	select {
 	case <-t.listening:

@@ -110,9 +110,9 @@ func TestFollowEndsWithTheMember(t *testing.T) {
 	}
 }
 
-// TestSlowFollowerBlocksNobody: what is told to one that does not read fills no more than
+// TestSlowFollowerBlocksNoMember: events for one that does not read fill no more than
 // the network's buffers, the link goes on, and the end of either side ends it.
-func TestSlowFollowerBlocksNobody(t *testing.T) {
+func TestSlowFollowerBlocksNoMember(t *testing.T) {
 	blocked := make(chan struct{})
 	a := start(t, 1, nil)
 	b := startPublishing(t, func(_ context.Context, _ *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
@@ -150,14 +150,14 @@ func TestWhoIsNotFollowed(t *testing.T) {
 	mute := startPublishing(t, nil, nil)
 	_, ended := follow(t.Context(), a, mute)
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "does not tell") {
-		t.Errorf("who tells nothing: %v", err)
+		t.Errorf("a member that publishes no events: %v", err)
 	}
 	if err := a.Follow(t.Context(), 9, mute.identity.Address, &schema.MemberInterest{}, nil); err == nil || !strings.Contains(err.Error(), "member 0000000000000002 is there") {
-		t.Errorf("somebody else: %v", err)
+		t.Errorf("another member: %v", err)
 	}
 	hasty := start(t, 4, func(c *Config) { c.Deadline = 20 * time.Millisecond })
 	if err := hasty.Follow(t.Context(), 9, "127.0.0.1:1", &schema.MemberInterest{}, nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("nobody: %v", err)
+		t.Errorf("no member: %v", err)
 	}
 	full := publishing(t, make(chan *schema.MemberEvents), func(c *Config) { c.Peers = 1 })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -175,7 +175,7 @@ func TestWhoIsNotFollowed(t *testing.T) {
 		t.Errorf("a stranger: %v", err)
 	}
 	if err := full.enterWatch(t.Context(), &schema.MemberInterest{}); err == nil {
-		t.Error("who does not greet is told")
+		t.Error("a member that does not greet gets events")
 	}
 	full.counts.await(t, "refused "+transport.Limit, 1)
 }

@@ -51,7 +51,7 @@ func TestCutConnection(t *testing.T) {
 	})
 }
 
-// TestFarPeer: where a round trip takes longer than the deadline one connection carries all that is said, once it
+// TestFarPeer: where a round trip takes longer than the deadline one connection carries all messages, once it
 // stands; it takes longer than what a step of that may take, and is given up when nothing has come for two round trips.
 func TestFarPeer(t *testing.T) {
 	for _, secure := range []bool{false, true} {
@@ -146,7 +146,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestIdlePeersAreLetGo: who is not spoken to for long is not kept, and is found again.
+// TestIdlePeersAreLetGo: a peer that gets no messages for long is not kept, and is found again.
 func TestIdlePeersAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		line := newLine()
@@ -215,7 +215,7 @@ func TestGossip(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := a.DialGossip(ctx, "127.0.0.1:1"); err == nil {
-		t.Error("a connection to nobody")
+		t.Error("a connection to no member")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// FuzzFrame: bytes of anybody are a frame whose hello is judged and whose messages are
+// FuzzFrame: any bytes are a frame whose hello is judged and whose messages are
 // delivered, or they are refused.
 func FuzzFrame(f *testing.F) {
 	messages, err := codec.Append(nil, 1, note(7))

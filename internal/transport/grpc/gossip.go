@@ -19,7 +19,7 @@ import (
 
 // The gossip that finds members travels on the members' connections: its packets in
 // the frames of their links, after the messages and dropped before them; its
-// connections as streams of their own beside a link.
+// connections as streams of their own next to a link.
 
 // Gossip says who takes the packets and the connections of the gossip: each packet
 // with the address of the member that has sent it. Neither function may block. It is
@@ -28,7 +28,7 @@ func (t *Transport) Gossip(packets func(from string, packet []byte), streams fun
 	t.packets, t.streams = packets, streams
 }
 
-// SendPacket sends a packet of the gossip to who is at an address. It never blocks,
+// SendPacket sends a packet of the gossip to the member at an address. It never blocks,
 // and promises nothing. The packet is the transport's.
 func (t *Transport) SendPacket(address string, packet []byte) {
 	t.mu.Lock()
@@ -50,7 +50,7 @@ func (t *Transport) SendPacket(address string, packet []byte) {
 	}
 }
 
-// DialGossip opens a connection of the gossip to who is at an address, once there is a
+// DialGossip opens a connection of the gossip to the member at an address, once there is a
 // link. The context bounds the opening alone.
 func (t *Transport) DialGossip(ctx context.Context, address string) (net.Conn, error) {
 	l, err := t.awaitLink(ctx, address)
@@ -86,7 +86,7 @@ func (t *Transport) DialGossip(ctx context.Context, address string) (net.Conn, e
 	return near, nil
 }
 
-// awaitLink returns the link to who is at an address, as soon as there is one.
+// awaitLink returns the link to the member at an address, as soon as there is one.
 func (t *Transport) awaitLink(ctx context.Context, address string) (*link, error) {
 	for {
 		t.mu.Lock()
@@ -128,7 +128,7 @@ func (s service) Gossip(stream grpc.BidiStreamingServer[schema.MemberChunk, sche
 			t.relay(stream)
 		}
 	}()
-	// Returning is what ends the stream, even if the others are blocked.
+	// Returning ends the stream, even if the others are blocked.
 	patience := time.NewTimer(t.config.handshake())
 	defer patience.Stop()
 	select {

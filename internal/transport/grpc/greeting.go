@@ -24,7 +24,7 @@ const (
 	longestDeadline  = time.Minute
 )
 
-// greeting is what a process has said of itself.
+// greeting is what a process has sent about itself.
 type greeting struct {
 	transport.Identity
 	process  uint64
@@ -35,14 +35,14 @@ type greeting struct {
 // known is a member that has been met.
 type known struct {
 	greeting                        // of its newest process
-	link     *peer                  // who has a link to it, or nil
+	link     *peer                  // the peer that has a link to it, or nil
 	streams  map[*incoming]struct{} // from it
 }
 
 // live says whether the process is connected, as far as this one can tell.
 func (k *known) live() bool { return k.link != nil || len(k.streams) > 0 }
 
-// hello returns what this member says of itself to who is at an address.
+// hello returns what this member says of itself to the process at an address.
 func (t *Transport) hello(address string) *schema.MemberHello {
 	self := t.identity()
 	return &schema.MemberHello{
@@ -112,8 +112,8 @@ func (t *Transport) compare(g greeting) error {
 	return nil
 }
 
-// meet says whether this member speaks to who greets beside a link. Who is refused is
-// counted, and told to the operator.
+// meet says whether this member speaks to one that greets outside a link. A refusal is
+// counted, and reported to the operator.
 func (t *Transport) meet(ctx context.Context, hello *schema.MemberHello) error {
 	g, err := t.believe(ctx, hello)
 	if err == nil {
@@ -216,7 +216,7 @@ func (t *Transport) bury(k *known) {
 var errRestarted = fmt.Errorf("the member has restarted")
 
 // forgetOne forgets a member that is not connected, so that those who come and go do
-// not fill the books. Where it is it can be told again.
+// not fill the books. Its address can be learned again.
 func (t *Transport) forgetOne() bool {
 	for id, k := range t.known {
 		if !k.live() {

@@ -12,7 +12,7 @@ import (
 
 // FuzzHello: callers say anything of themselves, one after the other. A caller that is let
 // in is the only process under its id, has no more streams than one member may, and every
-// stream that is not known any more has ended. Each refusal can be told.
+// stream that is not known any more has ended. Each refusal can be encoded.
 func FuzzHello(f *testing.F) {
 	add := func(hellos ...*schema.MemberHello) {
 		var said [4][]byte
@@ -93,7 +93,7 @@ func checkKnown(t *testing.T, tr *Transport, met []*incoming) {
 		case listed == ended:
 			t.Errorf("a stream of %v is listed: %t, and has ended: %t", in.from, listed, ended)
 		case listed && k.process != in.from.process:
-			t.Errorf("%v speaks beside another process of its id", in.from)
+			t.Errorf("%v speaks at the same time as another process of its id", in.from)
 		case in.from.ID == tr.identity().ID, in.from.Cluster != 0 && in.from.Cluster != tr.identity().Cluster, len(k.streams) > streamsOfOne:
 			t.Errorf("%v was let in, with %d streams", in.from, len(k.streams))
 		}

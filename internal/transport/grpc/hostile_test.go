@@ -64,7 +64,7 @@ func TestHostileGreetings(t *testing.T) {
 	b := prepare(t, identityAt(2, l), nil)
 	b.Gossip(func(string, []byte) { t.Error("a packet was heard") }, func(net.Conn) { t.Error("a connection was opened") })
 	b.PublishEvents(func(context.Context, *schema.MemberInterest, func(*schema.MemberEvents) error) error {
-		return errors.New("told")
+		return errors.New("heard")
 	})
 	go func() { b.served <- b.Serve(l) }()
 	t.Cleanup(b.stop)
@@ -98,12 +98,12 @@ func TestHostileGreetings(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err = watch.Recv(); status.Code(err) != codes.FailedPrecondition {
-			t.Errorf("%s: a watcher is told %v", tt.name, err)
+			t.Errorf("%s: a watcher got %v", tt.name, err)
 		}
 		// A cluster has one spelling: the one that status shows.
 		clusters := "belongs to cluster " + strconv.FormatUint(78, 36) + ", this one to cluster " + strconv.FormatUint(77, 36) + ";"
 		if tt.count == transport.OtherCluster && !strings.Contains(err.Error(), clusters) {
-			t.Errorf("%s: a watcher is told %v, want %q in it", tt.name, err, clusters)
+			t.Errorf("%s: a watcher got %v, want %q in it", tt.name, err, clusters)
 		}
 		b.counts.await(t, "refused "+tt.count, before+2)
 	}

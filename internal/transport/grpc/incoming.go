@@ -80,7 +80,7 @@ func (t *Transport) enter(in *incoming) error {
 	return nil
 }
 
-// wait returns when the stream is over. Who does not greet in time is not waited for.
+// wait returns when the stream is over, or when its member has not greeted in time.
 func (in *incoming) wait() {
 	patience := time.NewTimer(in.t.config.handshake())
 	defer patience.Stop()
@@ -161,7 +161,7 @@ func (in *incoming) greet(frame *schema.MemberFrame) error {
 		return err
 	}
 	welcome := in.stream.Send(&schema.MemberReceipt{Welcome: in.t.hello("")})
-	if err != nil { // the welcome has told it who it has reached
+	if err != nil { // it knows from the welcome which member it has reached
 		return status.Error(codes.Aborted, err.Error())
 	}
 	return welcome

@@ -62,9 +62,9 @@ func TestWhoHangsUpGreeting(t *testing.T) {
 	}
 }
 
-// TestWhoHasHungUpTakesNobodysPlace: its hello may be read after that of the stream that
+// TestAClosedStreamTakesNoPlace: its hello may be read after that of the stream that
 // the caller has opened instead.
-func TestWhoHasHungUpTakesNobodysPlace(t *testing.T) {
+func TestAClosedStreamTakesNoPlace(t *testing.T) {
 	identity := transport.Identity{ID: 1, Incarnation: 1, Cluster: 77, Name: "a", Address: "127.0.0.1:1"}
 	tr, err := New(Config{Identity: func() transport.Identity { return identity }})
 	if err != nil {
@@ -80,11 +80,11 @@ func TestWhoHasHungUpTakesNobodysPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := tr.learnCaller(before, from); status.Code(err) != codes.Canceled {
-		t.Errorf("who has hung up is let in: %v", err)
+		t.Errorf("a caller that has hung up is let in: %v", err)
 	}
 	checkKnown(t, tr, []*incoming{instead})
 	if _, listed := tr.known[from.ID].streams[instead]; !listed {
-		t.Error("who has hung up has taken the place of who is there")
+		t.Error("a caller that has hung up has taken the place of one that is there")
 	}
 	tr.forgetCaller(instead)
 	if err := tr.Close(); err != nil {

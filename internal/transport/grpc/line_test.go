@@ -20,7 +20,7 @@ type line struct {
 	mu        sync.Mutex
 	listeners map[string]*ear
 	severed   bool
-	delay     time.Duration // of what is said on connections that are made from now on, each way
+	delay     time.Duration // of bytes on connections that are made from now on, each way
 	dials     int
 	ends      []*end
 	changed   chan struct{}

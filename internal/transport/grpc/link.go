@@ -165,7 +165,7 @@ func (l *link) send(frame *schema.MemberFrame) error {
 	return l.stream.SendMsg(frame)
 }
 
-// deadline is for how long frames may stay unconfirmed: Config.Deadline, or two round trips of this link if
+// deadline is how long frames may stay unconfirmed: Config.Deadline, or two round trips of this link if
 // that is longer, and the time of a handshake at most. A link that has become slower is given up, and the
 // greeting of the next one tells how slow. It is called with the mutex held, or before anything is sent.
 func (l *link) deadline() time.Duration {

@@ -25,13 +25,13 @@ type peer struct {
 
 	// Of the goroutine alone.
 	spoken   bool        // since quiet was set
-	quiet    *time.Timer // looks whether anything was said since it was set
+	quiet    *time.Timer // looks whether anything was sent since it was set
 	pause    time.Duration
 	trouble  string     // why it could not be reached, as the log has it
 	attempts int        // since a link broke
 	met      string     // where the member that was reached here last wants to be reached
 	name     string     // of that member
-	missed   bool       // the machine was told that no member is there
+	missed   bool       // the machine has a hint that no member is there
 	outgoing []outgoing // the batch before, for its memory
 	frame    schema.MemberFrame
 
@@ -50,7 +50,7 @@ func newPeer(t *Transport, address string) *peer {
 	}
 }
 
-// run speaks to the peer until nothing has been said for a while, or the transport
+// run speaks to the peer until nothing has been sent for a while, or the transport
 // ends.
 func (p *peer) run() {
 	defer p.discard(transport.Closing)
@@ -80,7 +80,7 @@ func (p *peer) run() {
 }
 
 // wait returns when something waits to be sent, and reports false when the peer is to
-// be let go: the transport ends, the link is broken, nothing was said for long.
+// be let go: the transport ends, the link is broken, nothing was sent for long.
 func (p *peer) wait(l *link) bool {
 	var broken <-chan struct{}
 	if l != nil {
@@ -127,7 +127,7 @@ func (p *peer) speak(l *link) {
 	defer p.unlink(l)
 	for ok := true; ok; ok = p.wait(l) {
 		if p.t.identity().Cluster != l.cluster {
-			p.queue.signal() // what waits goes to who is there under the new greeting
+			p.queue.signal() // what waits goes to the member there under the new greeting
 			return
 		}
 		if l.life.Err() != nil {
@@ -345,7 +345,7 @@ func (p *peer) saidThere(theirs *theirRefusal) string {
 
 var errHungUp = errors.New("it has closed the connection")
 
-// logReachable tells the operator that the trouble is over, and the machine if it was told
+// logReachable reports to the operator that the trouble is over, and to the machine if that has heard
 // of it.
 func (p *peer) logReachable(l *link) {
 	p.met, p.name, p.attempts = l.peer.Address, l.peer.Name, 0
@@ -376,6 +376,6 @@ func (p *peer) unlink(l *link) {
 func (p *peer) call() {
 	select {
 	case p.called <- struct{}{}:
-	default: // it was told
+	default: // a call is noted already
 	}
 }

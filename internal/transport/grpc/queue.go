@@ -13,7 +13,7 @@ type outgoing struct {
 	message protocol.Message
 }
 
-// queue is what waits for one peer: messages, and packets of the gossip. At its bound
+// queue has what waits to be sent to one peer: messages, and packets of the gossip. At its bound
 // it drops the oldest packet, and where there is none the oldest message.
 type queue struct {
 	most int
@@ -30,7 +30,7 @@ const keptOutgoing = 1 << 10
 
 func newQueue(most int) queue { return queue{most: most, wake: make(chan struct{}, 1)} }
 
-// put adds a message. What had to make room is returned: a message, or a packet.
+// put adds a message. It returns what had to make room: a message, or a packet.
 func (q *queue) put(l outgoing) (dropped outgoing, packet bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 )
 
 // TestForeignCluster: both sides say once with which clusters they have to do, and
-// neither hears the other. A member without a cluster is heard by everybody.
+// neither hears the other. A member without a cluster is heard by all.
 func TestForeignCluster(t *testing.T) {
 	a := start(t, 1, nil)
 	b := start(t, 2, nil)
@@ -44,10 +44,10 @@ func TestForeignCluster(t *testing.T) {
 	if why := b.Refusals()[a.identity.Address]; !strings.HasPrefix(why, said) || !strings.Contains(why, "belongs to cluster") {
 		t.Errorf("b knows of the refusal %q; want %q and the clusters", why, said)
 	}
-	nobody := foreign
-	nobody.Cluster, nobody.ID = 0, 3
+	newcomer := foreign
+	newcomer.Cluster, newcomer.ID = 0, 3
 	b.stop()
-	c := startOn(t, listenAgain(t, nobody.Address), nobody, nil)
+	c := startOn(t, listenAgain(t, newcomer.Address), newcomer, nil)
 	meet(t, a, c)
 	if refusals := c.Refusals(); len(refusals) > 0 {
 		t.Errorf("c is heard, and refused: %q", refusals)
@@ -63,7 +63,7 @@ func call(b *peerHarness, address string) {
 	}
 }
 
-// TestFindsItsClusterLater: who is greeted anew is told, and nothing is lost by it that
+// TestFindsItsClusterLater: a member that is greeted anew learns the cluster, and nothing is lost by it that
 // was sent after.
 func TestFindsItsClusterLater(t *testing.T) {
 	a := start(t, 1, nil)
@@ -131,7 +131,7 @@ func TestTwoProcessesWithOneID(t *testing.T) {
 	})
 }
 
-// TestACopyAtItsAddress: who comes with a later incarnation and the very address of a member that is there has a
+// TestACopyAtItsAddress: a process with a later incarnation and the very address of a member that is there has a
 // copy of its folder, and is refused, with the names of both. When the member is gone, it is its next life.
 func TestACopyAtItsAddress(t *testing.T) {
 	a, b := start(t, 1, nil), start(t, 2, nil)
@@ -247,7 +247,7 @@ func TestAnotherVersion(t *testing.T) {
 		}
 	}
 	if lines := b.log.await(t, "version 99", "there:1"); lines != 1 {
-		t.Errorf("it is told %d times", lines)
+		t.Errorf("the log has it %d times", lines)
 	}
 	b.counts.await(t, "refused version", 3)
 }

@@ -50,9 +50,9 @@ func TestMessagesArrive(t *testing.T) {
 	}
 }
 
-// TestSendsToNobody: a message for which no receiver can be found is counted, and does no
+// TestSendsWithoutReceiver: a message for which no receiver can be found is counted, and does no
 // harm.
-func TestSendsToNobody(t *testing.T) {
+func TestSendsWithoutReceiver(t *testing.T) {
 	a := start(t, 1, nil)
 	a.Send(to(99, 1))
 	a.counts.await(t, "dropped unknown", 1)
@@ -175,7 +175,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestHints: the machine is told when connections are not accepted any more where a
+// TestHints: the machine gets a hint when connections are not accepted any more where a
 // member was, and when they are accepted again.
 func TestHints(t *testing.T) {
 	a, b := start(t, 1, nil), start(t, 2, nil)
@@ -230,8 +230,8 @@ func TestCloseInTheMidst(t *testing.T) {
 	a.Send(at("127.0.0.1:2", 1))
 }
 
-// TestNobodyIsLetInBeforeListen: and a member that knocks tries again.
-func TestNobodyIsLetInBeforeListen(t *testing.T) {
+// TestNoMemberIsLetInBeforeListen: and a member that knocks tries again.
+func TestNoMemberIsLetInBeforeListen(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -16,15 +16,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/sparing"
 )
 
-// Peer is who has connected to a port.
+// Peer is the member or client that has connected to a port.
 type Peer struct {
 	credentials.CommonAuthInfo
 	// TLS is the state of the connection; nil where it is not encrypted.
 	TLS *tls.ConnectionState
-	// Name is who the client is, for people: the name of its certificate, the user and the
+	// Name identifies the client for people: the name of its certificate, the user and the
 	// process at the other end of a socket. Empty means that it cannot be known.
 	Name string
-	// Identity is who the client is, for comparison: the same on all connections of one
+	// Identity identifies the client for comparison: the same on all connections of one
 	// client. Empty means that it cannot be known.
 	Identity string
 	// Refusal says why it is not let in as a client; it may be a member.
@@ -68,14 +68,14 @@ func State(ctx context.Context) *tls.ConnectionState {
 	return nil
 }
 
-// Door is what a port is accepted with.
+// Door configures how a port accepts connections.
 type Door struct {
 	// Certificates make the port an encrypted one. Nil means plain text.
 	Certificates *certificate.Store
-	// Encryption is what its connections are encrypted with. Nil means what Certificates
+	// Encryption configures the encryption of its connections. Nil means what Certificates
 	// has for a port of members and clients.
 	Encryption *tls.Config
-	// Refused is told why a connection was not let in. Nil means that nothing is told.
+	// Refused gets the reason why a connection was not let in. It may be nil.
 	Refused func(why string)
 	// Logger gets what operators should know. Nil discards.
 	Logger *slog.Logger
@@ -93,7 +93,7 @@ func Accept(d Door) credentials.TransportCredentials {
 	return a
 }
 
-// CertificateIdentity is the identity of who shows a client's certificate with that name.
+// CertificateIdentity is the identity of a caller that shows a client's certificate with that name.
 func CertificateIdentity(name string) string { return "certificate " + name }
 
 // MemberKey is the metadata of a call in which a member that has no part in a space asks as a client, and its name. That is
@@ -139,8 +139,8 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	return conn, v, nil
 }
 
-// refuse tells why a connection is not let in. Who knocks at every port must not fill the
-// log, so what has nothing to do with certificates is for debugging, and the rest is told
+// refuse reports why a connection is not let in. A port scanner must not fill the
+// log, so what has nothing to do with certificates is for debugging, and the rest is logged
 // once a minute.
 func (a *accept) refuse(raw net.Conn, why string, err error) error {
 	if a.door.Refused != nil {
@@ -158,7 +158,7 @@ func (a *accept) refuse(raw net.Conn, why string, err error) error {
 	return err
 }
 
-// ClientHandshake is not for who accepts.
+// ClientHandshake fails: this end accepts.
 func (a *accept) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.New("these credentials accept connections")
 }
@@ -174,5 +174,5 @@ func (a *accept) Info() credentials.ProtocolInfo {
 // Clone returns the credentials: they have no state of their own.
 func (a *accept) Clone() credentials.TransportCredentials { return a }
 
-// OverrideServerName is not for who accepts.
+// OverrideServerName does nothing: this end accepts.
 func (a *accept) OverrideServerName(string) error { return nil }

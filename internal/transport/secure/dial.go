@@ -59,7 +59,7 @@ func (d *dial) ClientHandshake(ctx context.Context, authority string, raw net.Co
 	return &explaining{Conn: conn, explain: d.store.ExplainDialling}, info, nil
 }
 
-// ServerHandshake is not for who dials.
+// ServerHandshake fails: this end dials.
 func (d *dial) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.New("these credentials make connections")
 }
@@ -72,7 +72,7 @@ func (d *dial) Info() credentials.ProtocolInfo {
 // Clone returns the credentials: they have no state of their own.
 func (d *dial) Clone() credentials.TransportCredentials { return d }
 
-// OverrideServerName is said where they are made.
+// OverrideServerName does nothing: the name is set where the credentials are made.
 func (d *dial) OverrideServerName(string) error { return nil }
 
 // plain makes connections that are not encrypted.
@@ -112,7 +112,7 @@ func HungUp(err error) bool {
 	return false
 }
 
-// hungUp is what a connection in plain text comes to that is closed at once.
+// hungUp is the error of a connection in plain text that is closed at once.
 const hungUp = "it closed the connection at once"
 
 // farewellLimit is how long what the other side has said is waited for when nothing can be

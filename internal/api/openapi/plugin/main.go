@@ -88,7 +88,7 @@ func plain(value any) ([]byte, error) {
 	return bytes.TrimSpace(text.Bytes()), err
 }
 
-// document is what is made.
+// document is the OpenAPI document.
 type document struct {
 	base struct {
 		OpenAPI    string          `json:"openapi"`

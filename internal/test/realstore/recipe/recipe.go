@@ -14,7 +14,7 @@ import (
 type Recipe struct {
 	// Name is that of the program: "redis-server".
 	Name string
-	// Pattern is where the program may lie beside PATH, as for [filepath.Glob]. Empty means
+	// Pattern is where the program may lie outside PATH, as for [filepath.Glob]. Empty means
 	// nowhere.
 	Pattern string
 	// Debian is the package that has the program.
@@ -104,16 +104,16 @@ func PostgreSQL() Recipe {
 		setup: func(program, folder string, ports []string) [][]string {
 			data := filepath.Join(folder, "data")
 			return [][]string{
-				{beside(program, "initdb"), "--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync"},
+				{sibling(program, "initdb"), "--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync"},
 				{program, "-D", data, "-h", "127.0.0.1", "-p", ports[0], "-k", ""},
 			}
 		},
 	}
 }
 
-// beside is another program of the same package: links are followed, for the folders of
+// sibling is another program of the same package: links are followed, for the folders of
 // some have only a part of it.
-func beside(program, other string) string {
+func sibling(program, other string) string {
 	if target, err := filepath.EvalSymlinks(program); err == nil {
 		program = target
 	}
