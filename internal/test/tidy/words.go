@@ -109,7 +109,7 @@ func prose(f *File) (comments, literals []placed) {
 }
 
 // mostTranslated is how often the words may stand in all Go code, names and the texts of tests included.
-const mostTranslated = 60
+const mostTranslated = 10
 
 // translations finds that the words stand in Go code more often than that, and where most of them are.
 func translations(t *Tree) []Finding {
