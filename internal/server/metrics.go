@@ -66,20 +66,20 @@ func NewObserver(spaces []string) *Observer {
 		o.registry.MustRegister(v)
 		return v
 	}
-	o.operations = counter("operations_total", "Operations by outcome: ok, or the code of the problem.", "space", "op", "result")
-	o.messages = counter("messages_total", "Messages between members, and to the storage.", "space", "type", "direction")
-	o.refusals = counter("refused_total", "Input that was refused: a code, the name of the limit that was reached, or what was wrong with the bytes.", "why")
+	o.operations = counter("operations_total", "Operations by result: ok, or the code of the problem.", "space", "op", "result")
+	o.messages = counter("messages_total", "Messages between members, and to and from the store.", "space", "type", "direction")
+	o.refusals = counter("refused_total", "Refused input by reason: a problem code, the limit that was reached, or what was wrong with the bytes.", "why")
 	o.frames = counter("frames_total", "Frames of client streams.", "direction")
-	o.recoveries = counter("recoveries_total", "Times that the space has begun to recover, as seen by the member that decides.", "space")
-	o.recovery = histogram("recovery_seconds", "How long the space could not grant while it recovered.")
-	o.dropped = counter("dropped_total", "Messages for other members that never left; what is not answered is asked for again.", "why")
-	o.unsaved = counter("unsaved_total", "Writes of the member's stable cell that have failed: it promises nothing that it must remember until one succeeds.").WithLabelValues()
-	o.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "holdfast_connections", Help: "Connections that are open."}, []string{"port"})
+	o.recoveries = counter("recoveries_total", "Recoveries of the space, counted by its authority.", "space")
+	o.recovery = histogram("recovery_seconds", "Time for which the space could not grant during a recovery.")
+	o.dropped = counter("dropped_total", "Messages to other members that were dropped before they were sent; the member sends unanswered requests again.", "why")
+	o.unsaved = counter("unsaved_total", "Failed writes of the member's stable cell; until one succeeds, the member makes no promise that must survive a restart.").WithLabelValues()
+	o.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "holdfast_connections", Help: "Open connections."}, []string{"port"})
 	o.registry.MustRegister(o.open)
 	o.heard = heard{counters: map[heardKey]prometheus.Counter{}}
-	wait := histogram("wait_seconds", "How long granted requests had waited.")
-	hold := histogram("hold_seconds", "How long grants were held.")
-	lost := counter("lost_total", "Grants that ended without a release.", "space", "why")
+	wait := histogram("wait_seconds", "Wait of granted requests.")
+	hold := histogram("hold_seconds", "Time for which grants were held.")
+	lost := counter("lost_total", "Grants that ended without a release, by reason.", "space", "why")
 	for _, name := range spaces {
 		space := observed{name, wait.WithLabelValues(name), hold.WithLabelValues(name), map[holdfast.Loss]prometheus.Counter{}}
 		for _, why := range allLosses() {
@@ -245,22 +245,22 @@ func (s *service) register() error {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
 		&state{
 			service:    s,
-			locks:      desc("locks", "Names held or wanted, through whichever member: all members tell the same.", "space"),
-			waiters:    desc("waiters", "Requests that wait, through whichever member: all members tell the same.", "space"),
-			reign:      desc("reign", "The present authority's reign.", "space"),
-			ready:      desc("space_ready", "Whether the space can grant.", "space"),
-			view:       desc("view", "The number of the newest view."),
-			needs:      desc("space_needs", "1 for each member without which the space grants nothing: where there is one, one failure more stops it.", "space", "member"),
-			members:    desc("members", "How many members the newest view has."),
-			expected:   desc("members_expected", "How many members vote, in the view or missing."),
-			sessions:   desc("sessions", "How many sessions this member has."),
-			watchers:   desc("watchers", "How many feeds of events this member serves."),
-			requests:   desc("requests", "How many requests are remembered by their ids; one for several names counts once for each."),
-			lag:        desc("lag_seconds", "How long what arrives waits until it is heard."),
-			overloaded: desc("overloaded", "1 while this member refuses new sessions and requests, because it is behind with what has arrived."),
-			sync:       desc("disk_sync_seconds", "How long the disk of the data folder took to sync a small write when the member started."),
-			unwritten: desc("state_unwritten_seconds", "For how long the member's state could not be written; 0 where it can be, or could within the last lease. "+
-				"Otherwise the member leads no others, and has no vote."),
+			locks:      desc("locks", "Names that are held or waited for in the whole cluster; every member reports the same number.", "space"),
+			waiters:    desc("waiters", "Waiting requests in the whole cluster; every member reports the same number.", "space"),
+			reign:      desc("reign", "Reign of the current authority.", "space"),
+			ready:      desc("space_ready", "1 if the space can grant, 0 if not.", "space"),
+			view:       desc("view", "Number of the newest view."),
+			needs:      desc("space_needs", "1 for each member that the space needs in order to grant: the failure of any such member stops it.", "space", "member"),
+			members:    desc("members", "Members in the newest view."),
+			expected:   desc("members_expected", "Voters, in the view or missing."),
+			sessions:   desc("sessions", "Sessions of this member."),
+			watchers:   desc("watchers", "Event streams that this member serves."),
+			requests:   desc("requests", "Requests that the member remembers by id; a request for several names counts once for each."),
+			lag:        desc("lag_seconds", "Time that incoming messages wait before the member handles them."),
+			overloaded: desc("overloaded", "1 while this member refuses new sessions and requests because it cannot keep up."),
+			sync:       desc("disk_sync_seconds", "Time to sync a small write to the disk of the data folder, measured at the start."),
+			unwritten: desc("state_unwritten_seconds", "Time for which the member's state could not be written; 0 if a write succeeded within the last lease. "+
+				"Above 0, the member coordinates no others and has no vote."),
 		},
 	} {
 		if err := s.observer.registry.Register(collector); err != nil {
