@@ -251,7 +251,7 @@ func TestReload(t *testing.T) {
 				t.Errorf("%s: %s", broken.what, got)
 			}
 		}
-		if log := b.log.String(); strings.Count(log, "have changed") != 1 || !strings.Contains(log, broken.says) {
+		if log := b.log.String(); strings.Count(log, "the changed TLS files") != 1 || !strings.Contains(log, broken.says) {
 			t.Errorf("%s: the log says\n%s", broken.what, log)
 		}
 	}

@@ -159,7 +159,7 @@ func TestDataRefused(t *testing.T) {
 	}
 	changed := c
 	changed.Spaces = []host.Space{{Name: "default"}}
-	refuses(t, changed, `space "default" was created with protocol consensus and shards 1`, "protocol central now", "another folder")
+	refuses(t, changed, `space "default" was created with protocol consensus and shards 1`, "protocol central now", "an empty folder")
 	changed.Spaces = []host.Space{{Name: "default", Protocol: "consensus"}, {Name: "split", Protocol: "consensus", Options: map[string]string{"shards": "2"}}}
 	refuses(t, changed, `space "split" was created with protocol consensus and shards 3`, "shards 2 now")
 	changed.Spaces = []host.Space{{Name: "default", Protocol: "consensus"}, {Name: "jobs", Protocol: "consensus"}}

@@ -424,7 +424,7 @@ func TestDiskFails(t *testing.T) {
 		t.Errorf("the disk is well again: %v", opened.Err)
 	}
 	closeMember(t, n)
-	if lines := bytes.Count(log.Bytes(), []byte("the stable cell cannot be written")); lines != 1 {
+	if lines := bytes.Count(log.Bytes(), []byte("cannot write the stable cell")); lines != 1 {
 		t.Errorf("%d lines, want one: the log says %q", lines, log.String())
 	}
 }

@@ -88,7 +88,7 @@ func TestRestore(t *testing.T) {
 	again := c
 	again.Data = filepath.Join(t.TempDir(), "again")
 	set := host.Restore{Files: files, Data: again.Data, Wall: func() time.Time { return saved.Add(-time.Hour) }}
-	if _, err := set.Run(); err == nil || !strings.Contains(err.Error(), "one of the two clocks was wrong") {
+	if _, err := set.Run(); err == nil || !strings.Contains(err.Error(), "one of the two clocks is wrong") {
 		t.Fatalf("from a clock that was set back: %v", err)
 	}
 	set.Above = last["default"]

@@ -165,7 +165,7 @@ func TestOpenAndCloseRows(t *testing.T) {
 	}
 	m.says(func(any) any { return nil })
 	slow := b.post(503, "/v1/spaces/any/close", object{})
-	if want := `close in space "any": unavailable: what is held through this member is still waited for; space "any" takes nothing new here`; slow.text("detail") != want {
+	if want := `close in space "any": unavailable: holders at this member have not stopped yet; space "any" takes nothing new here`; slow.text("detail") != want {
 		t.Errorf("%s, want %s", slow.text("detail"), want)
 	}
 }

@@ -122,7 +122,7 @@ func TestWrongRecordings(t *testing.T) {
 		magic + "\nNothing: 1\n\n":            `line 2: at byte 0: "Nothing" is no field of member.Config`,
 		magic + "\nIncarnation: -1\n\n":       `line 2: at byte 2, in field Incarnation: "-1" is no number of 64 bits`,
 		magic + "\nDrift: x\n\n":              `line 2: at byte 1, in field Drift: "x" is no number`,
-		head + "start\n  wake 0s\n":           `line 7: want the number of a step, and there is "start"`,
+		head + "start\n  wake 0s\n":           `line 7: want the number of a step, got "start"`,
 		head + "1 -1s start\n  wake 0s\n":     `line 7: step 1: "-1s" is no time`,
 		head + "1 0s begin\n  wake 0s\n":      `line 7: step 1: "begin" is no event`,
 		head + "1 0s tick x\n  wake 0s\n":     `line 7: step 1: "x" stands behind tick`,

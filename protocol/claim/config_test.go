@@ -46,7 +46,7 @@ func TestContradictions(t *testing.T) {
 		{Options{RID: "a\x00"}, "control characters are not allowed in it"},
 		{Options{Group: strings.Repeat("g", 513)}, "1 to 256 bytes are allowed"},
 		{Options{CAS: true, StoreClock: true}, "cas is on and clock is the store's"},
-		{Options{CAS: true, Cleaner: true}, "cas is on and so is cleaner"},
+		{Options{CAS: true, Cleaner: true}, "cas and cleaner are both on"},
 	} {
 		o := c.options
 		if o.RID == "" {
@@ -86,9 +86,9 @@ func TestStoresThatDoNotDo(t *testing.T) {
 		{full, Options{}, "", holdfast.Advisory},
 		{full, Options{CAS: true}, "", holdfast.Fenced},
 		{less(func(f *storage.Features) { f.Durable = false }), Options{CAS: true}, "", holdfast.Advisory},
-		{less(func(f *storage.Features) { f.Consistent = false }), Options{}, "locks need one that does", 0},
+		{less(func(f *storage.Features) { f.Consistent = false }), Options{}, "locks need a store that does", 0},
 		{less(func(f *storage.Features) { f.Swap = false }), Options{CAS: true}, "cas is on, and s has no conditional writes; turn cas off, or use another store", 0},
-		{less(func(f *storage.Features) { f.Clock = false }), Options{StoreClock: true}, "clock is the store's, and s does not tell the time as one clock", 0},
+		{less(func(f *storage.Features) { f.Clock = false }), Options{StoreClock: true}, "clock is the store's, and s has no single clock", 0},
 	} {
 		config := Config{Self: 1, Store: c.store, Options: c.with}
 		config.RID, config.Group = "a", "g"

@@ -192,7 +192,7 @@ func TestLastingDiskFull(t *testing.T) {
 	code, err := victim.AwaitExit(d.ctx)
 	d.check(err)
 	d.logf("%s has ended with %d, and says: %s", victim.Name, code, victim.Log())
-	for _, text := range []string{"data folder " + d.folder(victim.Name), "no space left on device", "see to the disk, then start the member again"} {
+	for _, text := range []string{"data folder " + d.folder(victim.Name), "no space left on device", "check the disk, then start the member again"} {
 		if !strings.Contains(victim.Log(), text) {
 			t.Errorf("%s does not say %q", victim.Name, text)
 		}

@@ -247,8 +247,8 @@ func TestNewestLog(t *testing.T) {
 					}
 				},
 				fmt.Sprintf("has 0 bytes, and had %d", size):          func(sick *vfs.MemFS) { replaceFile(t, sick, newest, "") },
-				fmt.Sprintf("has %d bytes, and had %d", size-1, size): func(sick *vfs.MemFS) { replaceFile(t, sick, newest, text[:size-1]) },
-				fmt.Sprintf("has %d bytes, and had %d", size/2, size): func(sick *vfs.MemFS) { replaceFile(t, sick, newest, text[:size/2]) },
+				fmt.Sprintf("has %d of %d bytes", size-1, size): func(sick *vfs.MemFS) { replaceFile(t, sick, newest, text[:size-1]) },
+				fmt.Sprintf("has %d of %d bytes", size/2, size): func(sick *vfs.MemFS) { replaceFile(t, sick, newest, text[:size/2]) },
 				"what came last is lost; replace this member":         func(sick *vfs.MemFS) { replaceFile(t, sick, newest, strings.Repeat("\x00", size)) },
 			} {
 				sick := copyOf(disk)

@@ -119,7 +119,7 @@ func afterFailure(t *testing.T, j *journal.Journal, logging *sync.Mutex, logged 
 	<-j.Failed()
 	for range 2 {
 		refused(t, j, storage.Append{Log: 1, State: []byte("s")}, storage.ErrRefused, err.Error())
-		refused(t, j, storage.Fetch{Log: 1, Snapshot: 1}, storage.ErrRefused, "see to the disk, then start the member again")
+		refused(t, j, storage.Fetch{Log: 1, Snapshot: 1}, storage.ErrRefused, "check the disk, then start the member again")
 		if _, e := j.Recover(1); !errors.Is(e, storage.ErrRefused) || !errors.Is(e, err) {
 			t.Errorf("Recover: %v", e)
 		}
@@ -146,7 +146,7 @@ func TestSyncFails(t *testing.T) {
 	armed.Store(true)
 	refused(t, j, storage.Append{Log: 1, First: 2, Records: records("2")}, storage.ErrUnknown, "input/output error")
 	<-j.Failed()
-	refused(t, j, storage.Append{Log: 1, First: 2, Records: records("3")}, storage.ErrRefused, `the journal in folder "f" takes nothing more since this went wrong: sync f/journal/records/`)
+	refused(t, j, storage.Append{Log: 1, First: 2, Records: records("3")}, storage.ErrRefused, `the journal in folder "f" failed and takes no more writes: sync f/journal/records/`)
 	if err := j.Close(); !errors.Is(err, syscall.EIO) {
 		t.Errorf("Close: %v", err)
 	}

@@ -114,7 +114,7 @@ func (j *Journal) fail(err error) {
 }
 
 func (j *Journal) because(err error) error {
-	return fmt.Errorf("the journal in folder %q takes nothing more since this went wrong: %w; check the disk, then start the member again", j.folder, err)
+	return fmt.Errorf("the journal in folder %q failed and takes no more writes: %w; check the disk, then start the member again", j.folder, err)
 }
 
 // Close does what was asked for, syncs, and closes the folder. A journal that has failed returns

@@ -116,7 +116,7 @@ func TestOwnCertificate(t *testing.T) {
 	b := newTestPKI(t)
 	for want, c := range map[string]*tls.Config{
 		"for m2 and does not carry this member's own name m1": b.config(b.members, memberRequest("m2")),
-		"does not have serverAuth":                            b.config(b.members, issuer.Request{Name: "m1"}),
+		"lacks serverAuth":                            b.config(b.members, issuer.Request{Name: "m1"}),
 		"RootCAs is nil":                                      {Certificates: b.config(b.members, memberRequest("m1")).Certificates},
 		"there is no certificate":                             {RootCAs: b.members.Pool()},
 	} {
