@@ -126,7 +126,7 @@ func afterFailure(t *testing.T, j *journal.Journal, logging *sync.Mutex, logged 
 	}
 	logging.Lock()
 	defer logging.Unlock()
-	if n := strings.Count(logged.String(), "\n"); n != 1 || !strings.Contains(logged.String(), "takes nothing more") {
+	if n := strings.Count(logged.String(), "\n"); n != 1 || !strings.Contains(logged.String(), "takes no more writes") {
 		t.Errorf("%d lines are logged: %s", n, logged)
 	}
 	return err
