@@ -21,7 +21,7 @@ func TestWhatNoStoreTakes(t *testing.T) {
 		{storage.Mutate{Key: "k", Deletions: []string{"c", "c"}}, ""},
 		{storage.Mutate{Additions: one}, "a key of 0 bytes; 1 to 1024 are allowed"},
 		{storage.Mutate{Key: long, Additions: one}, "a key of 1025 bytes; "},
-		{storage.Mutate{Key: "k"}, "at least one column is to be named"},
+		{storage.Mutate{Key: "k"}, "name at least one column"},
 		{storage.Mutate{Key: "k", Additions: []storage.Entry{{}}}, "a column of 0 bytes; 1 to 1024 are allowed"},
 		{storage.Mutate{Key: "k", Deletions: []string{long}}, "a column of 1025 bytes; "},
 		{storage.Mutate{Key: "k", Additions: append(one, one...)}, `column "c" is added twice`},

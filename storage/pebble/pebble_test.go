@@ -69,7 +69,7 @@ func TestFolderIsForOne(t *testing.T) {
 	folder := t.TempDir()
 	first := open(t, "pebble://"+folder)
 	_, err := pebble.Open(t.Context(), "pebble://"+folder)
-	if !errors.Is(err, storage.ErrRefused) || !strings.Contains(err.Error(), folder) || !strings.Contains(err.Error(), "a folder of its own") {
+	if !errors.Is(err, storage.ErrRefused) || !strings.Contains(err.Error(), folder) || !strings.Contains(err.Error(), "use another folder") {
 		t.Errorf("a second Open: %v", err)
 	}
 	other, err := first.Share()
