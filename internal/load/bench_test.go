@@ -207,7 +207,7 @@ func TestRefused(t *testing.T) {
 		"Rounds is -1":         {Targets: f, Rounds: -1},
 		"Duration is 1ns":      {Targets: f, Duration: 1},
 		"Waiters -1":           {Targets: f, Waiters: -1},
-		"nothing to measure":  {Targets: []Target{&fake{noCells: true}}},
+		"nothing to measure":   {Targets: []Target{&fake{noCells: true}}},
 	} {
 		if _, err := Run(context.Background(), c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -249,7 +249,7 @@ func TestNewestLog(t *testing.T) {
 				fmt.Sprintf("has 0 of %d bytes", size):          func(sick *vfs.MemFS) { replaceFile(t, sick, newest, "") },
 				fmt.Sprintf("has %d of %d bytes", size-1, size): func(sick *vfs.MemFS) { replaceFile(t, sick, newest, text[:size-1]) },
 				fmt.Sprintf("has %d of %d bytes", size/2, size): func(sick *vfs.MemFS) { replaceFile(t, sick, newest, text[:size/2]) },
-				"what came last is lost; replace this member":         func(sick *vfs.MemFS) { replaceFile(t, sick, newest, strings.Repeat("\x00", size)) },
+				"what came last is lost; replace this member":   func(sick *vfs.MemFS) { replaceFile(t, sick, newest, strings.Repeat("\x00", size)) },
 			} {
 				sick := copyOf(disk)
 				damage(sick)

@@ -116,9 +116,9 @@ func TestOwnCertificate(t *testing.T) {
 	b := newTestPKI(t)
 	for want, c := range map[string]*tls.Config{
 		"for m2 and does not carry this member's own name m1": b.config(b.members, memberRequest("m2")),
-		"lacks serverAuth":                            b.config(b.members, issuer.Request{Name: "m1"}),
-		"RootCAs is nil":                                      {Certificates: b.config(b.members, memberRequest("m1")).Certificates},
-		"there is no certificate":                             {RootCAs: b.members.Pool()},
+		"lacks serverAuth":        b.config(b.members, issuer.Request{Name: "m1"}),
+		"RootCAs is nil":          {Certificates: b.config(b.members, memberRequest("m1")).Certificates},
+		"there is no certificate": {RootCAs: b.members.Pool()},
 	} {
 		l := listenAgain(t, "127.0.0.1:0")
 		identity := identityAt(1, l)
