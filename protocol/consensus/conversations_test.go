@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestConversations plays each testdata/*.txt, in the format of package golden: members of a cluster, what they are asked, and
-// what they answer and tell until it has been quiet for half a second. Messages take a millisecond each, and so does a sync.
-// In addition to the requests that package golden lists:
+// TestConversations plays each testdata/*.txt, in the format of package golden: members of a cluster, their calls, and
+// their answers and reports until they have been quiet for half a second. Messages take a millisecond each, and so does
+// a sync. In addition to the requests that package golden lists:
 //
 //	members a b c [shards=S] [every=E] [autopilot=2s]   a new cluster; notes say who leads, and who is silent
 //	crash a   start a                its folder is as it was when it crashed; half of what was asked of it is done
@@ -93,7 +93,7 @@ func (s *stage) found(l *golden.Line) {
 	s.view(s.members...)
 }
 
-// view is a new one, of members.
+// view is a new view of members.
 func (s *stage) view(members ...*member) {
 	s.views++
 	s.show(s.views, members...)
@@ -154,7 +154,7 @@ func (s *stage) play(l *golden.Line) {
 	s.pass(wait)
 }
 
-// sever cuts links: two of a member to another, one of them, or all that it has.
+// sever cuts links: both between two members, one of them, or all of one member.
 func (s *stage) sever(l *golden.Line) {
 	l.Helper()
 	oneway, a := l.Flag("oneway"), s.member(l.Next()).id
@@ -168,7 +168,7 @@ func (s *stage) sever(l *golden.Line) {
 	}
 }
 
-// up are the members that are.
+// up lists the running members.
 func (s *stage) up() []*member {
 	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return m.machine == nil })
 }
@@ -188,7 +188,7 @@ func (s *stage) use(l *golden.Line, m *member, id lock.SessionID) {
 	s.say(fmt.Sprintf("%s: %d granted", m.name(), s.used))
 }
 
-// ofSession makes what members ask for the sake of sessions.
+// ofSession makes members' requests about sessions.
 func (s *stage) ofSession(l *golden.Line, id lock.SessionID) any {
 	l.Helper()
 	switch l.Verb {
@@ -218,7 +218,7 @@ func (s *stage) ofSession(l *golden.Line, id lock.SessionID) any {
 	return nil
 }
 
-// clientOf returns the client that options name.
+// clientOf returns the client named in the options.
 func clientOf(l *golden.Line) (a lock.Attachments) {
 	l.Helper()
 	if client := l.Value("client"); client != "" {
@@ -229,7 +229,7 @@ func clientOf(l *golden.Line) (a lock.Attachments) {
 	return a
 }
 
-// ofOperator makes what an operator asks who leads, and who votes.
+// ofOperator makes an operator's requests about leaders and voters.
 func (s *stage) ofOperator(l *golden.Line) any {
 	l.Helper()
 	switch l.Verb {
