@@ -210,8 +210,8 @@ func (w *world) decided(m *process, reply *protocol.Reply) {
 		w.afar(farGranted)
 	}
 	w.gracious(m, d)
-	// Without a lease, the member reports losses that others notice later, and releases of its client that others do
-	// not know yet.
+	// Without a lease, a member reports releases that others notice later; and it reports a cancel before others know
+	// of it. So only a release by a member with a lease proves that the lock was taken back.
 	if d.Kind == lock.Released && edge.CallOf(reply.To.Op) == edge.CallRelease && m.leased() {
 		w.judge.histories.taken(key)
 	}

@@ -75,11 +75,11 @@ func TestClocksAreSetByHours(t *testing.T) {
 // TestConsensusSeeds runs seeds that once failed, like `holdfast sim --protocol consensus --faults all`:
 //
 //	219   an unlock was refused because its owner had limited the grant since
-//	1362  a member took from a client what it had given up for it, and what another one had granted to that client meanwhile
-//	1517  a session ended with the last lock that one member knew of
-//	5059  a grant was reported when the answer that it stands came so late that its hold limit was over
-//	6925  a cancel was answered by a member whose word did not get through, and another one granted the request
-//	12954 a leader that was being removed wrote one entry more than the remaining members had got, and then refused them its vote
+//	1362  a member gave up a client's request, and took away the lock that another member had granted for it meanwhile
+//	1517  a session ended with the last lock that one member knew
+//	5059  a grant was reported after its hold limit, because its confirmation came late
+//	6925  a member answered a cancel that did not reach the leader, and another member granted the request
+//	12954 a leader under removal wrote one entry more than the remaining members had, and then refused them its vote
 func TestConsensusSeeds(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{219, 1362, 1517, 5059, 6925, 12954} {

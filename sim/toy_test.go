@@ -13,9 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
 
-// The coordinator gives names to the members that say again and again that they want them, and
-// says again and again who has what; a member that does not want a name any more answers that. So
-// any message may be lost, late or doubled.
+// Members repeatedly send the coordinator the names that they want, and the coordinator repeatedly sends its grants; a
+// member that no longer wants a name answers that. So any message may be lost, late or duplicated.
 
 // claim says of a request that it is wanted, or over; given, that it has its name.
 type claim struct {

@@ -28,7 +28,7 @@ func TestExecutedIsForgotten(t *testing.T) {
 		{10 * long, with(5), true},
 		{11 * long, alone, true},
 		{12 * long, alone, true},
-		{12*long + 1, with(5), true}, // it has come back, and gets the call again
+		{12*long + 1, with(5), true}, // it has come back
 		{20 * long, alone, true},
 		{21*long + 1, alone, false},
 	} {

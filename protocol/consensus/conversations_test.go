@@ -18,21 +18,21 @@ import (
 // their answers and reports until they have been quiet for half a second. Messages take a millisecond each, and so does
 // a sync. In addition to the requests that package golden lists:
 //
-//	members a b c [shards=S] [every=E] [autopilot=2s]   a new cluster; notes say who leads, and who is silent
-//	crash a   start a                its folder is as it was when it crashed; half of what was asked of it is done
+//	members a b c [shards=S] [every=E] [autopilot=2s]   a new cluster; notes name leaders, and silent members
+//	crash a   start a                its folder is as at the crash; half of the requests to it are done
 //	cut a     heal                   a hears no member, and no member hears it
 //	cut a b   cut a b oneway         a and b do not hear each other; or b does not hear a
 //	fail a                           a's journal fails from now on
 //	view of=a,b                      the members' view
-//	guest                            one more member, who is no founder, and is in the view from then on
+//	guest                            one more member, not a founder, in the view from then on
 //	pass 2s                          time passes, longer than the half second that follows every line
 //	enroll a7 [own] [ttl=3s] [client=70.1]   session 7 is a's client's, which has number 70 and generation 1
 //	beat a7 [client=71.2]   end a7 [idle] [client=71.2]   dismiss a7   revoke a7   holds a7
-//	adopt b7 [1,2] [last=5]          session 7 goes on at b
-//	use a7 100 X                     locks and unlocks X so often, and says how often it was granted
-//	transfer a b                     a is asked to make b the leader
-//	shards a                         a is asked who votes
-//	add a d   promote a d   remove a d   a is asked to make d a learner, a voter, or none of them
+//	adopt b7 [1,2] [last=5]          session 7 continues at b
+//	use a7 100 X                     locks and unlocks X so often, and prints the number of grants
+//	transfer a b                     an operator asks a to make b the leader
+//	shards a                         an operator asks a for the voters
+//	add a d   promote a d   remove a d   an operator asks a to make d a learner, a voter, or neither
 func TestConversations(t *testing.T) {
 	golden.Play(t, begin)
 }

@@ -18,7 +18,7 @@ func read() probe.Peers {
 }
 
 // TestPeersAndTheirMessagesAreRead checks that only requests that wait for exclusive locks have a place, in the reign
-// of their stamp, and that for an idle peer only a merged reply is an event.
+// of their stamp, and that at an idle member only a merged reply is an event.
 func TestPeersAndTheirMessagesAreRead(t *testing.T) {
 	read := read()
 	space, err := permission.New(permission.Config{Self: 1})

@@ -2,7 +2,7 @@
 // docs/simulator.md explains how to read one.
 //
 //	var told []timeline.Event
-//	… // the program that runs something tells its timeline
+//	… // the program reports the timeline of its run
 //	err := draw.Picture{Title: "central, seed 42"}.Write(file, told)
 //
 // The package knows no protocol and no engine: it sees only [timeline.Event] values, so that a run, a counter-example
@@ -10,13 +10,13 @@
 //
 // # From a timeline to a picture
 //
-//	read     (model.go)   events become things with a beginning and an end: messages,
+//	read     (model.go)   events become elements with a beginning and an end: messages,
 //	                      grants, leases, lives; faults and views; the broken promise
-//	choose   (choose.go)  a window and, by rank (rank.go), what in it is shown, what is a
-//	                      tick and what is left out and counted
-//	lay out  (layout.go)  lanes get their places by their widest label; then
-//	                      everything its height, in the order of the timeline (axis.go, place.go)
-//	write    (render.go)  what lies behind first, labels above lines, heads of arrows last
+//	choose   (choose.go)  a window and, by rank (rank.go), the elements that are shown,
+//	                      become ticks, or are left out and counted
+//	lay out  (layout.go)  lanes are placed by their widest label; then everything gets
+//	                      its height, in the order of the timeline (axis.go, place.go)
+//	write    (render.go)  the background first, labels above lines, heads of arrows last
 //
 // # Decisions
 //

@@ -82,12 +82,12 @@
 //
 // # Files
 //
-//	rules.go      what says nothing
-//	config.go     what is explored      search.go      breadth first, on all processors
-//	world.go      a state, its clocks   store.go       what is known of states; P4
-//	begin.go      the first states      checkpoint.go  stopping, and going on
-//	action.go     what can happen       canonical.go   when two states are one
-//	step.go       a member's step       judge.go       what is checked
-//	user.go       who takes locks       trace.go       a counter-example, for people
-//	options.go    of a space of peers
+//	rules.go      fields that do not matter
+//	config.go     the configuration     search.go      breadth first, on all processors
+//	world.go      a state, its clocks   store.go       the visited states; P4
+//	begin.go      the initial states    checkpoint.go  stop and resume
+//	action.go     possible actions      canonical.go   equality of states
+//	step.go       a member's step       judge.go       checks
+//	user.go       users of locks        trace.go       a counter-example, for people
+//	options.go    options of a space of peers
 package explore

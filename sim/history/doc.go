@@ -27,9 +27,9 @@
 //
 //	Mutex                   one at a time
 //	FencedMutex             and tokens rise with every grant
-//	ReentrantFencedMutex    and a named owner enters what he holds, under its token
-//	SharedExclusive         and readers at the same time as readers
-//	Permits                 and as many units as there are, all of one capacity
+//	ReentrantFencedMutex    and a named owner may enter its hold, under the same token
+//	SharedExclusive         and readers together with readers
+//	Permits                 and units up to a capacity, the same for all holders
 //
 // The observers (the simulator, and programs that record a real cluster) write one log per name, because locks of
 // different names are independent, and the search is exponential in the worst case. It is bounded by steps, not by

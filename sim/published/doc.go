@@ -16,9 +16,9 @@
 // seeds.txt has for each rule the first seed that shows it, and docs/mutations.md has the table for readers. The test
 // of this package writes and checks both:
 //
-//	go test ./sim/published              the seed of every rule shows what it is for, and nothing with the rule in place
+//	go test ./sim/published              the seed of every rule fails without it, and passes with it
 //	go test ./sim/published -hunt        looks for the seeds again, from 1, within each budget
-//	go test ./sim/published -rewrite     does so, and writes what it finds; with -run, of the rules that it names
+//	go test ./sim/published -rewrite     does so, and writes the seeds; with -run, of the rules that it selects
 //
 // A few rules cannot be found by drawing seeds: another rule catches the failure too, or it is too rare. Elsewhere
 // names the test that finds such a rule, and how.
@@ -30,8 +30,8 @@
 // transcript, and docs/pictures/published has their pictures. The test plays every script, and compares the run with
 // its transcript and its picture.
 //
-//	go test ./sim/published -run 'Script|Picture|Table|Holes' -retell     writes transcripts and pictures anew: look at what differs
-//	go test ./sim/published -run TestScripts -shrink . -timeout 2h      makes all scripts anew from their seeds (about an hour)
+//	go test ./sim/published -run 'Script|Picture|Table|Holes' -retell     rewrites transcripts and pictures: review the diff
+//	go test ./sim/published -run TestScripts -shrink . -timeout 2h      makes all scripts again from their seeds (about an hour)
 //	go test ./sim/published -run TestScripts -shrink '^guests vote$'    that of one rule
 //
 // Some runs resist step-by-step shrinking. So the shortest of the first runs that show the rule is shrunk; if its

@@ -2,11 +2,11 @@
 // workers' reports.
 //
 //	member.go    a `holdfast serve` that can be killed, stopped, and started again
-//	cluster.go   several of them, on addresses that are known before they start
-//	worker.go    what a worker process does: one lock after the other
-//	group.go     the workers, and all that they have reported
-//	judge.go     the promises, held against that
-//	signals.go   what processes inherit of a test program that ignores signals
+//	cluster.go   several of them, on addresses known in advance
+//	worker.go    a worker process: one lock after the other
+//	group.go     the workers, and their reports
+//	judge.go     checks of the reports against the promises
+//	signals.go   default signals for children of a program that ignores them
 //	register.go  the resource behind the lock: a file that compares tokens
 //
 // # What a worker reports

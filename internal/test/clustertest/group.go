@@ -179,7 +179,7 @@ func (c *Group) awaitKeeping(ctx context.Context, w *Process) (Event, error) {
 }
 
 // KeepThrough makes a worker keep the register through a suitable member. Workers stay at their member, and a member
-// that has lapsed has none; if no worker fits, one more is started at a suitable member.
+// that has lapsed has none; if no worker fits, one more is started at otherwise.
 func (c *Group) KeepThrough(ctx context.Context, cluster *Cluster, will func(member string) bool, otherwise *Member) (*Process, Event, error) {
 	for next := 0; ; next++ {
 		if next == len(c.workers) {

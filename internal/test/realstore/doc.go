@@ -2,18 +2,18 @@
 // 127.0.0.1, in a separate folder.
 //
 //	url := realstore.Redis(t)                   just a server; the test needs its URL
-//	server := realstore.StartRedis(t)           a server to hurt: Kill, Restart, Pause, Resume
+//	server := realstore.StartRedis(t)           a server for faults: Kill, Restart, Pause, Resume
 //	proxy := realstore.NewProxy(t, server.Address())
 //
 //	server.go      a server under a test: its process, its folder, its end
-//	postgres.go    what is particular to each, and how it is asked whether it serves
+//	postgres.go    the settings of each, and its ping
 //	redis.go
 //	etcd.go
 //	cassandra.go
-//	tls.go         the same servers where they speak TLS, and nothing else: StartEtcdTLS and so on
+//	tls.go         the same servers with TLS only: StartEtcdTLS and so on
 //	build.go       the etcd server, made from tools/etcd
-//	proxy.go       a network between a driver and its server that loses what tests want lost
-//	recipe         the words that start a server, which bench/peer starts servers with, too
+//	proxy.go       a network between a driver and its server, with faults
+//	recipe         the commands that start a server, shared with bench/peer
 //
 // # Guarantees
 //

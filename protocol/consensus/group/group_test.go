@@ -506,8 +506,8 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 	}
 }
 
-// TestMarksComeBack checks that marks are read back, and that any other text is reported, wherever it ends and whatever
-// length it claims.
+// TestMarksComeBack checks that marks are read back, and that any other text is reported, regardless of where it ends
+// and of the length that it claims.
 func TestMarksComeBack(t *testing.T) {
 	for _, want := range []Mark{{}, Founding([]uint64{1, 1 << 63, 3}), {Index: 7, Term: 300, Conf: Conf{
 		Voters: []uint64{1}, Learners: []uint64{2, 3}, Outgoing: []uint64{4}, LearnersNext: []uint64{5, 300}, AutoLeave: true,

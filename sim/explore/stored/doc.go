@@ -40,5 +40,5 @@
 //
 // # Files
 //
-//	stored.go  bounds, and the search        world.go  one run        crash.go  the end of a process, and the next
+//	stored.go  bounds, and the search        world.go  one run        crash.go  crash and restart of a process
 package stored

@@ -48,9 +48,9 @@
 //
 // # Files
 //
-//	config.go   what is explored, and what is found      begin.go    the state before any user asks
-//	explore.go  depth first                              world.go    a state, and what can happen in it
-//	shorten.go  the shortest run that breaks a promise   engine.go   what leads to the next
-//	judge.go    what is checked                          crash.go    a member less
-//	rules.go    what tells no states apart
+//	config.go   configuration and report                 begin.go    the state before any user asks
+//	explore.go  depth-first search                       world.go    a state, and its actions
+//	shorten.go  the shortest run that breaks a promise   engine.go   the next state
+//	judge.go    checks                                   crash.go    the crash of a member
+//	rules.go    fields that do not distinguish states
 package unordered
