@@ -114,7 +114,7 @@ func (s Faults) list(between string) string {
 }
 
 // ParseFaults reads a comma-separated list of fault names, all (those within the promised bounds), beyond (those
-// outside them) and none. The error has the unknown name, and the allowed ones.
+// outside them) and none. The error names the unknown fault and the allowed ones.
 func ParseFaults(list string) (Faults, error) {
 	var set Faults
 	for name := range strings.SplitSeq(list, ",") {

@@ -27,7 +27,7 @@ func (n *nemesis) cut(from, to int, until instant) {
 }
 
 // partition cuts the members into halves, isolates one (mostly the coordinator), leaves it one loyal member, makes a
-// ring in which each reaches only its neighbors, or lets one member swing between two halves.
+// ring in which each reaches only its neighbours, or lets one member swing between two halves.
 func (n *nemesis) partition() {
 	w := n.world
 	members := w.settings.members

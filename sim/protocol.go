@@ -55,7 +55,7 @@ func (p *Protocol) hasOption(name string) bool {
 }
 
 // Check returns nil if every fault named in the set can happen to the protocol. The set of all faults within the bounds
-// names none: a run has those that can happen. The error has the impossible fault, and the possible ones.
+// names none: a run has those that can happen. The error names the impossible fault and the possible ones.
 func (p Protocol) Check(set Faults) error {
 	never := set &^ (p.Faults | Beyond)
 	if set&Within == Within || never == 0 {

@@ -29,7 +29,7 @@ type Config struct {
 	// Survive demands that in a run whose only fault is one crash of the coordinator all holders through other members
 	// keep their locks. Without it the run only counts them: this is a goal of the members, and no promise.
 	Survive bool
-	// Bias bends the draws of each run. Zero does not.
+	// Bias bends the draws of each run. The zero value bends nothing.
 	Bias Bias
 	// Coverage counts the events of each machine.
 	Coverage bool
@@ -51,7 +51,7 @@ type Config struct {
 	around func(protocol.Machine) protocol.Machine // wraps a member's machine; nil does not
 }
 
-// check fills in defaults. The error has the wrong value and the allowed ones.
+// check fills in defaults. The error names the wrong value and the allowed ones.
 func (c *Config) check() error {
 	c.Duration = cmp.Or(c.Duration, usualDuration)
 	switch {

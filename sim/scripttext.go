@@ -225,7 +225,7 @@ func (s *Script) String() string {
 }
 
 // ParseScript reads a script, and returns the text below it: the verdict and the transcript with which it was written.
-// The error has the line, what is wrong in it, and what is allowed.
+// The error names the line, the mistake and the allowed values.
 func ParseScript(text string) (s *Script, golden string, err error) {
 	text, golden, _ = strings.Cut(text, "\n"+below+"\n")
 	usual := usualScript()

@@ -16,7 +16,8 @@ func read() probe.Transfers {
 	return probe.Of(&d).TransferProbe
 }
 
-// TestStepsOfTransfersAreReported checks that steps are distinguished from all other messages, including those of the same type.
+// TestStepsOfTransfersAreReported checks that steps are distinguished from all other messages, including those of the
+// same type.
 func TestStepsOfTransfersAreReported(t *testing.T) {
 	for _, at := range []struct {
 		message protocol.Message

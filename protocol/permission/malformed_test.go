@@ -69,7 +69,7 @@ func (w *witness) lock(name string, id uint64, want lock.Request) protocol.Effec
 	return w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: id}, Fact: &want})
 }
 
-// future is the further behavior of a witness: W is granted, H released, N requested, and operators query the space.
+// future is the further behaviour of a witness: W is granted, H released, N requested, and operators query the space.
 func (w *witness) future() (effects []protocol.Effects) {
 	w.t.Helper()
 	call := func(fact any) {

@@ -270,7 +270,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefused checks that the error has the wrong value, and the allowed ones.
+// TestWhatIsRefused checks that the error names the wrong value and the allowed ones.
 func TestWhatIsRefused(t *testing.T) {
 	for want, p := range map[string]Picture{
 		"From is -1s": {From: -time.Second}, "To is 1s": {From: 2 * time.Second, To: time.Second}, "10 to 2000 is allowed": {Events: 3},

@@ -66,7 +66,7 @@ type Config struct {
 // finest is the minimum quantum: a clock that is faster by a twentieth shows whole nanoseconds at every multiple of it.
 const finest = 20 * time.Nanosecond
 
-// check fills in defaults. The error has the wrong value and the allowed ones.
+// check fills in defaults. The error names the wrong value and the allowed ones.
 func (c *Config) check() error {
 	c.defaults()
 	switch {

@@ -23,7 +23,7 @@ type Row struct {
 	Protocol string
 	// Source is where the hole was published.
 	Source string
-	// Hole describes the behavior without the rule and its consequence, in two sentences.
+	// Hole describes the behaviour without the rule and its consequence, in two sentences.
 	Hole string
 	// Breaks is the broken promise, as in docs/guarantees.md.
 	Breaks string

@@ -7,7 +7,7 @@
 // first difference ends the replay, which reports its step, its time, its event, and the wanted and actual lines.
 //
 // Equality proves more than a complete trace: it proves that all inputs of the machines are in their events, so that
-// their behavior can be reproduced later. A map with a visible order, a clock that is read, or a random number from
+// their behaviour can be reproduced later. A map with a visible order, a clock that is read, or a random number from
 // another source would each make a difference.
 //
 // A trace of another version of Holdfast may differ for a good reason: then it shows what has changed. If a machine

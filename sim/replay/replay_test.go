@@ -226,7 +226,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestGolden checks that the traces of earlier versions replay. If a machine's behavior has changed for a good reason,
+// TestGolden checks that the traces of earlier versions replay. If a machine's behaviour has changed for a good reason,
 // -rewrite records them again.
 func TestGolden(t *testing.T) {
 	const path = "testdata/central.txt"

@@ -209,7 +209,7 @@ func TestErrorsAreShared(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeCopied checks that the error has the path and the type.
+// TestWhatCannotBeCopied checks that the error names the path and the type.
 func TestWhatCannotBeCopied(t *testing.T) {
 	n := &node{next: &node{any: &node{nothing: func() {}}}}
 	_, err := Copy(without(t), n)

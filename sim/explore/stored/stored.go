@@ -35,7 +35,7 @@ type Config struct {
 	Spread int
 }
 
-// Check fills in defaults. The error has the wrong value and the allowed ones.
+// Check fills in defaults. The error names the wrong value and the allowed ones.
 func (c *Config) Check() error {
 	if c.Protocol.Name == "" {
 		all := sim.Protocols()

@@ -32,7 +32,7 @@ type Config struct {
 	explore.Options
 }
 
-// Check fills in defaults. The error has the wrong value and the allowed ones.
+// Check fills in defaults. The error names the wrong value and the allowed ones.
 func (c *Config) Check() error {
 	c.Members, c.Calls = cmp.Or(c.Members, 3), cmp.Or(c.Calls, 1)
 	c.Users = cmp.Or(c.Users, c.Members)
