@@ -53,7 +53,7 @@ func (s *split) lead(leader protocol.ID, counter uint64, merged bool, members ..
 	}
 }
 
-// at is a session of a member, and what it is granted under a token of a reign.
+// grants reports a grant to a session of a member, with a token of a reign, and returns it.
 func (s *split) grants(member, session uint64, token holdfast.Token, change ...func(*grant)) grant {
 	g := hold(session, token, change...)
 	g.session = lock.SessionID{Member: member, Number: session}
