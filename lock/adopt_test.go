@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// successor is a table that begins a reign after others, and grants nothing yet.
+// successor is a table that begins a reign after others, and has granted nothing yet.
 func successor(t interface{ Fatal(...any) }) *lock.Table {
 	table, err := lock.New(lock.Config{})
 	if err != nil {
@@ -28,8 +28,8 @@ func holdOf(name string, session, request uint64, count uint32, mode holdfast.Mo
 	return &lock.Entry{Name: name, Session: lock.SessionID{Member: 1, Number: session}, Request: request, Token: lock.Token(4, count), Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: mode}}}
 }
 
-// TestAdoptInAnyOrder: what holders report, in any order, is what the table then has,
-// in the order of the tokens, and each hold can be released.
+// TestAdoptInAnyOrder checks that the table has all reported holds, in the order of the tokens and regardless of the
+// order of the reports, and that each hold can be released.
 func TestAdoptInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := successor(t)
@@ -61,7 +61,7 @@ func TestAdoptInAnyOrder(t *testing.T) {
 	})
 }
 
-// TestAdoptRefuses: what cannot be is refused, and changes nothing.
+// TestAdoptRefuses checks that an impossible report is refused, and changes nothing.
 func TestAdoptRefuses(t *testing.T) {
 	table := successor(t)
 	if err := table.Adopt(0, holdOf("X", 1, 1, 7, holdfast.ModeExclusive), 10*time.Second); err != nil {
@@ -99,7 +99,7 @@ func TestAdoptRefuses(t *testing.T) {
 	}
 }
 
-// TestAdoptReentry: the holds of one grant come one by one, and are one grant.
+// TestAdoptReentry checks that the holds of one grant, reported one by one, are one grant.
 func TestAdoptReentry(t *testing.T) {
 	table := successor(t)
 	for request := uint64(3); request > 0; request-- {
@@ -114,8 +114,8 @@ func TestAdoptReentry(t *testing.T) {
 	}
 }
 
-// TestAdoptReentryEnds: the limit is the grant's, and each of its holds knows only the limit it was given: the latest end
-// counts, regardless of the order in which they are reported.
+// TestAdoptReentryEnds checks that the latest end counts: the limit is the grant's, each of its holds knows only its
+// own limit, and the order of the reports does not matter.
 func TestAdoptReentryEnds(t *testing.T) {
 	for _, ends := range [][]lock.Time{{time.Second, 2 * time.Second}, {2 * time.Second, time.Second}, {time.Second, lock.Never}, {lock.Never, time.Second}} {
 		table := successor(t)
@@ -145,8 +145,7 @@ func TestAdoptReentryEnds(t *testing.T) {
 	}
 }
 
-// TestEndWhere: what is picked ends, in the order of sessions, and those next are
-// granted.
+// TestEndWhere checks that the selected holds end in the order of sessions, and that the next waiters get grants.
 func TestEndWhere(t *testing.T) {
 	table := successor(t)
 	var out []lock.Decision
@@ -165,7 +164,7 @@ func TestEndWhere(t *testing.T) {
 	}
 }
 
-// TestProlongNeverShortens: an extension that comes late changes nothing.
+// TestProlongNeverShortens checks that a late extension changes nothing.
 func TestProlongNeverShortens(t *testing.T) {
 	table := successor(t)
 	entry := holdOf("X", 1, 1, 7, holdfast.ModeExclusive)

@@ -2,7 +2,8 @@ package lock
 
 import "testing"
 
-// TestClaim plays who may resume a session: a client with its number and generation, behind those that have used it before.
+// TestClaim checks which clients may resume a session: each has a number and a generation, and follows those that have
+// used the session before.
 func TestClaim(t *testing.T) {
 	opened := Attachments{Attachment: Attachment{Client: 7, Generation: 1}}
 	taken := Attachments{Attachment: Attachment{Client: 5, Generation: 2}, Former: [MostFormer]uint64{7}}
@@ -30,7 +31,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestJoin has two places that know different clients of a session agree, regardless of the order.
+// TestJoin checks that two places that know different clients of a session agree, regardless of the order.
 func TestJoin(t *testing.T) {
 	var at Attachments
 	for client := uint64(1); client <= 2*MostFormer; client++ {

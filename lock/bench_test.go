@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// maxHeldBytes is what doc.go promises of a held exclusive lock.
+// maxHeldBytes is the maximum size of a held exclusive lock, as doc.go promises.
 const maxHeldBytes = 150
 
 // numberedNames returns names of 20 bytes.
@@ -44,11 +44,11 @@ func holdAll(tb testing.TB, t *Table, names []string) {
 	}
 }
 
-// heldBytes returns how many bytes of heap each held name costs beyond its own.
+// heldBytes returns the heap use of each held name beyond the name itself.
 func heldBytes(tb testing.TB, names []string) float64 {
 	tb.Helper()
 	var before, after runtime.MemStats
-	// Twice, so that what the first collection makes free is swept and counted.
+	// Twice, so that memory freed by the first collection is swept and counted.
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -66,7 +66,7 @@ func heldBytes(tb testing.TB, names []string) float64 {
 }
 
 func TestHeldMemory(t *testing.T) {
-	// 116,000 is where a map of Go has just grown and is at its emptiest.
+	// At 116,000 entries a Go map has just grown and is at its emptiest.
 	for _, n := range []int{100_000, 116_000} {
 		bytes := heldBytes(t, numberedNames(n))
 		t.Logf("%d held locks: %.1f bytes each", n, bytes)
@@ -76,13 +76,12 @@ func TestHeldMemory(t *testing.T) {
 	}
 }
 
-// slabSizes returns how many records of each kind a table has ever had at once.
+// slabSizes returns the maximum number of records of each kind that a table has ever had at once.
 func slabSizes(t *Table) [5]int32 {
 	return [5]int32{t.names.top, t.entries.top, t.details.top, t.crowds.top, t.sessions.top}
 }
 
-// TestMemoryIsUsedAgain: locking and unlocking for ever takes no more memory than
-// doing it once.
+// TestMemoryIsUsedAgain checks that endless locking and unlocking takes no more memory than one round.
 func TestMemoryIsUsedAgain(t *testing.T) {
 	const n = 500
 	table := newTable(t, Config{History: 1})
@@ -125,8 +124,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestAcquireReleaseAllocatesNothing: the common path leaves no work to the garbage
-// collector, with and without a waiter to grant.
+// TestAcquireReleaseAllocatesNothing checks that the common path does not allocate, with and without a waiter to grant.
 func TestAcquireReleaseAllocatesNothing(t *testing.T) {
 	table := newTable(t, Config{History: 16})
 	table.BeginReign(1, 0)
@@ -150,8 +148,7 @@ func TestAcquireReleaseAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAcquireRelease shows that the cost of a lock is independent of how many
-// there are.
+// BenchmarkAcquireRelease shows that the cost of a lock does not depend on the number of locks.
 func BenchmarkAcquireRelease(b *testing.B) {
 	for _, size := range []int{0, 1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("held=%d", size), func(b *testing.B) {
@@ -181,8 +178,8 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	}
 }
 
-// BenchmarkHandOver is the cost of a release and the next request at one name with
-// many waiters: independent of how many they are.
+// BenchmarkHandOver measures a release and the next request at one name with many waiters: its cost does not depend on
+// their number.
 func BenchmarkHandOver(b *testing.B) {
 	for _, waiters := range []int{1, 10, 100, 10_000} {
 		b.Run(fmt.Sprintf("waiters=%d", waiters), func(b *testing.B) {
@@ -211,8 +208,8 @@ func BenchmarkHandOver(b *testing.B) {
 	}
 }
 
-// BenchmarkSuspendResume is the cost of a suspension that no request waits for, while its owner
-// holds locks, and while its session holds locks without an owner.
+// BenchmarkSuspendResume measures a suspension for which no request waits, while its owner holds locks, and while its
+// session holds locks without an owner.
 func BenchmarkSuspendResume(b *testing.B) {
 	for _, held := range []int{0, 100_000} {
 		b.Run(fmt.Sprintf("held=%d", held), func(b *testing.B) {
@@ -239,8 +236,7 @@ func BenchmarkSuspendResume(b *testing.B) {
 	}
 }
 
-// BenchmarkResume is the cost of letting one parked request through, and of parking it,
-// whether few or many are.
+// BenchmarkResume measures letting one parked request through, and parking it, with few and many of them.
 func BenchmarkResume(b *testing.B) {
 	for _, parked := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprintf("parked=%d", parked), func(b *testing.B) {
@@ -274,7 +270,7 @@ func BenchmarkResume(b *testing.B) {
 	}
 }
 
-// BenchmarkHeldMemory reports what a held exclusive lock takes beyond its name.
+// BenchmarkHeldMemory reports the size of a held exclusive lock beyond its name.
 func BenchmarkHeldMemory(b *testing.B) {
 	names := numberedNames(100_000)
 	var bytes float64

@@ -4,15 +4,14 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// failer is what a *testing.T and a *rapid.T have in common.
+// failer is the common part of *testing.T and *rapid.T.
 type failer interface {
 	Helper()
 	Fatal(...any)
 	Fatalf(string, ...any)
 }
 
-// checkTable walks everything that the table keeps and fails where two parts of it
-// disagree.
+// checkTable walks the whole table and fails if two parts of it disagree.
 func checkTable(tb failer, t *Table) {
 	tb.Helper()
 	named, live, idle, entries, waiting, tries := 0, 0, 0, 0, 0, 0
@@ -81,8 +80,7 @@ func checkTable(tb failer, t *Table) {
 	}
 }
 
-// chained counts the idle records that are in the order in which they became idle, from
-// either end.
+// chained counts the idle records in the order in which they became idle, from either end.
 func chained(t *Table) int {
 	n, newest := 0, int32(0)
 	for e := t.recentNames.oldest; e != 0; e = t.names.at(e).holders {
@@ -97,7 +95,7 @@ func chained(t *Table) int {
 	return n
 }
 
-// checkEntry checks one name and returns how many entries it has.
+// checkEntry checks one name and returns its number of entries.
 func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, details map[int32]int32) int {
 	tb.Helper()
 	x := t.names.at(e)
@@ -150,8 +148,7 @@ func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, detai
 	return int(holds + waits)
 }
 
-// checkExcess checks that a name is marked exactly where its holders do not all fit, and
-// that those that are to stay do.
+// checkExcess checks that a name is marked if and only if its holders do not all fit, and that the staying ones do.
 func checkExcess(tb failer, t *Table, e int32) {
 	tb.Helper()
 	x := t.names.at(e)
@@ -169,8 +166,7 @@ func checkExcess(tb failer, t *Table, e int32) {
 	}
 }
 
-// checkTries returns how many of the waiters of x wait for an authority only. No
-// holder does.
+// checkTries returns how many of the waiters of x wait only for an authority. No holder does.
 func checkTries(tb failer, t *Table, e int32) (tries int) {
 	tb.Helper()
 	x := t.names.at(e)
@@ -190,7 +186,7 @@ func checkTries(tb failer, t *Table, e int32) (tries int) {
 	return tries
 }
 
-// checkFound checks that entry i is found by all that it can be looked for by.
+// checkFound checks that every index finds entry i.
 func checkFound(tb failer, t *Table, e, i int32, position int) {
 	tb.Helper()
 	s := t.entries.at(i)
@@ -237,7 +233,7 @@ func checkIndex(tb failer, t *Table, x *record, c *crowd, grants int32) {
 	}
 }
 
-// checkDeadlines checks that the heap holds exactly the details that have an end.
+// checkDeadlines checks that the heap has exactly the details with an end.
 func checkDeadlines(tb failer, t *Table, details map[int32]int32) {
 	tb.Helper()
 	limits := 0

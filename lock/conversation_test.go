@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// conversation plays what is asked of a table, as package golden describes it. In addition to the requests that are listed there:
+// conversation plays calls to a table, in the format of package golden. In addition to the requests listed there:
 //
 //	new [drift=…] [names=…] [waiters=…] [locks=…] [history=…] [permitted]
 //	reign R [count=…]                                 BeginReign, then Resume
@@ -57,14 +57,14 @@ func newTable(t testing.TB, config lock.Config) *lock.Table {
 
 func (c *conversation) say(format string, args ...any) { fmt.Fprintf(&c.said, format+"\n", args...) }
 
-// failed says that there is an error.
+// failed records that there is an error.
 func (c *conversation) failed(err error) {
 	if err != nil {
 		c.say("error: %v", err)
 	}
 }
 
-// known says where there is nothing such.
+// known records that the target does not exist.
 func (c *conversation) known(known bool) {
 	if !known {
 		c.say("unknown")
@@ -122,7 +122,7 @@ func (c *conversation) play(l *golden.Line) {
 	}
 }
 
-// ask plays what a client or an operator asks.
+// ask plays a call of a client or an operator.
 func (c *conversation) ask(asked any) {
 	switch r := asked.(type) {
 	case *lock.Request:
@@ -143,7 +143,7 @@ func (c *conversation) ask(asked any) {
 	}
 }
 
-// succeed plays what only a protocol asks that grants by permission, and an authority that succeeds another.
+// succeed plays calls of a protocol that grants by permission, and of an authority that succeeds another.
 func (c *conversation) succeed(l *golden.Line, session lock.SessionID) {
 	l.Helper()
 	r := &lock.Request{Session: session, ID: l.Request()}
@@ -269,7 +269,7 @@ func describeUntil(until lock.Time) string {
 	return fmt.Sprintf(" until=%v", until)
 }
 
-// described adds what a table alone knows of a decision: since when, how much, and after how long.
+// described adds the table's own details of a decision: since when, how much, and after how long.
 func described(d *lock.Decision) string {
 	s := golden.Session(d.Session) + golden.Decision(d)
 	if d.Kind == lock.Granted {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestCopyIsOfItsBeginning, at each place where it may be when everything ends: within a name, between two, or not begun.
+// TestCopyIsOfItsBeginning checks a copy at each place at which it may be when everything ends: within a name, between
+// two, or not begun.
 func TestCopyIsOfItsBeginning(t *testing.T) {
 	all := populated(t).Snapshot(time.Second, 0, 100).Entries
 	for before := range len(all) + 1 {

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// TestCrowd: ten thousand shared holders and ten thousand waiters at one name, in order
-// regardless of which ones leave.
+// TestCrowd checks the order of ten thousand shared holders and ten thousand waiters at one name, regardless of which
+// ones leave.
 func TestCrowd(t *testing.T) {
 	const n = 10_000
 	table := newTable(t, Config{})
@@ -65,9 +65,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestCrowdInTheGate: two thousand requests are parked at one name and each of as many
-// others, in order regardless of which ones leave; and nothing is left of it when the
-// suspension has ended.
+// TestCrowdInTheGate checks the order of two thousand requests parked at one name and one at each of as many others,
+// regardless of which ones leave, and that none is left when the suspension has ended.
 func TestCrowdInTheGate(t *testing.T) {
 	const n = 2_000
 	table := newTable(t, Config{History: 1})
@@ -138,7 +137,7 @@ func TestCrowdInTheGate(t *testing.T) {
 	}
 }
 
-// TestDeepReentry: an owner enters a thousand times and leaves from either end.
+// TestDeepReentry checks that an owner can enter a thousand times and leave from either end.
 func TestDeepReentry(t *testing.T) {
 	const n = 1_000
 	table := newTable(t, Config{})
@@ -167,7 +166,7 @@ func TestDeepReentry(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded: the table remembers what Config says and shows 16 of a name.
+// TestHistoryIsBounded checks that the table keeps the history that Config allows and shows 16 entries of a name.
 func TestHistoryIsBounded(t *testing.T) {
 	table := newTable(t, Config{History: 20})
 	table.BeginReign(1, 0)

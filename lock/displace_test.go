@@ -23,7 +23,7 @@ func drawnEntry(rt *rapid.T, session uint64) *Entry {
 	return s
 }
 
-// compatibleWith reports whether c is compatible with those holders that are not revoked.
+// compatibleWith reports whether c is compatible with the holders that are not revoked.
 func compatibleWith(c *Entry, l Lock, spared func(Grant) bool) bool {
 	requests := []Request{{Attributes: holdfast.Attributes{Shape: c.Shape}}}
 	for _, g := range l.Holders {
@@ -34,9 +34,9 @@ func compatibleWith(c *Entry, l Lock, spared func(Grant) bool) bool {
 	return compatible(requests)
 }
 
-// TestDisplace: what makes room is revoked, no more than it takes, of those that may be, and
-// only if it helps. Regardless of the order in which they came, those that stay fit, no
-// request is granted the name before enough of the others have stopped, and nothing is left.
+// TestDisplace checks that no more holders than necessary are revoked, only allowed ones, and only if that makes enough
+// room. Regardless of the order of arrival, the staying holders fit, no request is granted the name before enough of
+// the others have stopped, and nothing is left over.
 func TestDisplace(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		table := newTable(rt, Config{})
@@ -88,7 +88,7 @@ func checkDisplaced(rt *rapid.T, table *Table, c *Entry, below []Grant, fits boo
 	}
 }
 
-// checkDrained lets a request wait for the name, and then every holder stop.
+// checkDrained makes a request wait for the name, and then every holder stop.
 func checkDrained(rt *rapid.T, table *Table, n uint64) {
 	var out []Decision
 	waiter := SessionID{9, 9}

@@ -1,10 +1,10 @@
 package lock
 
-// What conversations ask of a table in addition to its exported methods.
+// Methods that conversations need in addition to the exported ones.
 var (
 	CheckTable = checkTable
 	Shape      = shape
 )
 
-// Limits are those of a table.
+// Limits returns the limits of a table.
 func (t *Table) Limits() Config { return t.limits }

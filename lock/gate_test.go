@@ -2,9 +2,9 @@ package lock
 
 import "slices"
 
-// checkGate checks what the table keeps while it is suspended or a suspension waits: that
-// the order of the gate, the lanes and the queue of SpaceLock have the same entries, that what is
-// known of owners is what a walk of all entries says, and that no entry is where it may not be.
+// checkGate checks the table's records while it is suspended or a suspension waits: the order of the gate, the lanes
+// and the queue of SpaceLock have the same entries; the records of owners match a walk of all entries; and every entry
+// is where it may be.
 func checkGate(tb failer, t *Table) {
 	tb.Helper()
 	e := t.liveOf(SpaceLock)
@@ -28,9 +28,8 @@ func checkGate(tb failer, t *Table) {
 	}
 }
 
-// checkWakeUp checks that a table which has just granted what it can has not left a
-// suspension waiting for nothing (P4). It goes by the entries, and not by what is kept
-// of their owners.
+// checkWakeUp checks that a table that has just granted everything possible has not left a suspension waiting for
+// nothing (P4). It uses the entries, and not the records of owners.
 func checkWakeUp(tb failer, t *Table) {
 	tb.Helper()
 	if t.gate == nil || !t.serving() || t.names.at(t.gate.spaceLock).holders != 0 {
@@ -97,7 +96,7 @@ func checkTurns(tb failer, t *Table) {
 	}
 }
 
-// checkOwners checks what is kept of owners against their entries.
+// checkOwners checks the records of owners against their entries.
 func checkOwners(tb failer, t *Table) {
 	tb.Helper()
 	g := t.gate

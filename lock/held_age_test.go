@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// TestHeldSinceWhen: a HeldError says since when the holder holds, also where that is now, and nothing where it is not known.
+// TestHeldSinceWhen checks that a HeldError has the time since which the holder holds, also if that is now, and none if
+// it is unknown.
 func TestHeldSinceWhen(t *testing.T) {
 	now := time.Date(2026, 11, 27, 12, 0, 5, 0, time.UTC)
 	for age, want := range map[time.Duration]time.Time{0: now, 2 * time.Second: now.Add(-2 * time.Second), UnknownAge: {}} {

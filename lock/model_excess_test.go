@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// capacity is that of the slots requests at n, or 0 if there are none: of who stays,
-// before who waits, before who is revoked.
+// capacity is the capacity of the slots requests at n, or 0 if there are none: staying ones first, then waiting ones,
+// then revoked ones.
 func (n *modelName) capacity() int {
 	for _, g := range n.grants {
 		if !g.revoked && g.request.Mode == holdfast.ModeSlots {
@@ -42,8 +42,7 @@ func compatible(requests []Request) bool {
 	return len(requests) == 0 || units <= requests[0].Capacity
 }
 
-// excess reports whether the holders of n do not all fit: some are revoked, and no
-// request is granted.
+// excess reports whether the holders of n do not all fit: some are revoked, and no request is granted.
 func (n *modelName) excess() bool {
 	var all []Request
 	for _, g := range n.grants {
@@ -55,7 +54,7 @@ func (n *modelName) excess() bool {
 	return !compatible(all)
 }
 
-// staying are the requests of those that are not revoked.
+// staying are the requests of the holders that are not revoked.
 func (n *modelName) staying() (requests []Request) {
 	for _, g := range n.grants {
 		if !g.revoked {
@@ -127,7 +126,7 @@ func (g *modelGrant) revoke(why holdfast.Loss) {
 	}
 }
 
-// forget is what a snapshot does not tell.
+// forget drops what a snapshot does not contain.
 func (m *model) forget() {
 	for _, n := range m.names {
 		for _, g := range n.grants {

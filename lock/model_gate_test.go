@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// passed returns how many wait at n and are not parked. They stand before those that are.
+// passed returns how many wait at n and are not parked. They come before the parked ones.
 func (n *modelName) passed() int {
 	if at := slices.IndexFunc(n.queue, func(w *modelWait) bool { return w.parked }); at >= 0 {
 		return at
@@ -17,7 +17,7 @@ func (n *modelName) passed() int {
 	return len(n.queue)
 }
 
-// insert puts w behind those that wait at n and are parked only if it is.
+// insert puts w after the waiters at n that are not parked, and after the parked ones only if it is parked itself.
 func (n *modelName) insert(w *modelWait) {
 	at := len(n.queue)
 	if !w.parked {
@@ -31,7 +31,7 @@ func sameOwner(a, b Request) bool {
 	return a.Owner != "" && a.Owner == b.Owner && a.Session == b.Session
 }
 
-// atNames returns the requests that hold or wait at names and are not parked: one a grant.
+// atNames returns the requests that hold or wait at names and are not parked: one per grant.
 func (m *model) atNames() (requests []Request) {
 	for _, n := range m.names {
 		if n.name == SpaceLock {
@@ -47,12 +47,12 @@ func (m *model) atNames() (requests []Request) {
 	return requests
 }
 
-// alone reports whether no other owner than that of r has anything at a name.
+// alone reports whether no other owner than that of r holds or waits at a name.
 func (m *model) alone(r Request) bool {
 	return !slices.ContainsFunc(m.atNames(), func(other Request) bool { return !sameOwner(r, other) })
 }
 
-// suspension returns what holds SpaceLock.
+// suspension returns the grants of SpaceLock.
 func (m *model) suspension() []*modelGrant {
 	if n := m.find(SpaceLock); n != nil {
 		return n.grants
@@ -60,7 +60,7 @@ func (m *model) suspension() []*modelGrant {
 	return nil
 }
 
-// passes reports whether r may queue at its name or, where that is SpaceLock, be granted.
+// passes reports whether r may queue at its name or, if that is SpaceLock, be granted.
 func (m *model) passes(r Request) bool {
 	if r.Name == SpaceLock {
 		return m.alone(r)
@@ -74,7 +74,7 @@ func (m *model) passes(r Request) bool {
 	return slices.ContainsFunc(m.atNames(), func(other Request) bool { return sameOwner(r, other) })
 }
 
-// obstacle says why w waits.
+// obstacle returns the reason why w waits.
 func (m *model) obstacle(now Time, n *modelName, w *modelWait) error {
 	if n.name == SpaceLock || w.parked {
 		return m.barred(now, w)
@@ -98,8 +98,8 @@ func (m *model) barred(now Time, w *modelWait) error {
 	return &HeldBy{}
 }
 
-// let lets through the gate, in order, each request that is parked and picked. They compete
-// at their names in the order in which they came through.
+// let lets each selected parked request through the gate, in order. They compete at their names in the order in which
+// they came through.
 func (m *model) let(now Time, picked func(*modelWait) bool) (out []Decision, any bool) {
 	var names []*modelName
 	for _, w := range slices.Clone(m.gate) {
@@ -120,8 +120,8 @@ func (m *model) let(now Time, picked func(*modelWait) bool) (out []Decision, any
 	return out, len(names) > 0
 }
 
-// letNext lets through who may pass now, of those that stand before the first suspension:
-// the suspender's own; or all, with what else their owners have parked, one after the other.
+// letNext lets the next requests through, of those before the first suspension: the suspender's own; or all, with the
+// other parked requests of their owners, one after the other.
 func (m *model) letNext(now Time) (out []Decision, any bool) {
 	var order []*modelWait
 	for _, first := range m.gate {
@@ -144,13 +144,13 @@ func (m *model) letNext(now Time) (out []Decision, any bool) {
 			}
 		}
 	}
-	// Those that pass are put in front, in the order in which they do.
+	// Those that pass are moved to the front, in their order.
 	rest := slices.DeleteFunc(slices.Clone(m.gate), func(w *modelWait) bool { return slices.Contains(order, w) })
 	m.gate = append(slices.Clone(order), rest...)
 	return m.let(now, func(w *modelWait) bool { return slices.Contains(order, w) })
 }
 
-// settleGate does what can be done in the gate.
+// settleGate makes all possible progress in the gate.
 func (m *model) settleGate(now Time) (out []Decision) {
 	defer m.sweep()
 	for more := true; more; {
@@ -181,8 +181,7 @@ func (m *model) settleGate(now Time) (out []Decision) {
 	return out
 }
 
-// contradicts reports whether a grant that is to stay excludes others that
-// stay, because one of them suspends the table.
+// contradicts reports whether a staying grant excludes other staying ones, because one of them suspends the table.
 func (m *model) contradicts(r Request) bool {
 	for _, n := range m.names {
 		for _, g := range n.grants {
@@ -260,7 +259,7 @@ func (w *world) letIn(rt *rapid.T) {
 	w.compare(rt, want)
 }
 
-// checkAtGate compares what table and model have of an owner, and of the parked.
+// checkAtGate compares table and model for an owner, and for the parked requests.
 func (w *world) checkAtGate(rt *rapid.T, of Request) {
 	theirs := func(r Request) bool { return sameOwner(r, of) }
 	want := OwnerAtGate{Passed: slices.ContainsFunc(w.model.atNames(), theirs)}
@@ -313,7 +312,7 @@ func (m *model) letIn(now Time, r Request, s SessionID, owner string) (out []Dec
 	return append(append(out, let...), m.settleGate(now)...), true
 }
 
-// checkSuspension compares what table and model have of suspensions, and of the parked.
+// checkSuspension compares table and model for suspensions, and for the parked requests.
 func (w *world) checkSuspension(rt *rapid.T) {
 	suspending := 0
 	for _, waits := range w.model.gate {
@@ -339,8 +338,7 @@ func (w *world) checkSuspension(rt *rapid.T) {
 	}
 }
 
-// endWhere ends what a session has and what another is waiting for, as the end of a member
-// does.
+// endWhere ends the holds of a session and the waits of another one, as the end of a member does.
 func (w *world) endWhere(rt *rapid.T) {
 	a, b := drawSession(rt), drawSession(rt)
 	match := func(_ string, s SessionID, _ uint64, token holdfast.Token) bool {
@@ -368,7 +366,7 @@ func (w *world) endWhere(rt *rapid.T) {
 	w.compare(rt, w.model.finish(w.now, endings))
 }
 
-// revokeSession ends what a session waits for and revokes what it holds.
+// revokeSession ends the waits of a session and revokes its holds.
 func (w *world) revokeSession(rt *rapid.T) {
 	s := drawSession(rt)
 	err := errors.New("it was taken away")

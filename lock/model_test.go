@@ -8,9 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// model is the table's rules again, with slices, linear searches and nothing else:
-// slow, and short enough to be seen to be right. Its limits in time are multiples
-// of 20, for which the default drift needs no rounding.
+// model repeats the table's rules with slices and linear searches: slow, and short enough to be obviously right. Its
+// time limits are multiples of 20, for which the default drift needs no rounding.
 type model struct {
 	limits Config
 	reign  uint64
@@ -34,7 +33,7 @@ type modelGrant struct {
 	until   Time
 	holds   []uint64
 	revoked bool
-	why     holdfast.Loss // it is revoked for, as long as that is known
+	why     holdfast.Loss // the reason of its revocation, as long as that is known
 }
 
 type modelWait struct {
@@ -53,7 +52,7 @@ func (m *model) find(name string) *modelName {
 	return nil
 }
 
-// sweep forgets the names at which no request is left.
+// sweep drops names without requests.
 func (m *model) sweep() {
 	m.names = slices.DeleteFunc(m.names, func(n *modelName) bool { return len(n.grants)+len(n.queue) == 0 })
 }
@@ -108,7 +107,7 @@ func refused(now Time, r Request, err error) Decision {
 	return d
 }
 
-// live is how many names are live.
+// live is the number of live names.
 func (m *model) live() int {
 	if m.find(SpaceLock) != nil {
 		return len(m.names) - 1
@@ -246,8 +245,8 @@ func (m *model) remove(n *modelName, w *modelWait) {
 	n.queue, m.gate = slices.DeleteFunc(n.queue, is), slices.DeleteFunc(m.gate, is)
 }
 
-// settle grants what can be granted at the head of n's queue. Who does not wait for
-// holders is refused, at the head and behind it.
+// settle makes all possible grants at the head of n's queue. Requests that do not wait for holders are refused, at the
+// head and after it.
 func (m *model) settle(now Time, n *modelName) (out []Decision) {
 	defer m.sweep()
 	for m.serving() && n.passed() > 0 {
@@ -289,7 +288,7 @@ func (m *model) settleAll(now Time) (out []Decision) {
 	return append(out, m.settleGate(now)...)
 }
 
-// settleOne settles a name where something has ended, and then the gate.
+// settleOne settles a name at which something has ended, and then the gate.
 func (m *model) settleOne(now Time, n *modelName) (out []Decision) {
 	if n.name != SpaceLock {
 		out = m.settle(now, n)
@@ -297,7 +296,7 @@ func (m *model) settleOne(now Time, n *modelName) (out []Decision) {
 	return append(out, m.settleGate(now)...)
 }
 
-// end takes one hold or wait away, without settling.
+// end removes one hold or wait, without settling.
 func (m *model) end(n *modelName, s SessionID, id uint64) {
 	for _, g := range n.grants {
 		if g.request.Session == s {

@@ -17,8 +17,8 @@ type ending struct {
 	decision Decision
 }
 
-// finish ends all of them in the given order, then settles their names in that
-// order. The refusal of a waiter whose time is over names the holder at that moment.
+// finish ends all of them in the given order, then settles their names in that order. The refusal of a waiter whose
+// time is over names the holder at that moment.
 func (m *model) finish(now Time, endings []ending) (out []Decision) {
 	for _, e := range endings {
 		d := e.decision
@@ -68,7 +68,7 @@ func (m *model) endSession(now Time, s SessionID, why holdfast.Loss) []Decision 
 	slices.SortFunc(waits, byRequestID)
 	endings := append(waits, holds...)
 	if len(endings) == 0 {
-		return nil // nothing is settled because of a session that has nothing
+		return nil // a session without requests settles nothing
 	}
 	for i := range endings {
 		d := &endings[i].decision
@@ -138,7 +138,7 @@ func (m *model) extend(now Time, s SessionID, name string, token holdfast.Token,
 	return holdfast.ErrNotHeld
 }
 
-// show is what Show says, without the history.
+// show returns the result of Show, without the history.
 func (m *model) show(name string) Lock {
 	v := Lock{Name: name}
 	n := m.find(name)

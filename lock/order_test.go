@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkOrder fails where a live name is missing from the order or stands in the wrong
-// place, or a block is empty.
+// checkOrder fails if a live name is missing from the order or misplaced, or a block is empty.
 func checkOrder(tb failer, t *Table) {
 	tb.Helper()
 	found := map[int32]bool{}
@@ -57,9 +56,8 @@ func listAll(t *Table, after, prefix string, limit int) (names []string) {
 	return names
 }
 
-// TestScanIsInOrder: whichever names were taken and given back, in any order, a listing has
-// the live names with a prefix behind a name, in the order of their bytes. Enough names make
-// several blocks, which are split and joined.
+// TestScanIsInOrder checks that a listing has the live names with a prefix after a name, in the order of their bytes,
+// regardless of earlier locks and unlocks. Enough names make several blocks, which are split and joined.
 func TestScanIsInOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		table := newTable(rt, Config{})
@@ -108,7 +106,7 @@ func TestScanIsInOrder(t *testing.T) {
 	})
 }
 
-// TestScanEnds: a visit that has enough ends the page, and what follows is reported.
+// TestScanEnds checks that a visit can end the page, and that the rest is reported.
 func TestScanEnds(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)
@@ -124,8 +122,8 @@ func TestScanEnds(t *testing.T) {
 	}
 }
 
-// TestPageCostsItsLength: a page of ten names costs the same among a hundred names and among
-// a hundred thousand.
+// TestPageCostsItsLength checks that a page of ten names costs the same among a hundred names and among a hundred
+// thousand.
 func TestPageCostsItsLength(t *testing.T) {
 	costs := map[int]float64{}
 	for _, size := range []int{100, 100_000} {
@@ -147,8 +145,7 @@ func TestPageCostsItsLength(t *testing.T) {
 	}
 }
 
-// TestShortLocksHaveNoPlace: names that are taken and given back at once are never sorted in
-// among those that are.
+// TestShortLocksHaveNoPlace checks that names that are locked and unlocked at once are never sorted into the order.
 func TestShortLocksHaveNoPlace(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)

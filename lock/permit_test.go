@@ -9,19 +9,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// permitted drives a table that grants by permission only.
+// permitted drives a table that grants only by permission.
 type permitted struct {
 	table  *Table
 	now    Time
 	ids    uint64
 	token  holdfast.Token
-	queued []Request // all that was queued, until another decision
+	queued []Request // all queued requests, until another decision
 	out    []Decision
 }
 
-// TestPermittedGrantsAsOrdered: every grant is one that was permitted, under that token, or
-// one more hold of an owner in a grant that it has; regardless of what else happens. No owner
-// has two grants of a name, and a request that is permitted gets what was asked for.
+// TestPermittedGrantsAsOrdered checks that every grant was permitted, with that token, or is one more hold of an owner
+// in its grant, regardless of other events. No owner has two grants of a name, and a permitted request gets what was
+// asked for.
 func TestPermittedGrantsAsOrdered(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &permitted{table: newTable(rt, Config{Permitted: true, LocksPerSession: 20})}
@@ -93,7 +93,7 @@ func (p *permitted) acquire(rt *rapid.T) {
 	p.follow(rt, 0)
 }
 
-// waiter draws a request that waits, or the zero one.
+// waiter draws a waiting request, or the zero one.
 func (p *permitted) waiter(rt *rapid.T) Request {
 	if len(p.queued) == 0 {
 		return Request{}
@@ -141,7 +141,7 @@ func (p *permitted) deny(rt *rapid.T) {
 	p.follow(rt, 0)
 }
 
-// follow reads the decisions, and checks them where token was permitted, or none.
+// follow checks the decisions, given the permitted token, if any.
 func (p *permitted) follow(rt *rapid.T, token holdfast.Token) {
 	for _, d := range p.out {
 		if d.Kind == Granted && d.Token != token && d.Owner == "" {
@@ -183,8 +183,8 @@ func (p *permitted) follow(rt *rapid.T, token holdfast.Token) {
 	}
 }
 
-// TestPermitRefusesToLie: what does not fit, what would order grants the wrong way, and what a
-// table decides by itself cannot be permitted.
+// TestPermitRefusesToLie checks that three kinds of permits are refused: those that do not fit, those that would order
+// grants the wrong way, and those that a table decides itself.
 func TestPermitRefusesToLie(t *testing.T) {
 	for _, c := range []struct {
 		name   string

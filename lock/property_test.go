@@ -11,21 +11,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world drives a table and its model with the same operations, and remembers the
-// decisions.
+// world drives a table and its model with the same operations, and remembers the decisions.
 type world struct {
 	table *Table
 	model *model
 	now   Time
 	ids   uint64
-	// suspends says that the table is suspended at times.
+	// suspends reports that the table is sometimes suspended.
 	suspends bool
 	latest   map[requestName]Kind // the latest decision about each request
 	newest   map[string]holdfast.Token
 	out      []Decision
 }
 
-// requestName names a request for ever (P6).
+// requestName permanently identifies a request (P6).
 type requestName struct {
 	session SessionID
 	id      uint64
@@ -98,7 +97,7 @@ func (w *world) burst(rt *rapid.T) {
 	}
 }
 
-// drawEntry picks one of the requests that are there or, at times, one that is not.
+// drawEntry picks one of the present requests or, sometimes, an absent one.
 func (w *world) drawEntry(rt *rapid.T) (r Request, token holdfast.Token) {
 	holds, waits := w.model.all()
 	all := append(holds, waits...)
@@ -161,7 +160,7 @@ func (w *world) breakGrants(rt *rapid.T) {
 	w.compare(rt, want)
 }
 
-// recall tells one hold to end; the other holds of its grant stay.
+// recall asks one hold to end; the other holds of its grant stay.
 func (w *world) recall(rt *rapid.T) {
 	r, token := w.drawEntry(rt)
 	if rapid.IntRange(0, 3).Draw(rt, "latest") == 0 {
@@ -239,7 +238,7 @@ func (w *world) beginReign(rt *rapid.T) {
 	}
 }
 
-// restore goes on with a copy of the table, on another clock.
+// restore continues with a copy of the table, on another clock.
 func (w *world) restore(rt *rapid.T) {
 	limit := rapid.IntRange(1, 9).Draw(rt, "limit")
 	shift := 7 * Time(rapid.IntRange(-5, 5).Draw(rt, "shift"))
@@ -260,7 +259,7 @@ func (w *world) restore(rt *rapid.T) {
 	w.table = copied
 }
 
-// compare checks that the table said what the model says.
+// compare checks that the table's decisions equal the model's.
 func (w *world) compare(rt *rapid.T, want []Decision) {
 	if len(w.out) != len(want) {
 		rt.Fatalf("decided\n%v\nwant\n%v", w.out, want)
@@ -277,7 +276,7 @@ func (w *world) compare(rt *rapid.T, want []Decision) {
 	w.out = w.out[:0]
 }
 
-// listen checks what may follow what, independently of the model: P2 and P6.
+// listen checks the order of decisions independently of the model: P2 and P6.
 func (w *world) listen(rt *rapid.T, d Decision) {
 	request := requestName{d.Session, d.Request, d.Name}
 	before := w.latest[request]
@@ -304,7 +303,7 @@ func (w *world) listen(rt *rapid.T, d Decision) {
 	}
 }
 
-// check compares everything that can be read, and the table with itself.
+// check compares everything readable, and checks the table's consistency.
 func (w *world) check(rt *rapid.T) {
 	checkTable(rt, w.table)
 	holds, waits := w.model.all()
@@ -339,8 +338,7 @@ func (w *world) check(rt *rapid.T) {
 	}
 }
 
-// checkExclusion is P1 among those that are to stay, and the order of tokens, read from
-// the public view.
+// checkExclusion checks P1 among the staying holders, and the order of tokens, from the public view.
 func checkExclusion(rt *rapid.T, l Lock) {
 	units, staying := 0, 0
 	last := holdfast.Token(0)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// cycleName takes and gives back a name, and returns its record.
+// cycleName locks and unlocks a name, and returns its record.
 func cycleName(tb testing.TB, t *Table, id uint64, name string) int32 {
 	tb.Helper()
 	var out []Decision
@@ -20,8 +20,8 @@ func cycleName(tb testing.TB, t *Table, id uint64, name string) int32 {
 	return e
 }
 
-// TestIdleEntriesAreBounded: as many names as are kept keep their records, and of more
-// the one that became idle first is forgotten.
+// TestIdleEntriesAreBounded checks that a bounded number of names keep their records, and that beyond it the record
+// that became idle first is dropped.
 func TestIdleEntriesAreBounded(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)
@@ -58,7 +58,7 @@ func TestIdleEntriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestIdleNamesTakeNoRoom: the bound of names is one of live names.
+// TestIdleNamesTakeNoRoom checks that the bound on names only counts live ones.
 func TestIdleNamesTakeNoRoom(t *testing.T) {
 	table := newTable(t, Config{Names: 2})
 	table.BeginReign(1, 0)
@@ -68,8 +68,7 @@ func TestIdleNamesTakeNoRoom(t *testing.T) {
 	checkTable(t, table)
 }
 
-// TestReleaseByGuess: what looks like a hold by its token is one only if all the rest of
-// the release is right.
+// TestReleaseByGuess checks that a hold found by its token is released only if the rest of the release matches.
 func TestReleaseByGuess(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)

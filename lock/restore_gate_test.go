@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// suspended is a table that an owner has suspended who holds a name, too. Others are parked,
-// and wait to suspend it. It is paused.
+// suspended is a table suspended by an owner that also holds a name. Others are parked, and wait to suspend it. It is
+// paused.
 func suspended(tb failer) *Table {
 	t := newTable(tb, Config{})
 	t.BeginReign(2, 10)
@@ -38,7 +38,7 @@ func suspended(tb failer) *Table {
 	return t
 }
 
-// awaited is a table that is held by several, and waited for as a whole. It is paused.
+// awaited is a table with several holders that others wait to suspend. It is paused.
 func awaited(tb failer) *Table {
 	t := newTable(tb, Config{})
 	t.BeginReign(2, 10)
@@ -112,8 +112,8 @@ func TestRestoreRefusesAGateThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestRestoreOfAGateInChunks: for chunks of any size, the copy has the same gate, and gives
-// the next one in it the same turn.
+// TestRestoreOfAGateInChunks checks that for chunks of any size, the copy has the same gate, and gives the next request
+// in it the same turn.
 func TestRestoreOfAGateInChunks(t *testing.T) {
 	for limit := 1; limit <= 12; limit++ {
 		for _, make := range []func(failer) *Table{suspended, awaited} {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// populated is a table with a bit of everything. It is paused.
+// populated is a table with every kind of entry. It is paused.
 func populated(tb failer) *Table {
 	t := newTable(tb, Config{})
 	t.BeginReign(2, 10)
@@ -42,7 +42,7 @@ func populated(tb failer) *Table {
 	return t
 }
 
-// entryAt returns the first entry of name in c.
+// entryAt returns the index of the first entry of name in c.
 func entryAt(c *Chunk, name string) int {
 	return slices.IndexFunc(c.Entries, func(s Entry) bool { return s.Name == name })
 }
@@ -128,8 +128,7 @@ func TestRestoreWantsANewTableAndTheChunksInOrder(t *testing.T) {
 	}
 }
 
-// TestRestoreOfAnything: regardless of what a chunk says, the table refuses it or is
-// sound (P10).
+// TestRestoreOfAnything checks that the table refuses any chunk or is consistent afterwards (P10).
 func TestRestoreOfAnything(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		table := rapid.SampledFrom([]func(failer) *Table{populated, suspended, awaited}).Draw(rt, "table")(rt)
@@ -192,7 +191,7 @@ func TestRestoreOfAnything(t *testing.T) {
 	})
 }
 
-// checkListed fails where a listing lacks a name, or a name is held by more than fits.
+// checkListed fails if a listing lacks a name, or a name has more holders than fit.
 func checkListed(rt *rapid.T, table *Table) {
 	names := 0
 	table.Scan("", "", 1000, func(l Lock) bool {
@@ -205,8 +204,8 @@ func checkListed(rt *rapid.T, table *Table) {
 	}
 }
 
-// TestScanIsStable: a name that is live throughout a scan is visited exactly once,
-// regardless of what happens to the others meanwhile.
+// TestScanIsStable checks that a name that is live throughout a scan is visited exactly once, regardless of changes of
+// others.
 func TestScanIsStable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		table := newTable(rt, Config{})

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// FuzzParseSessionID: one text for each session, and one session for each text.
+// FuzzParseSessionID checks that each session has one text, and each text one session.
 func FuzzParseSessionID(f *testing.F) {
 	for _, seed := range []string{"", "-", "0-0", "7-1", "07-1", "A-1", "3w5e11264sgsf-3w5e11264sgsf", "3w5e11264sgsg-0", "1-2-3", "+1-1", "1_0-1"} {
 		f.Add(seed, uint64(1), uint64(1<<63))

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// TestRevokeSession: its waits end, and those behind them are served; its holds are to
-// end, and stay until they are released. No other session's are touched.
+// TestRevokeSession checks that a revoked session's waits end, that later waiters are served, and that its holds are
+// asked to end and stay until they are released. No other session is affected.
 func TestRevokeSession(t *testing.T) {
 	table, err := lock.New(lock.Config{})
 	if err != nil {
@@ -77,8 +77,7 @@ func TestRevokeSession(t *testing.T) {
 	wants()
 }
 
-// TestSessionsOf: which of a member's sessions have something, regardless of what else was
-// there before.
+// TestSessionsOf checks which of a member's sessions hold or wait, regardless of earlier sessions.
 func TestSessionsOf(t *testing.T) {
 	table, err := lock.New(lock.Config{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 func TestNewRefusesBadConfig(t *testing.T) {
 	for _, c := range []struct {
 		config Config
-		want   string // "" where it is allowed
+		want   string // "" if it is allowed
 	}{
 		{Config{}, ""},
 		{Config{Drift: 0.99, WaitersPerName: 1, Names: 1, LocksPerSession: 1, History: 1}, ""},
@@ -53,7 +53,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTokensNeverGoBack: a table that would have to go back panics rather than lie (P2).
+// TestTokensNeverGoBack checks that a table panics if its tokens would go back (P2).
 func TestTokensNeverGoBack(t *testing.T) {
 	type begin struct {
 		reign uint64
@@ -61,7 +61,7 @@ func TestTokensNeverGoBack(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		begins []begin // the last one is in question
+		begins []begin // the last one is tested
 		grants int
 		panics bool
 	}{
@@ -113,7 +113,7 @@ func TestKindText(t *testing.T) {
 	}
 }
 
-// TestUnknownMode: a mode that no edge lets through is refused.
+// TestUnknownMode checks that a mode that no edge lets through is refused.
 func TestUnknownMode(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)
@@ -124,8 +124,8 @@ func TestUnknownMode(t *testing.T) {
 	}
 }
 
-// TestDriftIsSafe: who counts stretch(d) on any clock within the drift has seen no
-// clock count less than d, and shrinking undoes stretching.
+// TestDriftIsSafe checks that counting stretch(d) on any clock within the drift lasts at least d on every other, and
+// that shrinking undoes stretching.
 func TestDriftIsSafe(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		by := rapid.Float64Range(0, 0.999).Draw(rt, "drift")
@@ -141,7 +141,7 @@ func TestDriftIsSafe(t *testing.T) {
 	})
 }
 
-// TestTimeWithoutEnd: limits beyond all times are none, and nothing overflows.
+// TestTimeWithoutEnd checks that limits beyond all times count as none, and that nothing overflows.
 func TestTimeWithoutEnd(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)
@@ -161,8 +161,8 @@ func TestTimeWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestHoldLimitThatPassedIsReported: a request that is repeated after the limit of its
-// grant, but before a Tick, gets the shortest limit and not none.
+// TestHoldLimitThatPassedIsReported checks that a request repeated after the limit of its grant, but before a Tick,
+// gets the shortest limit and not none.
 func TestHoldLimitThatPassedIsReported(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)
@@ -176,8 +176,8 @@ func TestHoldLimitThatPassedIsReported(t *testing.T) {
 	}
 }
 
-// TestNameGivenBackIsNotLive: the record that is kept of the name given back last is
-// seen by no caller, counts for no bound, and serves the name when it comes again.
+// TestNameGivenBackIsNotLive checks that the record kept for the last unlocked name is visible to no caller, counts for
+// no bound, and serves the name when it is locked again.
 func TestNameGivenBackIsNotLive(t *testing.T) {
 	table := newTable(t, Config{Names: 1})
 	table.BeginReign(1, 0)

@@ -34,8 +34,8 @@ func TestLockOnAnotherClock(t *testing.T) {
 	}
 }
 
-// TestParts: the parts of a lock are its holders and its waiters, each once and in order, and no
-// part has more than its room.
+// TestParts checks that the parts of a lock have its holders and its waiters, each once and in order, and that no part
+// exceeds its size.
 func TestParts(t *testing.T) {
 	for holders := range 4 {
 		for waiters := range 4 {

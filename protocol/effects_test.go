@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestEffectsKeepOrder: each kind of effect comes out as it went in.
+// TestEffectsKeepOrder checks that each kind of effect comes out in the order of its entry.
 func TestEffectsKeepOrder(t *testing.T) {
 	var out protocol.Effects
 	first, second := protocol.CallID{Sink: 1, Op: 1}, protocol.CallID{Sink: 2, Op: 9}
@@ -25,8 +25,7 @@ func TestEffectsKeepOrder(t *testing.T) {
 	same(t, "notes", out.Notes, []protocol.Note{text("noted")})
 }
 
-// TestEffectsReset: what was drained is let go, so that nothing is kept alive by the
-// memory that is used again.
+// TestEffectsReset checks that drained effects are released, so that the reused memory keeps nothing alive.
 func TestEffectsReset(t *testing.T) {
 	var out protocol.Effects
 	out.Send(5, text("a"))
@@ -46,7 +45,7 @@ func TestEffectsReset(t *testing.T) {
 	}
 }
 
-// TestStatesHaveNames: docs/design/formats.md §1 spells them.
+// TestStatesHaveNames checks that states have the names of docs/design/formats.md §1.
 func TestStatesHaveNames(t *testing.T) {
 	for state, want := range map[protocol.State]string{
 		protocol.Unavailable: "unavailable", protocol.Recovering: "recovering",

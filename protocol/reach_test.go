@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// TestReach: every length of time is rounded up, by an eighth at most, and longer ones to no
-// shorter reach.
+// TestReach checks that every duration is rounded up, by an eighth at most, and that longer ones have no shorter reach.
 func TestReach(t *testing.T) {
 	for r := range MaxReach {
 		span, next := r.Span(), (r + 1).Span()

@@ -13,8 +13,8 @@ type numbered uint64
 
 func (n numbered) Before(other numbered) bool { return n < other }
 
-// TestReminders: against a sorted list, for any pushes and pops in any order: the
-// earliest first, and of equal times the one whose key comes first.
+// TestReminders checks the queue against a sorted list, for any pushes and pops in any order: the earliest first, and
+// of equal times the lowest key.
 func TestReminders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var queue Reminders[numbered]
@@ -51,7 +51,7 @@ func TestReminders(t *testing.T) {
 			},
 			"sweep": func(t *rapid.T) {
 				odd := func(r Reminder[numbered]) bool { return r.Key%2 == 1 }
-				for i := range 2*max(len(model), queue.swept) + 2*spare { // so many that it sweeps
+				for i := range 2*max(len(model), queue.swept) + 2*spare { // enough for a sweep
 					queue.Push(Time(i%7)*time.Second, numbered(2*i))
 				}
 				living := len(slices.DeleteFunc(slices.Clone(model), func(r Reminder[numbered]) bool { return !odd(r) }))
@@ -79,7 +79,7 @@ func TestReminders(t *testing.T) {
 	})
 }
 
-// TestLonger: from patience on twice as long each time, up to eight times.
+// TestLonger checks that the delay doubles each time, from the initial timeout to eight times that.
 func TestLonger(t *testing.T) {
 	const patience = 250 * time.Millisecond
 	var pause time.Duration

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// scripted is a machine that writes down what it is given and does what its test says.
+// scripted is a machine that records its events and performs the actions of its test.
 type scripted struct {
 	name string
 	log  *[]string
@@ -104,7 +104,7 @@ func TestStackStartsAllFromBelow(t *testing.T) {
 	})
 }
 
-// TestStackTicksWhatIsDue: a machine that asked for a time that has not come is not stepped.
+// TestStackTicksWhatIsDue checks that a machine is not stepped before the time that it has asked for.
 func TestStackTicksWhatIsDue(t *testing.T) {
 	for _, tt := range []struct {
 		below, one, two protocol.Time
@@ -119,7 +119,7 @@ func TestStackTicksWhatIsDue(t *testing.T) {
 	} {
 		b := newHarness()
 		b.below.wake, b.one.wake, b.two.wake = tt.below, tt.one, tt.two
-		b.step(protocol.Event{Kind: protocol.Start}) // a Wake changes with a Step only
+		b.step(protocol.Event{Kind: protocol.Start}) // a Wake only changes with a Step
 		if got := b.stack.Wake(); got != tt.wake {
 			t.Errorf("wakes of %v, %v, %v: the stack wants %v, not %v", tt.below, tt.one, tt.two, got, tt.wake)
 		}
@@ -127,8 +127,8 @@ func TestStackTicksWhatIsDue(t *testing.T) {
 	}
 }
 
-// TestStackPassesUpWhatIsRaised: each fact reaches all above, one fact after the
-// other, within the step, and then the driver of the stack.
+// TestStackPassesUpWhatIsRaised checks that each fact reaches all machines above, one fact after the other, within the
+// step, and then the driver of the stack.
 func TestStackPassesUpWhatIsRaised(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(protocol.Event, *protocol.Effects) {
@@ -141,13 +141,12 @@ func TestStackPassesUpWhatIsRaised(t *testing.T) {
 		"one raised second at 1s", "two raised second at 1s",
 	})
 	same(t, "raised", b.out.Raises, []any{text("first"), text("second")})
-	// What was raised in an earlier step that is not drained yet is not repeated.
+	// A fact raised in an earlier step that is not drained yet is not repeated.
 	b.below.do = nil
 	same(t, "seen later", b.step(protocol.Event{Kind: protocol.Receive}), []string{"below receive <nil> at 1s"})
 }
 
-// TestStackRaisesAtTheStart: a view that is there from the start on is known to the
-// machines above before they start.
+// TestStackRaisesAtTheStart checks that the machines above know an initial view before they start.
 func TestStackRaisesAtTheStart(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(_ protocol.Event, out *protocol.Effects) { out.Raise(text("view")) }
@@ -157,7 +156,7 @@ func TestStackRaisesAtTheStart(t *testing.T) {
 	})
 }
 
-// TestStackPassesDownRequests: what a machine above raises goes to the one below only.
+// TestStackPassesDownRequests checks that a fact raised by a machine above goes only to the one below.
 func TestStackPassesDownRequests(t *testing.T) {
 	b := newHarness()
 	b.two.do = func(ev protocol.Event, out *protocol.Effects) {
@@ -174,7 +173,7 @@ func TestStackPassesDownRequests(t *testing.T) {
 	}
 }
 
-// TestStackAnswersARequest: the answer to a request reaches all above in the same step.
+// TestStackAnswersARequest checks that the answer to a request reaches all above in the same step.
 func TestStackAnswersARequest(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {
@@ -196,9 +195,8 @@ func TestStackAnswersARequest(t *testing.T) {
 	same(t, "raised", b.out.Raises, []any{text("answer to a"), text("answer to b")})
 }
 
-// TestStackKeepsTheOrderOfFacts: a fact that is raised while an earlier one is on its
-// way up does not overtake it. A second machine must not see view 2 before view 1,
-// because the first one, hearing of view 1, wished for another.
+// TestStackKeepsTheOrderOfFacts checks that a fact that is raised while an earlier one is on its way up does not
+// overtake it. A second machine must not see view 2 before view 1 because the first one, at view 1, asked for another.
 func TestStackKeepsTheOrderOfFacts(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {
@@ -224,8 +222,8 @@ func TestStackKeepsTheOrderOfFacts(t *testing.T) {
 	same(t, "raised", b.out.Raises, []any{text("view 1"), text("view 2")})
 }
 
-// TestStackStampsPorts: everything that a machine sends or answers bears its port,
-// also what it says because of a fact from below.
+// TestStackStampsPorts checks that all messages and answers of a machine have its port, also those caused by a fact
+// from below.
 func TestStackStampsPorts(t *testing.T) {
 	b := newHarness()
 	speak := func(name string) func(protocol.Event, *protocol.Effects) {
@@ -262,8 +260,8 @@ func TestStackStampsPorts(t *testing.T) {
 	}
 }
 
-// TestTimeComesFirst: what the lower machine's time has come for is done before any
-// other event, so that no machine acts on a lease that has ended.
+// TestTimeComesFirst checks that the lower machine's due work comes before any other event, so that no machine acts on
+// a lease that has ended.
 func TestTimeComesFirst(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {

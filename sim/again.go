@@ -10,19 +10,19 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Where sessions outlast their members a visitor opens one first, and then asks for its lock with an id. When it is not answered
-// for a while it turns away from the member, and makes the same call to another one; the member that it has turned away from
-// notices that later, and takes back what it has not been answered. So a lock is asked for through several members at a time,
-// under numbers of their own, and is to be had once (P6).
+// Where sessions outlast their members, a visitor first opens a session, and then asks for its lock with an id. When no
+// answer comes for a while it abandons the member and makes the same call to another one. The abandoned member notices
+// later, and takes back the unanswered request. So a lock is asked for through several members at a time, under
+// different numbers, and must be granted once (P6).
 
-// What concerns calls that are made again, as coverage tells it.
+// Rows of coverage for repeated calls.
 var (
 	againCalled    = mark{"call", "made once more"} // through another member, or the same one
 	againGranted   = mark{"call", "granted when made once more"}
 	againOvertaken = mark{"call", "given up behind the grant of another one"}
 )
 
-// open is what goes before: the visitor has a session then.
+// open opens the visitor's session first.
 func (v *visit) open() {
 	v.call(protocol.Below, &session.Open{Kind: session.OneShot, TTL: v.about.ttl}, func(reply *protocol.Reply) {
 		v.close()
@@ -35,7 +35,7 @@ func (v *visit) open() {
 	})
 }
 
-// acquire makes the call, and makes it elsewhere if it is not answered.
+// acquire makes the call, and repeats it at another member if no answer comes.
 func (s *visitor) acquire() {
 	w, round := s.world, s.round
 	v := s.visit("acquire", (*visit).acquireOnce)
@@ -80,7 +80,7 @@ func (v *visit) acquireOnce() {
 	})
 }
 
-// recordRequest tells the judge of the request: it is one with the first for the same call.
+// recordRequest reports the request to the judge, as the same as the first one of the call.
 func (v *visit) recordRequest() {
 	s, key := v.visitor, requestKey{v.about.session, v.request}
 	s.world.trace("%s asks for %s through %s as request %d of session %v", s, v.about.want.name, v.member, v.request, v.about.session)
@@ -92,7 +92,7 @@ func (v *visit) recordRequest() {
 	s.world.judge.requested(key, s, v.about.want)
 }
 
-// decidedOnce goes on with what became of the request.
+// decidedOnce handles the outcome of the request.
 func (v *visit) decidedOnce(reply *protocol.Reply) {
 	s, d := &v.about, reply.Decision
 	v.visitor.once(v, &d)
@@ -113,7 +113,7 @@ func (v *visit) decidedOnce(reply *protocol.Reply) {
 		v.back("granted", func() {
 			s := v.visitor
 			s.granted(v, opened, &d, renewed.TTL.Truncate(time.Millisecond))
-			s.current = nil // it makes the call no more
+			s.current = nil // it no longer makes the call
 			if s.held {
 				s.was = v.round
 			}
@@ -124,15 +124,15 @@ func (v *visit) decidedOnce(reply *protocol.Reply) {
 	})
 }
 
-// once checks P6 for a member's decision about a call: what the visitor was granted it is not granted anew, regardless of how
-// often it has made the call and of what has become of the lock since.
+// once checks P6 for a member's decision about a call: a lock granted to the visitor is not granted again, regardless
+// of how often the visitor has made the call and of what has become of the lock since.
 func (s *visitor) once(v *visit, d *lock.Decision) {
 	if d.Kind == lock.Granted && s.was == v.round && s.token != d.Token {
 		s.world.judge.violate("P6", "call %d of %v acts twice: it was granted %q under token %d, and then under %d", v.round, s, d.Name, s.token, d.Token)
 	}
 }
 
-// breaks is that the visitor reads this connection no more. The member notices that later.
+// breaks stops the visitor from reading this connection. The member notices later.
 func (v *visit) breaks() {
 	if v.broken {
 		return
@@ -143,17 +143,17 @@ func (v *visit) breaks() {
 	w.do(w.now+w.length("notices", 100*time.Millisecond, func() time.Duration { return w.rand.below(4 * time.Second) }), v.notice)
 }
 
-// notice has a member find that its client has gone.
+// notice makes a member notice that its client has gone.
 func (v *visit) notice() {
 	v.gone = true
 	if m := v.member; !m.up || m.life != v.life || v.over || v.answered {
-		return // no process is there that would, or it is answered
+		return // no process is there to notice, or the request is answered
 	} else if m.paused {
 		v.visitor.world.do(v.visitor.world.now+100*time.Millisecond, v.notice)
 		return
 	}
 	if v.request == 0 {
-		return // it has yet to be asked for, and is not
+		return // the request is not sent yet, and will not be
 	}
 	if s := v.visitor; s.held && s.was == v.round {
 		s.world.count.hits[againOvertaken]++
@@ -161,7 +161,7 @@ func (v *visit) notice() {
 	v.takeBack()
 }
 
-// takeBack gives up what was asked for over this connection.
+// takeBack gives up the request of this connection.
 func (v *visit) takeBack() {
 	v.answered = true
 	v.visitor.world.trace("%s gives up request %d of session %v for %s", v.member, v.request, v.about.session, v.visitor)

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// TestCallsActOnce: a second grant for a visitor's call that has one breaks a promise. The same grant reported again does not,
-// nor does a grant for another call.
+// TestCallsActOnce checks that a second grant for one call of a visitor breaks a promise, and that a repeated report of
+// the same grant, or a grant for another call, does not.
 func TestCallsActOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		promise string
@@ -32,8 +32,8 @@ func TestCallsActOnce(t *testing.T) {
 	}
 }
 
-// TestCallsAreMadeAgain: visitors of a space whose sessions outlast their members turn from one to another, are granted what
-// they had asked another one for, and are let down by none that notices late.
+// TestCallsAreMadeAgain checks that visitors of a space whose sessions outlast their members go from one member to
+// another, get what they had asked another one for, and are not harmed by a member that notices late.
 func TestCallsAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	manySeeds(t)

@@ -11,24 +11,23 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// aliasing stands between members and their machines, and sees that what changes hands stays
-// as it was: see protocol.Machine. The argument of a call is spoiled when the machine has
-// returned, as servers do that use its memory again; what was sent and answered is looked at
-// again much later. On real members the first would be the request of another client, and the
-// second a data race with the code that encodes it.
+// aliasing wraps members' machines, and checks that values do not change after they have changed hands: see
+// protocol.Machine. It overwrites the argument of a call when the machine has returned, like a server that reuses the
+// memory; it compares sent messages and answers again much later. In a real member a change of the first would corrupt
+// the request of another client, and a change of the second would be a data race with the encoder.
 type aliasing struct {
 	given []given
 	found []string
 }
 
-// given is what a machine has let go of, and what it was then.
+// given is a value that a machine has sent, and its content at that time.
 type given struct {
 	what string
 	fact any
 	was  string
 }
 
-// inAliasing is how much is watched at a time.
+// inAliasing is the number of values watched at a time.
 const inAliasing = 300
 
 func (c *aliasing) takes(what string, fact any) {
@@ -41,7 +40,7 @@ func (c *aliasing) takes(what string, fact any) {
 	}
 }
 
-// look looks again at the first ones.
+// look compares the first n values again.
 func (c *aliasing) look(n int) {
 	for _, g := range c.given[:n] {
 		if is := content(g.fact); is != g.was {
@@ -51,7 +50,7 @@ func (c *aliasing) look(n int) {
 	c.given = append(c.given[:0], c.given[n:]...)
 }
 
-// content is all that can be reached from a fact, as text.
+// content is everything reachable from a fact, as text.
 func content(fact any) string {
 	w := writer{seen: map[uintptr]bool{}}
 	w.value(reflect.ValueOf(fact))
@@ -102,7 +101,7 @@ func (w *writer) value(v reflect.Value) {
 	}
 }
 
-// of has a machine watched for aliasing.
+// of wraps a machine.
 func (c *aliasing) of(inner protocol.Machine) protocol.Machine { return &ward{inner, c} }
 
 type ward struct {
@@ -127,7 +126,7 @@ func (w *ward) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects)
 	}
 }
 
-// lend returns a copy of an argument, and of the lists in it.
+// lend returns a copy of an argument, and of its lists.
 func lend(fact any) any {
 	v := reflect.ValueOf(fact)
 	if v.Kind() != reflect.Pointer {
@@ -144,7 +143,7 @@ func lend(fact any) any {
 	return lent.Interface()
 }
 
-// lists yields the fields that are lists with something in them.
+// lists yields the fields that are non-empty lists.
 func lists(v reflect.Value) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		for i := 0; v.Kind() == reflect.Struct && i < v.NumField(); i++ {
@@ -155,7 +154,7 @@ func lists(v reflect.Value) func(func(int) bool) {
 	}
 }
 
-// spoil writes over an argument, as its owner may do who is done with it.
+// spoil overwrites an argument, as its owner may do afterwards.
 func spoil(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -181,8 +180,8 @@ func spoil(v reflect.Value) {
 	}
 }
 
-// TestWhatChangesHands: all that is sent or answered stays as it was, and of the arguments of
-// calls nothing is kept; runs come out as they do without aliasing.
+// TestWhatChangesHands checks that sent and answered values do not change, that machines keep no arguments of calls,
+// and that runs have the same outcome as without aliasing.
 func TestWhatChangesHands(t *testing.T) {
 	t.Parallel()
 	for _, p := range Protocols() {
@@ -206,7 +205,7 @@ func TestWhatChangesHands(t *testing.T) {
 	}
 }
 
-// hoarder is a machine that keeps what it has let go of.
+// hoarder is a machine that keeps what it has sent.
 type hoarder struct {
 	wants    *lock.Request
 	resumed  []uint64
@@ -231,7 +230,7 @@ func (k *hoarder) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects
 	}
 }
 
-// TestAliasingIsNoticed: each of what it is there for.
+// TestAliasingIsNoticed checks each kind of violation that aliasing detects.
 func TestAliasingIsNoticed(t *testing.T) {
 	c, k := &aliasing{}, &hoarder{}
 	m := c.of(k)

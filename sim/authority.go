@@ -6,12 +6,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What is checked of the members themselves: that there is one authority, and that it
-// knows of every member that may hold. Both are promises of membership to the protocols
-// (docs/design/membership.md); a lock held twice is what follows when they are broken.
+// Checks of the members themselves: there is one authority, and it knows every member that may hold. Membership
+// promises both to the protocols (docs/design/membership.md); a name held twice is the consequence when one is broken.
 
-// powerful reports whether a member may grant in this instant, by its own clock; and
-// powerfulAt at another one, if nothing happens till then.
+// powerful reports whether a member may grant at this instant, by its own clock; powerfulAt does so for another
+// instant, if nothing happens before it.
 func (m *process) powerful() bool { return m.powerfulAt(m.world.now) }
 
 func (m *process) powerfulAt(at instant) bool {
@@ -23,16 +22,15 @@ func (m *process) powerfulAt(at instant) bool {
 	return now >= v.GrantFrom && now < v.Lease.Role
 }
 
-// leased reports whether what a member's users hold goes on in this instant, by its
-// own clock; and leasedAt at another one, if nothing happens till then.
+// leased reports whether the lease of a member's users runs at this instant, by its own clock; leasedAt does so for
+// another instant, if nothing happens before it.
 func (m *process) leased() bool { return m.leasedAt(m.world.now) }
 
 func (m *process) leasedAt(at instant) bool {
 	return m.up && m.view != nil && m.view.Lease != nil && m.clock.read(at)-m.began < m.view.Lease.Member
 }
 
-// viewed takes note of a member's view. With the first, its own users begin, as in
-// internal/host.
+// viewed records a member's view. With the first one its own users start, as in internal/host.
 func (w *world) viewed(m *process, v *protocol.View) {
 	if w.judge.sides != nil {
 		w.judge.sides.viewed(m, v)
@@ -54,11 +52,11 @@ func (w *world) viewed(m *process, v *protocol.View) {
 	}
 }
 
-// gone takes note of the end of a member's process.
+// gone records the end of a member's process.
 func (w *world) gone(m *process) { m.view, m.decides = nil, false }
 
-// decides takes note of a member that begins to decide. It answers releases from then on, before it
-// serves, and while a member that was dropped by the view may still refuse.
+// decides records that a member starts to decide. It answers releases from then on, before it serves, and while a
+// member that the view dropped may still refuse.
 func (w *world) decides(m *process) {
 	if w.protocol.Decides == nil {
 		return
@@ -70,7 +68,7 @@ func (w *world) decides(m *process) {
 	m.decides = decides
 }
 
-// preempted takes note of a coordinator that has taken the place of one that is well.
+// preempted records a coordinator that has replaced one that is well.
 func (w *world) preempted(m *process, v *protocol.View) {
 	if v.Coordinator != m.id || m.view == nil || m.view.Coordinator == m.id {
 		return
@@ -85,9 +83,8 @@ func (w *world) preempted(m *process, v *protocol.View) {
 	}
 }
 
-// checkAuthority looks at all members when one of them may grant. A member that is configured
-// otherwise than the others must have no part. Sides of a partition that go on alone have
-// an authority each, and wait for no member.
+// checkAuthority checks all members when one of them may grant. A member with a different configuration must not have
+// any role. Sides of a partition that continue alone have an authority each, and wait for no member.
 func (w *world) checkAuthority(m *process) {
 	if m.wrong != fits && m.leased() {
 		w.judge.violate("P10", "%s takes part in view %d of epoch %d, and is %v", m, m.view.Number, m.view.Epoch.Counter, m.wrong)
@@ -116,10 +113,9 @@ func (w *world) checkAuthority(m *process) {
 	}
 }
 
-// knows reports whether a coordinator's view lists a member under the tenure that it
-// holds under, or waits until that has ended. A member that follows a later view of the same
-// coordinator has its place from there; and a tenure that this coordinator has never
-// had, of a member that has promised itself to a later epoch, takes nothing from it.
+// knows reports whether a coordinator's view lists a member with the tenure that it holds under, or waits until that
+// tenure has ended. A member that follows a later view of the same coordinator has its place from there. A tenure of a
+// member that has promised itself to a later epoch, and that this coordinator has never had, takes nothing from it.
 func (m *process) knows(other *process) bool {
 	tenure := other.view.Lease.Tenure
 	if at, listed := m.view.Of(other.id); listed && at.Tenure == tenure {
@@ -146,8 +142,7 @@ func (w *world) coordinator() *process {
 	return found
 }
 
-// reigns reports whether a member decides in the space that users lock in, and in which
-// reign it counts tokens.
+// reigns reports whether a member decides in the users' space, and the reign in which it counts tokens.
 func (m *process) reigns() (reign uint64, decides bool) {
 	if m.view == nil || m.space() == nil {
 		return 0, false
@@ -155,8 +150,8 @@ func (m *process) reigns() (reign uint64, decides bool) {
 	return m.world.protocol.Decides(m.space())
 }
 
-// decider returns the member that decides, or nil: the coordinator, or who has that role in a
-// protocol where it moves. Of several the one of the highest reign is it.
+// decider returns the member that decides, or nil: the coordinator, or the member with that role in a protocol where it
+// moves. If there are several, the one of the highest reign counts.
 func (w *world) decider() *process {
 	if w.protocol.Decides == nil {
 		return w.coordinator()
@@ -171,8 +166,8 @@ func (w *world) decider() *process {
 	return found
 }
 
-// lent reports whether a member that does not decide grants a request in the very step in
-// which it was asked: it has kept the name.
+// lent reports whether a member that does not decide grants a request in the very step of the call, because it has kept
+// the name.
 func (w *world) lent(m *process, d *lock.Decision) bool {
 	if w.settings.known.HoldOn == 0 || d.Kind != lock.Granted || m.current == nil || m.current.Session != d.Session || m.current.ID != d.Request {
 		return false
@@ -181,8 +176,9 @@ func (w *world) lent(m *process, d *lock.Decision) bool {
 	return !decides
 }
 
-// reaches reports whether a client can take a member's answer about a request. A client that has gone to another member does not
-// hear it, and one whose hello is not answered yet ignores it for what it has settled: the member may lag behind the others.
+// reaches reports whether a client can receive a member's answer about a request. A client that has gone to another
+// member does not hear it. A client whose hello is unanswered ignores the answer if it has settled the request: the
+// member may lag behind the others.
 func (m *process) reaches(sink, request uint64) bool {
 	e, stream := m.sinks[sink].(*server)
 	if !stream {
@@ -198,11 +194,11 @@ func (m *process) reaches(sink, request uint64) bool {
 	}
 }
 
-// decided takes note of what a member says of a request.
+// decided records a member's answer about a request.
 func (w *world) decided(m *process, reply *protocol.Reply) {
 	d := &reply.Decision
 	if reply.Port != userSpace || w.protocol.Logs && !m.reaches(reply.To.Sink, d.Request) {
-		return // the client does not hear it, and another member tells it what it waits for
+		return // the client does not hear it, and gets its answer from another member
 	}
 	key := requestKey{d.Session, d.Request}
 	if w.lent(m, d) {
@@ -214,8 +210,8 @@ func (w *world) decided(m *process, reply *protocol.Reply) {
 		w.afar(farGranted)
 	}
 	w.gracious(m, d)
-	// Where it has no lease, it says so of what others will notice later; and of what a
-	// client gives up, before others know.
+	// Without a lease, a member reports releases that others notice later; and it reports a cancel before others know
+	// of it. So only a release by a member with a lease proves that the lock was taken back.
 	if d.Kind == lock.Released && edge.CallOf(reply.To.Op) == edge.CallRelease && m.leased() {
 		w.judge.histories.taken(key)
 	}

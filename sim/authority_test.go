@@ -13,11 +13,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What is checked of members is fed members whose views are not what membership promises.
+// The checks of members get members whose views break the promises of membership.
 
-// TestTheJudgeSeesTwoAuthorities, and an authority that does not know who holds.
+// TestTheJudgeSeesTwoAuthorities checks that two authorities are a violation, and an authority that does not know every
+// holder.
 func TestTheJudgeSeesTwoAuthorities(t *testing.T) {
-	// forged changes a member's view without the others knowing.
+	// forged changes a member's view without the others' knowledge.
 	forged := func(m *process, change func(*protocol.View, *protocol.Lease)) {
 		v, lease := *m.view, *m.view.Lease
 		v.Lease = &lease
@@ -83,7 +84,7 @@ func TestTheJudgeSeesTwoAuthorities(t *testing.T) {
 	}
 }
 
-// TestTheJudgeSeesBounds of the authority's table.
+// TestTheJudgeSeesBounds checks the bounds of the authority's table.
 func TestTheJudgeSeesBounds(t *testing.T) {
 	waits := func(n int) *lock.Lock { return &lock.Lock{Name: "n", Waiters: make([]lock.Wait, n)} }
 	units := func(of ...int) *lock.Lock {
@@ -110,7 +111,7 @@ func TestTheJudgeSeesBounds(t *testing.T) {
 	}
 }
 
-// TestTheJudgeSeesWhatIsTornApart: half of a cell that passes for one.
+// TestTheJudgeSeesWhatIsTornApart checks that half of a cell that passes for a whole one is a violation.
 func TestTheJudgeSeesWhatIsTornApart(t *testing.T) {
 	w := still(t, 3, 0)
 	saved := w.members[0].disk.synced
@@ -125,7 +126,7 @@ func TestTheJudgeSeesWhatIsTornApart(t *testing.T) {
 	judgedAs(t, w.judge, "P10")
 }
 
-// TestWhatIsUnsettledIsNamed: after all faults, each thing that is not as it should be.
+// TestWhatIsUnsettledIsNamed checks that everything that is unsettled after all faults is named.
 func TestWhatIsUnsettledIsNamed(t *testing.T) {
 	for want, change := range map[string]func(w *world, m *process){
 		"":                       func(*world, *process) {},
@@ -163,8 +164,9 @@ func TestWhatIsUnsettledIsNamed(t *testing.T) {
 	}
 }
 
-// TestMembersOfTheViewSayHowTheSpaceIs: first the coordinator, and no member that is left out, which goes on saying how
-// the space was. Seed 3009555971 of protocol grantor had such a member, to which a transfer had been on its way.
+// TestMembersOfTheViewSayHowTheSpaceIs checks that the space's state comes from the coordinator first, and never from a
+// member outside the view, which reports an old state. Seed 3009555971 of protocol grantor had such a member, with a
+// transfer in flight to it.
 func TestMembersOfTheViewSayHowTheSpaceIs(t *testing.T) {
 	w := still(t, 4, 0)
 	c := w.coordinator()
@@ -186,9 +188,9 @@ func TestMembersOfTheViewSayHowTheSpaceIs(t *testing.T) {
 	}
 }
 
-// TestWhatReachesAClient: every answer on its stream; on a stream that is not welcomed yet, answers about requests that are not
-// settled; and none on a broken connection. In seed 3225805955 of protocol consensus a member that lagged behind reported the grant
-// of a request that was released through another one.
+// TestWhatReachesAClient checks that a client hears every answer on its stream, answers about unsettled requests on a
+// stream that is not welcomed yet, and none on a broken connection. In seed 3225805955 of protocol consensus a lagging
+// member reported the grant of a request that was released through another one.
 func TestWhatReachesAClient(t *testing.T) {
 	w := still(t, 2, 0)
 	m := follower(w)
@@ -215,15 +217,15 @@ func TestWhatReachesAClient(t *testing.T) {
 	reaches(false, waits.ID, "on a connection that is broken")
 }
 
-// keeper keeps all that it is granted.
+// keeper keeps its grants.
 type keeper struct{}
 
 func (*keeper) granted(*request)         {}
 func (*keeper) failed(*request, error)   {}
 func (*keeper) extended(*request, error) {}
 
-// TestAReleaseIsAnsweredBeforeTheNextServes: the member that has begun to decide answers a release while the
-// one before it still refuses. That is judged again two leases later, and where the same member has gone on.
+// TestAReleaseIsAnsweredBeforeTheNextServes checks that a member that has started to decide may answer a release while
+// its predecessor still refuses; the judge objects again two leases later, and if the same member continues.
 func TestAReleaseIsAnsweredBeforeTheNextServes(t *testing.T) {
 	first, second := key(1), requestKey{hold(2, 1).session, 2}
 	for name, tt := range map[string]struct {

@@ -8,32 +8,31 @@ import (
 	"time"
 )
 
-// Summary is what became of many runs.
+// Summary is the outcome of many runs.
 type Summary struct {
 	Protocol string
 	First    uint64
 	Seeds    int
 	Steps    int
-	Slow     int           // runs that were settled later than 30 s after the last fault
-	Slowest  time.Duration // of all that settled
+	Slow     int           // runs that settled later than 30 s after the last fault
+	Slowest  time.Duration // of all runs that settled
 	Worst    *Result       // the run with the lowest seed that was not OK; nil if all were
 	Survived Survival
 	counts   *counts
 }
 
-// Grants returns how many grants reached their users.
+// Grants returns the number of grants that reached their users.
 func (s *Summary) Grants() int { return s.counts.grants }
 
-// RunMany simulates seeds from first on, several at a time, and stops at the first seed
-// that is not OK: no seed below it is left out, and what is reported does not depend
-// on how many run at a time. Report, if not nil, is called for every result in the order
-// of the seeds.
+// RunMany simulates seeds from first on, several at a time, and stops at the first seed that is not OK. No seed below
+// it is left out, and the report does not depend on the number of jobs. Report, if not nil, is called for every result
+// in the order of the seeds.
 func RunMany(c Config, first uint64, seeds, jobs int, report func(*Result)) (*Summary, error) {
 	return runBatch(context.Background(), c, first, seeds, jobs, report)
 }
 
-// RunUntil simulates seeds from first on as RunMany does, at least one of each job, until ctx is done: runs that have
-// begun are finished, and count.
+// RunUntil simulates seeds from first on as RunMany does, at least one for each job, until ctx is done. Runs that have
+// started are finished, and count.
 func RunUntil(ctx context.Context, c Config, first uint64, jobs int, report func(*Result)) (*Summary, error) {
 	return runBatch(ctx, c, first, math.MaxInt, jobs, report)
 }
@@ -56,7 +55,7 @@ func runBatch(ctx context.Context, c Config, first uint64, seeds, jobs int, repo
 	return b.summary, b.err
 }
 
-// batch hands out seeds and takes results in their order.
+// batch hands out seeds and collects results in their order.
 type batch struct {
 	config Config
 	first  uint64
@@ -65,7 +64,7 @@ type batch struct {
 
 	mu      sync.Mutex
 	next    int            // the next seed to hand out
-	waiting map[int]Result // results whose turn has not come
+	waiting map[int]Result // results that came before their turn
 	taken   int            // results taken
 	over    bool
 	err     error
@@ -129,7 +128,7 @@ func (s *Summary) take(r *Result) {
 	}
 }
 
-// String tells what happened in the runs that were OK.
+// String describes the runs that were OK.
 func (s *Summary) String() string {
 	text := fmt.Sprintf("%d grants, %d waits without one, %d locks lost, %d reigns, %d stale writes refused; settled within %v of the last fault",
 		s.counts.grants, s.counts.failures, s.counts.lost, s.counts.reigns, s.counts.stale, s.Slowest)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRunUntilEndsWithItsTime: runs that have begun count, each job has one at least, and the first that fails ends
-// all, with no seed below it left out.
+// TestRunUntilEndsWithItsTime checks that runs in progress count, that each job has at least one, and that the first
+// failure ends all, with no lower seed left out.
 func TestRunUntilEndsWithItsTime(t *testing.T) {
 	over, stop := context.WithCancel(t.Context())
 	stop()
@@ -30,7 +30,7 @@ func TestRunUntilEndsWithItsTime(t *testing.T) {
 	}
 }
 
-// TestRunsShareNothing: the runs of each protocol do the same, however many are under way at a time.
+// TestRunsShareNothing checks that the runs of each protocol are the same, however many run at a time.
 func TestRunsShareNothing(t *testing.T) {
 	for _, p := range Protocols() {
 		c := config(p.Name)

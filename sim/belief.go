@@ -14,21 +14,21 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// presence is the client's side of a session, and the backing of its locks.
+// presence is the client's side of a session, which backs its locks.
 type presence struct {
 	*clientsession.Session
 	client  *client
 	id      lock.SessionID
 	secret  session.Secret
-	at      *process        // where it was opened or resumed last
+	at      *process        // the member at which it was opened or resumed last
 	tenure  protocol.Tenure // of its member, when it was opened
-	unlocks *request        // whose lock is being unlocked
+	unlocks *request        // the request whose lock is being unlocked
 
-	taken     bool       // it was taken over from another client
-	heirlooms []*request // of that, to be given up
+	taken     bool       // taken over from another client
+	heirlooms []*request // requests inherited with it, to be given up
 }
 
-// newPresence makes the client's side of a session that a member has opened.
+// newPresence makes the client's side of a session opened by a member.
 func newPresence(c *client, s *clientsession.Session) *presence {
 	p := &presence{Session: s, client: c}
 	id, known := lock.ParseSessionID(s.ID)
@@ -39,14 +39,14 @@ func newPresence(c *client, s *clientsession.Session) *presence {
 	return p
 }
 
-// Now reads the client's clock, and lets the session be over if its deadline has passed by it.
+// Now reads the client's clock, and ends the session if its deadline has passed.
 func (p *presence) Now() time.Duration {
 	now := p.client.now()
 	p.Look(now)
 	return now
 }
 
-// UnlockLock queues the release of a lock: what becomes of that comes as an effect.
+// UnlockLock queues the release of a lock; the outcome comes as an effect.
 func (p *presence) UnlockLock(_ context.Context, l *holdfast.Lock) error { return p.QueueUnlock(l) }
 
 // QueueUnlock queues the release of a lock, as package client does.
@@ -63,18 +63,18 @@ func (p *presence) QueueUnlock(l *holdfast.Lock) error {
 	return nil
 }
 
-// ExtendLock is not called: a user asks for another hold limit by extendTo, and does not wait.
+// ExtendLock is never called: a user asks for another hold limit with extendTo, and does not wait.
 func (p *presence) ExtendLock(context.Context, *holdfast.Lock, time.Duration) error {
 	panic("sim: a user waits for an extend")
 }
 
-// aliveAt compares with what the clock shows at another moment, which nothing sees.
+// aliveAt compares with the clock's reading at another moment, without effects.
 func (p *presence) aliveAt(now time.Duration) bool {
 	deadline := p.Deadline()
 	return now < deadline && p.LivesUntil(deadline)
 }
 
-// request is one acquire and what became of it.
+// request is one acquire and its outcome.
 type request struct {
 	clientsession.Request
 	client *client
@@ -84,13 +84,13 @@ type request struct {
 	sentIn  *presence // the session in which it was sent first
 	session *presence // in which it was granted
 	lock    *holdfast.Lock
-	ended   bool // the lock has ended by something else than the clock
-	copies  int  // of its release, that were sent
-	// outlived says that it is being unlocked, and its owner has asked for a limit of the same grant since.
+	ended   bool // the lock was ended by something other than the clock
+	copies  int  // number of releases sent
+	// outlived reports that the request is being unlocked while its owner has asked for a new limit of the same grant.
 	outlived bool
 }
 
-// hold makes the lock of a grant.
+// hold makes the lock for a grant.
 func (r *request) hold(p *presence) {
 	r.session = p
 	r.lock = holdfast.NewLock(holdfast.Grant{
@@ -98,7 +98,7 @@ func (r *request) hold(p *presence) {
 	}, r.ID, r.HoldEnd(), p, context.Background())
 }
 
-// wantedLock is what a user wants locked, and how.
+// wantedLock describes the lock that a user wants.
 type wantedLock struct {
 	name     string
 	owner    string
@@ -110,7 +110,7 @@ type wantedLock struct {
 	hold     time.Duration // 0 for none
 }
 
-// String shows what is wanted, without what is not asked for.
+// String shows the wanted lock without its defaults.
 func (w wantedLock) String() string {
 	text := fmt.Sprintf("%q %s", w.name, w.mode)
 	if w.units != 0 {
@@ -131,7 +131,7 @@ func (w wantedLock) String() string {
 	return text
 }
 
-// request is what package client is asked for.
+// request is the corresponding request to package client.
 func (w *wantedLock) request() holdfast.Request {
 	return holdfast.Request{
 		Name: w.name, Try: w.try, Wait: w.wait,
@@ -139,30 +139,31 @@ func (w *wantedLock) request() holdfast.Request {
 	}
 }
 
-// asker learns what became of a request.
+// asker receives the outcome of a request.
 type asker interface {
 	granted(r *request)
 	failed(r *request, err error)
 	extended(r *request, err error)
 }
 
-// believes reports whether the holder of the lock takes itself for one, now that it looks.
+// believes reports whether the holder believes that it holds the lock, and lets it check its clock.
 func (r *request) believes(now time.Duration) bool {
 	return r.lock != nil && !r.ended && r.session.Alive(now) && now < r.lock.Deadline()
 }
 
-// over reports whether its hold limit has ended the lock, while its name has a grace.
+// over reports whether the hold limit has ended the lock while its name has a grace.
 func (r *request) over() bool {
 	return r.lock != nil && r.Grace() && holdfast.Why(r.lock.Check()) == holdfast.HoldLimit
 }
 
-// believesAt reports whether the holder of the lock takes itself for one at a real instant, whether its process looks or not.
+// believesAt reports whether the holder believes at a real instant that it holds the lock, even if its process does not
+// run.
 func (r *request) believesAt(at instant) bool {
 	now := r.client.clock.read(at)
 	return r.client.up && r.lock != nil && !r.ended && r.session.aliveAt(now) && now < r.lock.Deadline()
 }
 
-// release is its release, as a user says it that knows no session's machine.
+// release is the release of the request's lock by a user that does not know the session's machine.
 func (r *request) release() operation {
 	return operation{Operation: releaseOf(r.ID, r.want.name, r.Token())}
 }

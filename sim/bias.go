@@ -6,33 +6,30 @@ import (
 	"time"
 )
 
-// Bias bends the settings that a run has drawn, so that what is rare happens soon: a caller that
-// looks for what goes wrong without one rule knows which faults it needs. It draws
-// nothing, so a run without a bias is what it was. Zero bends nothing.
+// Bias bends the drawn settings of a run so that rare events happen soon. A caller that checks the code without one
+// rule knows which faults it needs. Bias draws nothing, so the rest of the run is as without it. The zero value bends
+// nothing.
 type Bias struct {
-	// AllFaults says that every run has all of Config.Faults, where it would draw its own half.
+	// AllFaults gives every run all of Config.Faults, instead of half of them at random.
 	AllFaults bool
-	// Often says how many times as often faults come. Zero means 1.
+	// Often multiplies the rate of faults. Zero means 1.
 	Often int
-	// Crowd says that all users want one name, for as long as it takes, use it for a short
-	// while, and want it again at once.
+	// Crowd makes all users contend for one name: they wait without limit, use it briefly, and ask again at once.
 	Crowd bool
-	// Late says how many of 10,000 messages are delayed, some of them for longer than any
-	// patience. Zero means as many as are drawn.
+	// Late is how many of 10,000 messages are delayed, some of them beyond any timeout. Zero keeps the drawn number.
 	Late int
-	// Strand lets coordinators leave in the worst moment, again and again: what one has
-	// sent to some member in its last second is under way until another one grants.
+	// Strand lets coordinators leave at the worst moment, repeatedly: the messages of a coordinator's last second to
+	// some member are in flight until another coordinator grants.
 	Strand bool
-	// Keep says that users hold for up to twice as long as claims live.
+	// Keep lets users hold names for up to twice the life of a claim.
 	Keep bool
-	// Tight says that each way to a shared store takes up to as long as claims are left alone
-	// before they are checked.
+	// Tight lets each way to a shared store take up to the time after which claims are checked.
 	Tight bool
-	// Far says that members are in the whole run as far from each other as they may be, where messages may be delayed.
+	// Far keeps members as far apart as allowed in the whole run, if messages may be delayed.
 	Far bool
 }
 
-// strandAgain lets the next coordinator leave like that.
+// strandAgain lets the next coordinator leave in the same way.
 func (n *nemesis) strandAgain() {
 	w := n.world
 	at := n.when(strands, w.now+n.strands.between(4*time.Second, 8*time.Second))
@@ -46,8 +43,8 @@ func (n *nemesis) strandAgain() {
 	})
 }
 
-// strand holds up what the coordinator sends to a member, and lets it leave meanwhile. It
-// draws from a source of its own, as a run without such a bias draws nothing for it.
+// strand delays the coordinator's messages to one member, and lets the coordinator leave meanwhile. It draws from its
+// own source of chance, so that runs without this bias draw the same values as before.
 func (n *nemesis) strand() {
 	w := n.world
 	length := func(site string, a, b time.Duration) time.Duration {
@@ -70,7 +67,7 @@ func (n *nemesis) strand() {
 	})
 }
 
-// stranded chooses who does not hear what the coordinator says.
+// stranded chooses the member that does not hear the coordinator.
 func (n *nemesis) stranded() int {
 	w := n.world
 	drawn := func() int { return n.strands.IntN(len(w.members)) }
@@ -80,7 +77,7 @@ func (n *nemesis) stranded() int {
 	return w.tape.option("member", 0, len(w.members), func(i int) string { return w.members[i].name }, drawn)
 }
 
-// String says what is bent, for people.
+// String describes the bias for people.
 func (b Bias) String() string {
 	var all []string
 	say := func(is bool, what string) {
@@ -102,7 +99,7 @@ func (b Bias) String() string {
 // bend applies a bias to what was drawn.
 func (s *settings) bend(b Bias) {
 	if b.Often > 1 {
-		//tidy:unordered each is divided by the same
+		//tidy:unordered all are divided by the same number
 		for f := range s.every {
 			s.every[f] /= time.Duration(b.Often)
 		}

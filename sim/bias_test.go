@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestBiasBends what was drawn, and leaves the rest as it is.
+// TestBiasBends checks that a bias changes its settings, and leaves the rest as drawn.
 func TestBiasBends(t *testing.T) {
 	c := config("central")
 	c.Faults = 1<<Delay | 1<<Crash | 1<<Loss | 1<<Any
@@ -34,7 +34,7 @@ func TestBiasBends(t *testing.T) {
 	}
 }
 
-// TestStrandedCoordinators leave while some member has not heard what they said last, and
+// TestStrandedCoordinators checks that coordinators leave while some member has not heard their last messages, and that
 // nothing goes wrong.
 func TestStrandedCoordinators(t *testing.T) {
 	c := config("central")
@@ -49,7 +49,8 @@ func TestStrandedCoordinators(t *testing.T) {
 	}
 }
 
-// TestWhoSurvivesKeepsItsLock, and where that is demanded the judge says who does not.
+// TestWhoSurvivesKeepsItsLock checks that survivors keep their locks and, in runs that demand it, that the judge names
+// those that do not.
 func TestWhoSurvivesKeepsItsLock(t *testing.T) {
 	w := still(t, 3, 1<<Crash)
 	h := &holder{t: t}

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Where leaders number tickets, in a twelfth of the runs whose messages are lost there is one more client, the crowd, which asks
-// for thousands of names at the same time, once, near the end of the faults. The first envelopes that its member then sends to
-// another one are lost, so that link is behind by more envelopes than are sent again at a time. The link catches up: all requests
-// of the burst are answered within 30 s of the last fault (P4). Where members are far from each other that takes up to
-// burstWays ways more: of tens of thousands of envelopes the link is sent twice as many in each round trip.
+// Where leaders number tickets, a twelfth of the runs with lost messages have one more client, the crowd. Once, near
+// the end of the faults, it asks for thousands of names at the same time. The first envelopes from its member to
+// another one are then lost, so that link is behind by more envelopes than it resends at a time. The link catches up:
+// all requests of the burst are answered within 30 s of the last fault (P4). Where members are far from each other this
+// takes up to burstWays more one-way trips: of tens of thousands of envelopes, the link sends twice as many in each
+// round trip.
 
-// burstWays is how many ways one after the other a burst takes at most over slow links.
+// burstWays is the maximum number of consecutive one-way trips of a burst over slow links.
 const burstWays = 32
 
-// drawBurst draws whether there is a burst, and how large it is, from a source of chance of its own.
+// drawBurst draws whether there is a burst, and its size, from its own source of chance.
 func (s *settings) drawBurst(c *Config, r dice) {
 	drawn, size, before := r.IntN(12) == 0, 1500+r.IntN(3000), r.between(500*time.Millisecond, 3*time.Second)
 	if drawn && c.Protocol.LeaderProbe != nil && s.faults.Has(Loss) && s.members > 1 {
@@ -25,7 +26,7 @@ func (s *settings) drawBurst(c *Config, r dice) {
 // crowd is a client that asks for many names at the same time.
 type crowd struct {
 	handsBack
-	open int // requests that are not answered
+	open int // unanswered requests
 }
 
 // addCrowd makes the client that asks for many names at the same time.
@@ -35,8 +36,8 @@ func (w *world) addCrowd() {
 	c.crowd = w.crowd
 }
 
-// burst lets the crowd ask, and loses the first envelopes of its member to another one. A crowd that is not connected asks when
-// it is.
+// burst makes the crowd ask, and loses the first envelopes from its member to another one. A crowd that is not
+// connected asks once it is.
 func (n *nemesis) burst() {
 	w := n.world
 	c := w.crowd
@@ -68,7 +69,7 @@ func (c *crowd) failed(r *request, err error) {
 	c.handsBack.failed(r, err)
 }
 
-// checkBurst sees that a burst is answered in time after what is well was healed.
+// checkBurst checks that a burst is answered in time after healing.
 func (w *world) checkBurst(healed instant) {
 	c := w.crowd
 	if c == nil || c.client.stuck || w.now <= healed+patience+w.slower(burstWays) {

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
-// TestABurstIsAnswered: a member is behind by more envelopes than are sent again at a time, and catches up; without the rule a
-// burst of requests is not answered in time.
+// TestABurstIsAnswered checks that a member that lags by more envelopes than are resent at a time catches up, and that
+// without the rule a burst of requests is not answered in time.
 func TestABurstIsAnswered(t *testing.T) {
 	manySeeds(t)
 	defer mutation.Switch("")

@@ -8,31 +8,31 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// In half of the runs with pauses a member that wakes hears what has come meanwhile before its machine judges time,
-// as package run has it: then a heartbeat that came before the end of its session counts. In the others it finds
-// its timer and its sockets in any order, as where its driver has waited for as long as it may.
+// In half of the runs with pauses a member that wakes reads what has arrived meanwhile before its machine judges time,
+// as in package run: then a heartbeat that came before the end of its session counts. In the others the timer and the
+// sockets come in any order, as when a driver has reached the limit of its wait.
 
-// drawBusy draws that, from a source of chance of its own.
+// drawBusy draws the order of timer and sockets after a pause, from its own source of chance.
 func (s *settings) drawBusy(r dice) { s.busy = r.IntN(2) == 0 && s.faults.Has(Pause) }
 
-// hearing is how long what has come during a pause takes to be heard.
+// hearing is the time that it takes to read what has arrived during a pause.
 const hearing = time.Millisecond
 
-// busy is what a member is owed that was paused.
+// busy is the work of a member that was paused.
 type busy struct {
-	ends   map[lock.SessionID]protocol.Time // of the sessions that it served when it was paused
+	ends   map[lock.SessionID]protocol.Time // ends of the sessions that it served when it was paused
 	came   []came
-	beats  map[lock.SessionID]int // heartbeats that came before the ends, and are not heard yet
-	unless instant                // before it no time is judged
+	beats  map[lock.SessionID]int // heartbeats that came before the ends, and are unread
+	unless instant                // time is not judged before it
 }
 
-// came is an operation that a paused member was sent.
+// came is an operation that was sent to a paused member.
 type came struct {
 	link *link
 	at   protocol.Time // by the member's clock
 }
 
-// pauses notes when the sessions end that a member serves.
+// pauses notes the ends of the sessions that a member serves.
 func (m *process) pauses() {
 	w := m.world
 	m.busy = busy{ends: map[lock.SessionID]protocol.Time{}}
@@ -55,7 +55,7 @@ func (m *process) comes(t *task) {
 	}
 }
 
-// wakes has a member hear what has come before its machine judges time.
+// wakes lets a member read what has come before its machine judges time.
 func (m *process) wakes() {
 	w := m.world
 	if !w.settings.busy {
@@ -77,26 +77,26 @@ func (m *process) wakes() {
 	b.came = b.came[:0]
 }
 
-// waits reports whether a tick comes too early, and has it come later.
+// waits reports whether a tick comes too early, and reschedules it.
 func (m *process) waits(t *task) bool {
 	w := m.world
 	if w.now < m.busy.unless {
 		w.at(m.busy.unless, *t)
 		return true
 	}
-	clear(m.busy.beats) // what was not heard by now was lost with its connection
+	clear(m.busy.beats) // what is still unread was lost with its connection
 	return false
 }
 
-// hears takes note of a heartbeat that is heard.
+// hears records that a heartbeat was read.
 func (b *busy) hears(id lock.SessionID) {
 	if b.beats[id] > 0 {
 		b.beats[id]--
 	}
 }
 
-// expired checks that no heartbeat of a session has waited when that was taken for expired. Where sessions outlast their
-// member the space judges, by what its log has of heartbeats, and may have judged before the member heard this one.
+// expired checks that no heartbeat of a session was unread when the session expired. Where sessions outlast their
+// member, the space judges by the heartbeats in its log, and may have done so before the member read this one.
 func (m *process) expired(id lock.SessionID, why error) {
 	if why == nil && !m.world.protocol.Logs && m.busy.beats[id] > 0 {
 		m.world.judge.violate("P5", "%s takes session %v for expired, a heartbeat of which came before its end and was not heard yet", m, id)

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// TestABusyMemberHearsWhatHasCome: in some runs heartbeats come to a member that is paused before their sessions end, and
-// none of these has ended when they are heard; without the rule one has.
+// TestABusyMemberHearsWhatHasCome checks that in some runs heartbeats reach a paused member before their sessions end,
+// and that none of these has ended when they are read; without the rule one has.
 func TestABusyMemberHearsWhatHasCome(t *testing.T) {
 	manySeeds(t)
 	defer mutation.Switch("")
@@ -41,7 +41,7 @@ func TestABusyMemberHearsWhatHasCome(t *testing.T) {
 	}
 }
 
-// TestTheJudgeSeesWhoIsNotHeard: a session may end with a heartbeat that waits only where something else has ended it.
+// TestTheJudgeSeesWhoIsNotHeard checks that a session with an unread heartbeat may end only for another reason.
 func TestTheJudgeSeesWhoIsNotHeard(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why     error

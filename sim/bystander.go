@@ -5,9 +5,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// electionProtocol is the membership with nothing above it but sessions: the checks are
-// that there is one authority, that it knows every member that holds a lease or may hold
-// by a session, and that it comes back after every fault.
+// electionProtocol is the membership with nothing above it but sessions. The checks are: there is one authority, it
+// knows every member that has a lease or may hold by a session, and it comes back after every fault.
 func electionProtocol() Protocol {
 	p := Of(protocol.Descriptor{Name: "election", Options: func() protocol.Options { return &bystanders{} }})
 	p.Locks, p.Faults = false, p.Faults.Without(Operator)
@@ -20,14 +19,13 @@ type bystanders struct{ protocol.Common }
 // New makes a bystander.
 func (*bystanders) New(*protocol.Setup) (protocol.Machine, error) { return &bystander{}, nil }
 
-// bystander is a space that grants nothing: it confirms every epoch as soon as it hears of
-// it, because there is nothing to report.
+// bystander is a space that grants nothing. It confirms every epoch at once, because it has nothing to report.
 type bystander struct{ confirmed protocol.Epoch }
 
-// Wake returns that there is never anything to do.
+// Wake always returns Never.
 func (b *bystander) Wake() protocol.Time { return protocol.Never }
 
-// Step confirms epochs and answers that some sessions hold something.
+// Step confirms epochs, and reports half of the sessions as holding something.
 func (b *bystander) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.View:
@@ -48,7 +46,6 @@ func (b *bystander) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effec
 	}
 }
 
-// holds reports whether a session counts as one that holds something for as long as it
-// lives: every other one does. A member that leaves must let the session stop, or be waited for;
-// but no member tells the session that it must.
+// holds reports whether a session counts as holding something for its whole life: every other one does. A member that
+// leaves must let the session stop, or wait for it; no member makes the session stop.
 func holds(id lock.SessionID) bool { return id.Number%2 == 1 }

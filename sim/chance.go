@@ -6,24 +6,21 @@ import (
 	"time"
 )
 
-// Chance. Everything that a run draws is a choice with a name: whose act it belongs to,
-// which of its acts that is, and what is chosen ("client1.0 call#3 hold"). Names count
-// within one user, one fault or one direction of one link, so a choice that is not made
-// any more does not rename the others.
+// Chance. Everything that a run draws is a choice with a name: the actor, the act and the thing chosen ("client1.0
+// call#3 hold"). Names are counted within one user, one fault or one direction of one link, so a choice that disappears
+// does not rename the others.
 //
-// Where a run is neither recorded nor played from a script (tape is nil), a choice is a number drawn from
-// the one source, and its name costs nothing: it is a constant that no code looks at.
-// While a run is recorded the same numbers are drawn in the same order. A run that plays a
-// script draws nothing: what the script does not mention is as usual, which means
-// that nothing goes wrong and nothing waits.
+// In a run that is neither recorded nor played from a script (tape is nil), a choice is a number from the one source;
+// its name is a constant that no code reads, and costs nothing. A recorded run draws the same numbers in the same
+// order. A run that plays a script draws nothing: a choice that the script omits has its default, which means that
+// nothing goes wrong and nothing waits.
 
-// dice is the source of chance. What is drawn from it directly has no name: that is for
-// what is part of one choice.
+// dice is the source of chance. A number drawn from it directly has no name: it is part of another choice.
 type dice struct{ *rand.Rand }
 
 func newDice(seed, stream uint64) dice { return dice{rand.New(rand.NewPCG(seed, stream))} }
 
-// odds reports whether something that happens n times of 10,000 happens now.
+// odds reports whether an event with the odds of n in 10,000 happens now.
 func (d dice) odds(n int) bool { return n > 0 && d.IntN(10_000) < n }
 
 // below draws a duration below limit.
@@ -37,15 +34,14 @@ func (d dice) below(limit time.Duration) time.Duration {
 // between draws a duration of at least a and below b.
 func (d dice) between(a, b time.Duration) time.Duration { return a + d.below(b-a) }
 
-// within says to which actor, and to which of its acts, the choices belong that are made from
-// now on in this event; acts are counted from 1.
+// within sets the actor and the act of the choices that follow in this event; acts are counted from 1.
 func (w *world) within(who, what string, act int) {
 	if w.tape != nil {
 		w.tape.enter(scope{who, what, act})
 	}
 }
 
-// scope returns the latest scope that within set, for what the act does later.
+// scope returns the latest scope that within set, for later choices of the same act.
 func (w *world) scope() scope {
 	if w.tape == nil {
 		return scope{}
@@ -53,35 +49,32 @@ func (w *world) scope() scope {
 	return w.tape.scope
 }
 
-// goOn continues an act that has begun earlier.
+// goOn continues an act that began earlier.
 func (w *world) goOn(s scope) {
 	if w.tape != nil {
 		w.tape.enter(s)
 	}
 }
 
-// replaying reports whether a script tells this run.
+// replaying reports whether the run plays a script.
 func (w *world) replaying() bool { return w.tape != nil && w.tape.replaying }
 
-// odds chooses whether something that happens n times of 10,000 happens. Usually it does
-// not.
+// odds chooses whether an event with the odds of n in 10,000 happens. The default is no.
 func (w *world) odds(site string, n int) bool {
 	return w.whether(site, func() bool { return w.rand.odds(n) })
 }
 
-// oneIn chooses whether something that happens once in n times happens. Usually it does
-// not.
+// oneIn chooses whether an event that happens once in n times happens. The default is no.
 func (w *world) oneIn(site string, n int) bool {
 	return w.whether(site, func() bool { return w.rand.IntN(n) == 0 })
 }
 
-// butOneIn chooses whether something that happens always but once in n times happens.
-// Usually it does not.
+// butOneIn chooses whether an event that is omitted once in n times happens. The default is no.
 func (w *world) butOneIn(site string, n int) bool {
 	return w.whether(site, func() bool { return w.rand.IntN(n) != 0 })
 }
 
-// whether chooses what drawn draws. Usually it is no.
+// whether chooses the value that drawn draws. The default is no.
 func (w *world) whether(site string, drawn func() bool) bool {
 	if w.tape == nil {
 		return drawn()
@@ -89,12 +82,12 @@ func (w *world) whether(site string, drawn func() bool) bool {
 	return w.tape.flag(site, drawn)
 }
 
-// below chooses a duration below d; usually none.
+// below chooses a duration below d; by default 0.
 func (w *world) below(site string, d time.Duration) time.Duration {
 	return w.length(site, 0, func() time.Duration { return w.rand.below(d) })
 }
 
-// between chooses a duration of at least a and below b; usually a.
+// between chooses a duration of at least a and below b; by default a.
 func (w *world) between(site string, a, b time.Duration) time.Duration {
 	return w.length(site, a, func() time.Duration { return w.rand.between(a, b) })
 }
@@ -107,7 +100,7 @@ func (w *world) length(site string, usual time.Duration, drawn func() time.Durat
 	return w.tape.length(site, usual, drawn)
 }
 
-// number chooses a number of at least 0 and below n; usually 0.
+// number chooses a number of at least 0 and below n; by default 0.
 func (w *world) number(site string, n int) int {
 	if w.tape == nil {
 		return w.rand.IntN(n)
@@ -123,8 +116,7 @@ func (w *world) bits(site string, usual uint64) uint64 {
 	return w.tape.bits(site, usual, w.rand)
 }
 
-// among chooses one of words, which may list one several times; usually that at usual.
-// It returns an index.
+// among chooses one of words, which may repeat a word; by default the one at index usual. It returns an index.
 func (w *world) among(site string, usual int, options []string) int {
 	if w.tape == nil {
 		return w.rand.IntN(len(options))
@@ -132,9 +124,8 @@ func (w *world) among(site string, usual int, options []string) int {
 	return w.tape.option(site, usual, len(options), func(i int) string { return options[i] }, func() int { return w.rand.IntN(len(options)) })
 }
 
-// call begins the next call of a user. Its time is counted by the user's clock from the
-// beginning of the run: now and a pause that is drawn or, where a script tells, what that
-// says, if it says anything of another call.
+// call begins the next call of a user. Its time is the user's clock, counted from the beginning of the run: now plus a
+// drawn pause or, in a script, the time given there, if there is another call.
 func (w *world) call(who string, now time.Duration, pause func() time.Duration) (at time.Duration, call int, comes bool) {
 	if w.tape == nil {
 		return now + pause(), 0, true
@@ -142,7 +133,7 @@ func (w *world) call(who string, now time.Duration, pause func() time.Duration) 
 	return w.tape.call(who, now, pause)
 }
 
-// choose chooses one of n by their names; usually the first. It returns an index.
+// choose chooses one of n by their names; by default the first. It returns an index.
 func (w *world) choose(site string, n int, name func(int) string) int {
 	if w.tape == nil {
 		return w.rand.IntN(n)
@@ -150,12 +141,12 @@ func (w *world) choose(site string, n int, name func(int) string) int {
 	return w.tape.option(site, 0, n, name, func() int { return w.rand.IntN(n) })
 }
 
-// pick chooses one of those in from by what they are called; usually the first.
+// pick chooses one value of from by their names; by default the first.
 func pick[T any](w *world, site string, from []T) T {
 	return from[w.choose(site, len(from), func(i int) string { return fmt.Sprint(from[i]) })]
 }
 
-// order chooses in which order those come who are called so; usually in this one.
+// order chooses the order of the named things; by default the given one.
 func (w *world) order(site string, names []string, drawn func() []int) []int {
 	if w.tape == nil {
 		return drawn()

@@ -40,7 +40,7 @@ func declared(t *testing.T, pattern string, tests bool, report func(*ast.FuncDec
 	}
 }
 
-// checks lists the functions that say that a promise was broken, and which: "check P1".
+// checks lists the functions that report a broken promise, each with that promise: "check P1".
 func checks(t *testing.T) map[string]bool {
 	found := map[string]bool{}
 	declared(t, "*.go", false, func(f *ast.FuncDecl) {
@@ -68,7 +68,7 @@ func checks(t *testing.T) map[string]bool {
 
 var quoted = regexp.MustCompile("`([^`]*)`")
 
-// codeSpans are those of a cell of a table that are written as code.
+// codeSpans lists the code spans in a cell of a table.
 func codeSpans(cell string) (all []string) {
 	for _, match := range quoted.FindAllStringSubmatch(cell, -1) {
 		all = append(all, match[1])
@@ -76,8 +76,8 @@ func codeSpans(cell string) (all []string) {
 	return all
 }
 
-// TestEveryCheckIsListed: docs/simulator.md has each check, with the promise that it is
-// of and a test that feeds it a history in which that is broken; and so each model.
+// TestEveryCheckIsListed checks that docs/simulator.md lists each check with its promise and a test that feeds it a
+// violation, and likewise each model.
 func TestEveryCheckIsListed(t *testing.T) {
 	text, err := os.ReadFile("../docs/simulator.md")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestEveryCheckIsListed(t *testing.T) {
 		promises := codeSpans(cells[1])
 		switch strings.TrimSpace(cells[1]) {
 		case "":
-			continue // what is found without a promise
+			continue // found without a promise
 		case "any":
 			promises = []string{"any"}
 		}
@@ -137,7 +137,7 @@ func TestEveryCheckIsListed(t *testing.T) {
 	}
 }
 
-// TestWhatIsUnsettledIsStuck two minutes after what is well was healed, and not before.
+// TestWhatIsUnsettledIsStuck checks that an unsettled run is stuck two minutes after healing, and not before.
 func TestWhatIsUnsettledIsStuck(t *testing.T) {
 	for name, change := range map[string]func(*world, *process){
 		"all is healed": func(_ *world, m *process) { m.stuck = true },
@@ -159,7 +159,7 @@ func TestWhatIsUnsettledIsStuck(t *testing.T) {
 	}
 }
 
-// TestADeedThatIsNotDoneIsStuck: the messages of nothing are those of no formula.
+// TestADeedThatIsNotDoneIsStuck checks that an act that is not done is a failure, not an act without messages.
 func TestADeedThatIsNotDoneIsStuck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		happens func(w *world)
@@ -178,7 +178,7 @@ func TestADeedThatIsNotDoneIsStuck(t *testing.T) {
 	}
 }
 
-// restive is a space that wants to be woken at once, always, or that breaks when it is.
+// restive is a space that always asks to be woken at once, or that panics when it is.
 type restive struct {
 	bystander
 	breaks bool
@@ -193,8 +193,8 @@ func (r *restive) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	r.bystander.Step(now, ev, out)
 }
 
-// TestManyMessagesMayArriveAtOnce: a link keeps the order of what it carries, so that behind a message that is late more may arrive
-// in one instant than a machine may ask to be woken in it. Seed 3648 of protocol consensus had 10,000.
+// TestManyMessagesMayArriveAtOnce checks that more messages may arrive at one instant than a machine may ask for
+// wake-ups: a link keeps its order, so many may wait behind a late one. Seed 3648 of protocol consensus had 10,000.
 func TestManyMessagesMayArriveAtOnce(t *testing.T) {
 	w := still(t, 2, 0)
 	before := w.steps
@@ -207,7 +207,7 @@ func TestManyMessagesMayArriveAtOnce(t *testing.T) {
 	}
 }
 
-// TestAMachineThatBreaksIsACrash, and so is one that lets no time pass.
+// TestAMachineThatBreaksIsACrash checks that a machine that panics is a crash, and one that never lets time pass.
 func TestAMachineThatBreaksIsACrash(t *testing.T) {
 	for want, breaks := range map[string]bool{"restive: it does not hold": true, "time does not pass": false} {
 		p := Of(simtest.Describe("restive", func(*protocol.Setup) protocol.Machine { return &restive{breaks: breaks} }))

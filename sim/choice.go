@@ -8,18 +8,17 @@ import (
 	"time"
 )
 
-// due is the name of the choice when an act happens. In a script an actor's act
-// happens only if the script says when.
+// due is the name of the choice of an act's time. In a script an actor's act happens only if the script gives its time.
 const due = "at"
 
-// Choice is what was chosen once in a run: who chose what in which of its acts.
+// Choice is one choice of a run: the actor, the act, the thing chosen and its value.
 type Choice struct {
 	site
 	Value Value
 }
 
-// Key is the name of the choice, as a script has it: "client1.0 call#3 hold", "crash#2
-// at". The second and later choices of one name in one act are numbered, too.
+// Key is the name of the choice as in a script: "client1.0 call#3 hold", "crash#2 at". If one name is chosen more than
+// once in an act, the second and later choices are numbered.
 func (c *Choice) Key() string {
 	key := c.scope.String() + " " + c.name
 	if c.nth > 1 {
@@ -28,28 +27,26 @@ func (c *Choice) Key() string {
 	return key
 }
 
-// Who is whose choice it is: a process, a user, a direction of a link, or "" for a
-// fault.
+// Who is the actor: a process, a user, a direction of a link, or "" for a fault.
 func (c *Choice) Who() string { return c.who }
 
 // What is the kind of the act.
 func (c *Choice) What() string { return c.what }
 
-// Act counts the acts of that kind; 0 of what is done once.
+// Act is the number of the act among those of its kind; 0 if the act happens once.
 func (c *Choice) Act() int { return c.act }
 
-// Name is what is chosen.
+// Name is the thing chosen.
 func (c *Choice) Name() string { return c.name }
 
-// Sets returns the choice with another duration. It reports whether the choice is one
-// of a duration.
+// Sets returns the choice with another duration, and reports whether it is a choice of a duration.
 func (c *Choice) Sets(d time.Duration) (Choice, bool) {
 	other := *c
 	other.Value = lengthValue(d)
 	return other, c.Value.sort == lengthSort
 }
 
-// String is the line of a script.
+// String is the choice as a line of a script.
 func (c *Choice) String() string { return c.Key() + " " + c.Value.String() }
 
 func (s scope) String() string {
@@ -63,7 +60,7 @@ func (s scope) String() string {
 	return text
 }
 
-// parseChoice reads a line of a script. The error says what a line has.
+// parseChoice reads a line of a script. The error describes a valid line.
 func parseChoice(line string) (c Choice, err error) {
 	fields := strings.Fields(line)
 	if len(fields) < 3 || len(fields) > 4 {
@@ -82,7 +79,7 @@ func parseChoice(line string) (c Choice, err error) {
 	return c, nil
 }
 
-// numbered splits a word from the number behind its #.
+// numbered splits a word from the number after its #.
 func numbered(field string, without int) (string, int, error) {
 	name, digits, has := strings.Cut(field, "#")
 	if !has {
@@ -105,7 +102,7 @@ const (
 	bitsSort
 )
 
-// Value is what was chosen: yes or no, a duration, a number, bits, or a word.
+// Value is the value of a choice: yes or no, a duration, a number, bits, or a word.
 type Value struct {
 	sort   sort
 	number int64
@@ -123,13 +120,13 @@ func numberValue(n int64) Value         { return Value{numberSort, n, strconv.Fo
 func bitsValue(x uint64) Value          { return Value{bitsSort, int64(x), "0x" + strconv.FormatUint(x, 16)} }
 func keywordValue(text string) Value    { return parseValue(text) }
 
-// Duration returns the value of a choice of a duration, and whether it is one.
+// Duration returns the duration, and whether the value is one.
 func (v Value) Duration() (time.Duration, bool) { return time.Duration(v.number), v.sort == lengthSort }
 
-// String is the value as a script has it.
+// String is the value as in a script.
 func (v Value) String() string { return v.text }
 
-// parseValue takes a word for what it looks like.
+// parseValue infers the type of a value from its text.
 func parseValue(text string) Value {
 	switch text {
 	case "yes":
@@ -151,22 +148,21 @@ func parseValue(text string) Value {
 	return Value{keywordSort, 0, text}
 }
 
-// Of returns the choice as one of another actor.
+// Of returns the choice for another actor.
 func (c *Choice) Of(who string) Choice {
 	other := *c
 	other.who = who
 	return other
 }
 
-// In returns the choice as one of another act of the same.
+// In returns the choice for another act of the same actor.
 func (c *Choice) In(act int) Choice {
 	other := *c
 	other.act = act
 	return other
 }
 
-// Rename returns the choice with other processes, users and names in it, each as names
-// has it.
+// Rename returns the choice with processes, users and names renamed as names maps them.
 func (c *Choice) Rename(names map[string]string) Choice {
 	other := *c
 	other.who, other.name = renamed(c.who, names), renamed(c.name, names)
@@ -176,7 +172,7 @@ func (c *Choice) Rename(names map[string]string) Choice {
 	return other
 }
 
-// Less returns the choice of an order without one of the names that it has in order.
+// Less returns a choice of an order without one of the names in it.
 func (c *Choice) Less(name string) Choice {
 	other := *c
 	if names := strings.Split(c.Value.text, ","); c.Value.sort == keywordSort && len(names) > 1 {
@@ -185,7 +181,7 @@ func (c *Choice) Less(name string) Choice {
 	return other
 }
 
-// renamed renames what stands between the marks that join names.
+// renamed renames the parts of a text between the marks that join names.
 func renamed(text string, names map[string]string) string {
 	var b strings.Builder
 	start := 0

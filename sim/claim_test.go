@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestClaimsNeedTheirBounds: what is advisory about claims is seen. With clocks further apart than
-// the skew that is configured, two hold one lock, or tokens go back; within it nothing is wrong with
-// the same seeds.
+// TestClaimsNeedTheirBounds checks that the limits of claims show: with clocks further apart than the configured skew,
+// two users hold one lock, or tokens go back; within it the same seeds find nothing.
 func TestClaimsNeedTheirBounds(t *testing.T) {
 	manySeeds(t)
 	t.Parallel()

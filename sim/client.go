@@ -8,36 +8,35 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// client is a process of its own that locks through a member: it has its own clock,
-// and lives, sleeps and dies by itself.
+// client is a separate process that locks through a member. It has its own clock, and runs, sleeps and dies on its own.
 type client struct {
 	world  *world
 	number int32
 	name   string
 	clock  dial
 	origin time.Duration // what the clock showed when the run began
-	places []*process    // where it may go, in its own order
+	places []*process    // members that it may connect to, in its own order
 	ttl    time.Duration
 
 	up      bool
 	life    uint32
 	paused  bool
-	stuck   bool // it stays down or paused, until it is healed
+	stuck   bool // it stays down or paused until it is healed
 	inbox   []task
 	wake    uint32
 	wakeAt  instant
 	stream  stream
 	workers []*worker
-	gathers *gatherer // nil where the run has none
+	gathers *gatherer // nil in runs without gatherers
 
-	crowd    *crowd    // it has no users, and asks for many names at the same time (burst.go)
+	crowd    *crowd    // it has no users, and asks for many names at once (burst.go)
 	heir     bool      // it has no users, and takes sessions over (heir.go)
-	handover *presence // the session that it is started for
+	handover *presence // the session that it was started for
 }
 
 func (c *client) String() string { return c.name }
 
-// now is what the client's clock shows.
+// now is the reading of the client's clock.
 func (c *client) now() time.Duration { return c.clock.read(c.world.now) }
 
 // start begins a life of the process.
@@ -66,7 +65,7 @@ func (c *client) start() {
 	c.arm()
 }
 
-// arm asks to be woken when the stream or a worker wants to be.
+// arm schedules the next wake-up of the stream or a worker.
 func (c *client) arm() {
 	if !c.up || c.paused {
 		return
@@ -89,7 +88,7 @@ func (c *client) arm() {
 	}
 }
 
-// tick does what the time has come for.
+// tick does what is due.
 func (c *client) tick(t *task) {
 	if !c.up || t.life != c.wake {
 		return
@@ -112,8 +111,9 @@ func (c *client) tick(t *task) {
 	c.arm()
 }
 
-// nextCall says when a user of the client wants something next: after a pause or, where a script tells, when that says; then it may
-// be never. With it comes the number of that call, in the names of choices; it is call where there is no other one.
+// nextCall returns when a user of the client makes its next call: after a pause or, in a script, at the time given
+// there, which may be never. It also returns the number of that call in the names of choices: call, if there is no
+// other one.
 func (c *client) nextCall(user string, call int, pause func() time.Duration) (next time.Duration, number int) {
 	if c.world.tape == nil {
 		return c.now() + pause(), call
@@ -128,14 +128,14 @@ func (c *client) nextCall(user string, call int, pause func() time.Duration) (ne
 	return protocol.Never, call
 }
 
-// chooses names the choices that follow after a user's call.
+// chooses names the choices that follow a user's call.
 func (c *client) chooses(user string, call int) {
 	if t := c.world.tape; t != nil {
 		t.enter(scope{user, "call", call})
 	}
 }
 
-// unsettle lets its users want new things again.
+// unsettle lets its users make new calls again.
 func (c *client) unsettle(pause func() time.Duration) {
 	for _, worker := range c.workers {
 		worker.probing, worker.probes = false, 0
@@ -157,7 +157,7 @@ func (c *client) hear(l *link, a *answer) {
 	c.arm()
 }
 
-// broken takes note of a connection that has ended, with what its status says; nil is the end in good order.
+// broken handles a connection that has ended, with its status; nil is an orderly end.
 func (c *client) broken(l *link, status error) {
 	c.stream.broken(l, status)
 	c.arm()
@@ -165,7 +165,7 @@ func (c *client) broken(l *link, status error) {
 
 func (c *client) keep(t task) { c.inbox = append(c.inbox, t) }
 
-// pause stops the process; its clock runs on, and so does what others believe of it.
+// pause stops the process. Its clock still runs, and so do the beliefs of others about it.
 func (c *client) pause(length time.Duration) {
 	w := c.world
 	if !c.up || c.paused {
@@ -182,7 +182,7 @@ func (c *client) pause(length time.Duration) {
 	})
 }
 
-// resume lets the process go on.
+// resume continues the process.
 func (c *client) resume() {
 	if !c.paused || c.stuck {
 		return
@@ -192,16 +192,15 @@ func (c *client) resume() {
 	c.paused = false
 	c.world.tape.begin(c.name, "wakes")
 	c.inbox = c.world.again(c.inbox)
-	// A thread that wakes in the middle of its work does it before any look at the
-	// clock: that is what tokens are for.
+	// A thread that wakes in the middle of its work finishes it before it looks at the clock: tokens protect against
+	// that.
 	for _, worker := range c.workers {
 		worker.write(false)
 	}
 	c.arm()
 }
 
-// close ends the session in good order, as Client.Close does; the process ends soon
-// after, whether or not that was acknowledged.
+// close ends the session in good order, as Client.Close does; the process ends soon after, acknowledged or not.
 func (c *client) close() {
 	s := &c.stream
 	if !c.up || c.paused || !s.connected() {
@@ -213,7 +212,7 @@ func (c *client) close() {
 	c.workers, c.gathers = c.workers[:0], nil
 }
 
-// crash ends the process. What it believed ends with it.
+// crash ends the process, and its beliefs with it.
 func (c *client) crash() {
 	w := c.world
 	if !c.up {
@@ -242,8 +241,7 @@ func (c *client) crash() {
 	}
 }
 
-// again schedules what a paused process finds when it wakes: in any order, but for
-// what came over one connection.
+// again schedules what a paused process finds when it wakes: in any order, except that each connection keeps its own.
 func (w *world) again(waiting []task) []task {
 	for _, t := range waiting {
 		when := w.now + w.below("finds", time.Millisecond)

@@ -9,15 +9,15 @@ import (
 	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
-// How a client connects: what package client does with gRPC. Links stand for streams and their connections.
+// How a client connects: the part of package client that uses gRPC. Links stand for streams and their connections.
 
-// linkOf is the link that a contact asks on.
+// linkOf is the link of a contact.
 func linkOf(a *clientsession.Contact) *link { return a.Caller.(*link) }
 
-// asks reports whether a link is asked, and is not served yet.
+// asks reports whether the client has asked on a link that does not serve it yet.
 func (s *stream) asks(l *link) bool { return slices.Contains(s.asked, l) }
 
-// leave takes a link from those that are asked.
+// leave removes a link from those asked.
 func (s *stream) leave(l *link) {
 	s.asked = slices.DeleteFunc(s.asked, func(other *link) bool { return other == l })
 }
@@ -40,7 +40,7 @@ func (s *stream) ask(a *clientsession.Contact) {
 	s.greet(l)
 }
 
-// Why there is no answer.
+// Reasons for no answer.
 var (
 	errRefused error = clientsession.Unheard{Err: errors.New("connection refused")}
 	errBroken  error = clientsession.Unheard{Err: errors.New("the connection is broken")}
@@ -52,7 +52,7 @@ func (s *stream) greet(l *link) {
 	s.step(clientsession.Event{Kind: clientsession.Greet, Contact: l.contact})
 }
 
-// failed tells that a contact has come to nothing.
+// failed reports that a contact has failed.
 func (s *stream) failed(l *link, err error) {
 	if s.asks(l) {
 		s.leave(l)
@@ -70,7 +70,7 @@ func (s *stream) letGo(l *link, while time.Duration) {
 	s.failed(l, clientsession.ErrSilent)
 }
 
-// refuse leaves a link whose answer is not taken. The session that it has opened is ended before.
+// refuse drops a link whose answer is rejected, after the session that it has opened is ended.
 func (s *stream) refuse(l *link, e *clientsession.Effect) {
 	if !e.Opened {
 		s.failed(l, e.Err)
@@ -81,7 +81,7 @@ func (s *stream) refuse(l *link, e *clientsession.Effect) {
 	s.failsAfter(clientsession.CloseLimit, l, e.Err)
 }
 
-// broken takes the end of a link, with what its status says; nil is the end in good order.
+// broken handles the end of a link, with its status; nil is an orderly end.
 func (s *stream) broken(l *link, status error) {
 	switch {
 	case l == s.link:

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTheFirstStreamIsServedUntilAnotherIsWelcomed: a client that hears nothing opens a
-// second stream, and goes on with the first till then; its lock is kept.
+// TestTheFirstStreamIsServedUntilAnotherIsWelcomed checks that a client without answers opens a second stream,
+// continues with the first until the second is welcomed, and keeps its lock.
 func TestTheFirstStreamIsServedUntilAnotherIsWelcomed(t *testing.T) {
 	w := still(t, 3, 0)
 	m := follower(w)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestConsensusOutlasts each fault of disks and clocks, together with crashes: no promise is broken, and the fault has happened.
-// What each is about in a journal is counted, too.
+// TestConsensusOutlasts checks for each fault of disks and clocks, together with crashes, that no promise is broken,
+// that the fault has happened, and that its effect on a journal is counted.
 func TestConsensusOutlasts(t *testing.T) {
 	manySeeds(t)
 	t.Parallel()
@@ -24,7 +24,7 @@ func TestConsensusOutlasts(t *testing.T) {
 			t.Parallel()
 			c := config("consensus")
 			c.Faults = Faults(0).With(fault).With(Crash).With(Partition)
-			if fault == DiskTorn || fault == DiskLost { // what is torn is what a crash has lost, and that a slow disk has not written
+			if fault == DiskTorn || fault == DiskLost { // a torn write needs a crash and a slow disk
 				c.Faults, c.Bias = c.Faults.With(DiskLost).With(DiskSlow), Bias{AllFaults: true, Often: 4}
 			}
 			s, err := RunMany(c, 1, seeds, runtime.GOMAXPROCS(0), nil)
@@ -46,7 +46,8 @@ func TestConsensusOutlasts(t *testing.T) {
 	}
 }
 
-// TestClocksAreSetByHours: a step of a wall clock is up to an hour in either direction, and each run sets them several times.
+// TestClocksAreSetByHours checks that a step of a wall clock is up to an hour in either direction, and that each run
+// has several.
 func TestClocksAreSetByHours(t *testing.T) {
 	t.Parallel()
 	manySeeds(t)
@@ -71,14 +72,14 @@ func TestClocksAreSetByHours(t *testing.T) {
 	}
 }
 
-// TestConsensusSeeds runs seeds that have found something, as `holdfast sim --protocol consensus --faults all` does:
+// TestConsensusSeeds runs seeds that once failed, like `holdfast sim --protocol consensus --faults all`:
 //
 //	219   an unlock was refused because its owner had limited the grant since
-//	1362  a member took from a client what it had given up for it, and what another one had granted to that client meanwhile
-//	1517  a session ended with the last lock that one member knew of
-//	5059  a grant was reported when the answer that it stands came so late that its hold limit was over
-//	6925  a cancel was answered by a member whose word did not get through, and another one granted the request
-//	12954 a leader that was being removed wrote one entry more than the remaining members had got, and then refused them its vote
+//	1362  a member gave up a client's request, and took away the lock that another member had granted for it meanwhile
+//	1517  a session ended with the last lock that one member knew
+//	5059  a grant was reported after its hold limit, because its confirmation came late
+//	6925  a member answered a cancel that did not reach the leader, and another member granted the request
+//	12954 a leader under removal wrote one entry more than the remaining members had, and then refused them its vote
 func TestConsensusSeeds(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{219, 1362, 1517, 5059, 6925, 12954} {

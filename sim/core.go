@@ -12,38 +12,34 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// Core says what is healed when the faults of a run are over.
+// Core is the choice of what is healed when the faults of a run are over.
 type Core uint8
 
-// What is healed.
+// The ways to heal.
 const (
-	// CoreDrawn lets the seed choose: a core first in one of four runs in which something
-	// can stay broken, and everything at once in the others.
+	// CoreDrawn lets the seed choose. One in four runs in which something can stay broken heals a core first; the
+	// others heal everything at once.
 	CoreDrawn Core = iota
-	// CoreFirst heals a core first where something can stay broken.
+	// CoreFirst heals a core first if something can stay broken.
 	CoreFirst
 	// CoreNever heals everything at once.
 	CoreNever
 )
 
-// A run that heals everything at once does not show that a protocol needs every member: anything that is
-// stuck without some member goes on when that member is back. So some runs heal a core first, and
-// leave the rest as broken as it is, for good. A core is as few members as membership
-// needs: a quorum of the newest view that any of them has accepted, and of every view in
-// its base, by the members that remember it; or every founder, where too much is forgotten
-// (docs/design/membership.md §4, §5); a guest that is in no view of theirs is not asked what it remembers. All of it
-// runs and is configured alike, its links and disks are well, and all clients
-// but those of the rest can reach it. Then every call of these clients must be answered,
-// every name that a client of the rest has held must be free again, and all of the core
-// must be in one view that may grant. Only then the rest is healed as well, while users
-// go on.
+// A run that heals everything at once does not show that a protocol works without some member: anything stuck continues
+// once that member is back. So some runs heal a core first, and leave the rest broken. A core is the minimum that
+// membership needs: a quorum of the newest view that any of its members has accepted, and of every view in its base,
+// counted over members that remember it; or every founder, where too much is forgotten (docs/design/membership.md §4,
+// §5). A guest that is in none of their views need not remember anything. All of the core runs with the same
+// configuration, its links and disks are well, and all clients but those of the rest can reach it. Then every call of
+// these clients must be answered, every name held by a client of the rest must become free, and all of the core must be
+// in one view that may grant. Only then the rest is healed as well, while users continue.
 //
-// Each member of the rest is broken in one way, towards all of the core. A member that is cut off
-// from only some of the core may lead the members that it reaches, and does no wrong: no promise says
-// that some core is served then. In partition mode any that may be any member that two sides
-// hear, so there every member of the rest that runs is cut off from the core.
+// Each member of the rest is broken in one way, towards all of the core. A member that is cut off from only some of the
+// core may rightly lead the members that it reaches: no promise covers part of a core. In partition mode any this holds
+// for any member that two sides hear, so every running member of the rest is cut off from the core.
 
-// rest is how a member stays that is not in the core.
+// rest is the way in which a member outside the core is broken.
 type rest uint8
 
 const (
@@ -58,32 +54,31 @@ const (
 
 var restNames = [restCount]string{"down", "paused", "cut-off", "unheard", "deaf", "disk-full"}
 
-// mark counts members who stayed so while a core was healed.
+// mark is the row of coverage for members broken in this way while a core was healed.
 func (r rest) mark() mark { return mark{"rest", restNames[r]} }
 
-// clientsAway counts clients who stayed away meanwhile.
+// clientsAway counts clients that stayed away meanwhile.
 var clientsAway = mark{"rest", "clients away"}
 
-// fault is what breaks a member so.
+// fault is the fault that breaks a member in this way.
 func (r rest) fault() Fault {
 	return [restCount]Fault{Crash, Pause, Partition, OneWay, OneWay, DiskFull}[r]
 }
 
-// between reports whether a member that is broken so hears the core, or is heard by it.
+// between reports whether a member broken in this way hears the core, or is heard by it.
 func (r rest) between() bool { return r == restUnheard || r == restDeaf || r == restFull }
 
-// breaking are the faults that may leave a member broken.
+// breaking is the set of faults that may leave a member broken.
 const breaking Faults = 1<<Crash | 1<<Pause | 1<<Partition | 1<<OneWay | 1<<DiskFull
 
-// core is the members that are healed while the others stay as they are.
+// core is the set of members that are healed while the others stay broken.
 type core struct {
 	in    []bool // by place
-	as    []rest // of the others, by place
+	as    []rest // how the others are broken, by place
 	since instant
 }
 
-// coreStream is the source of chance of all that is about cores: runs that have none are
-// what they would be without them.
+// coreStream is the source of chance for cores, apart from the others so that runs without a core draw the same values.
 const coreStream = 0x71756f72756d
 
 // breakable lists the ways in which the faults of the run break a member.
@@ -110,7 +105,7 @@ func (w *world) coreFirst() bool {
 	})
 }
 
-// healCore heals a core, if a core is chosen and leaves some member out, and reports whether it does.
+// healCore heals a core if one is drawn and leaves some member out, and reports whether it does.
 func (w *world) healCore() bool {
 	usual := w.rand
 	w.rand = newDice(w.settings.seed, coreStream)
@@ -147,7 +142,7 @@ func (w *world) healCore() bool {
 	return true
 }
 
-// drawCore chooses the members: those of an order up to where they suffice, and some more.
+// drawCore chooses the members: a shuffled list up to where they suffice, and some more.
 func (w *world) drawCore() *core {
 	c := &core{in: make([]bool, len(w.members)), as: make([]rest, len(w.members))}
 	w.within("", "core", 0)
@@ -163,21 +158,20 @@ func (w *world) drawCore() *core {
 	return c
 }
 
-// goesOn reports whether a founder is in a view, and stays: in partition mode any that is
-// all it needs. A view is not remembered there, and a founder that knows none waits for every
-// founder, as at the first start.
+// goesOn reports whether a founder is in a view and stays, which is all that partition mode any needs. Views are not
+// remembered there, and a founder that knows none waits for every founder, as at the first start.
 func (m *process) goesOn() bool {
 	return m.founder && m.up && m.view != nil && !m.leaving && m.wrong == fits
 }
 
-// hears reports whether a member of the rest still tells the core what it knows: a member that
-// looks for a coordinator starts from the newest view that it hears of.
+// hears reports whether the core still hears a member of the rest. A member that looks for a coordinator starts from
+// the newest view that it hears of.
 func (c *core) hears(m *process) bool {
 	return m.up && !c.in[m.place] && (c.as[m.place] == restDeaf || c.as[m.place] == restFull)
 }
 
-// fits reports whether the terms of a view are those of the run. Members that have formed
-// one while they were configured otherwise elect no coordinator until all founders attend.
+// fits reports whether the terms of a view are those of the run. Members that formed a view under another configuration
+// elect no coordinator until all founders attend.
 func (w *world) fits(v *election.View) bool {
 	_, another := otherSpace.values(&w.settings)
 	for _, line := range []string{fmt.Sprint("version ", membership.ProtocolVersion), fmt.Sprint("lease ", w.settings.lease), fmt.Sprint("drift ", w.settings.drift)} {
@@ -188,8 +182,7 @@ func (w *world) fits(v *election.View) bool {
 	return !slices.Contains(v.Terms, another)
 }
 
-// remains is how a member stays broken: as it is, or as is chosen where nothing is wrong
-// with it.
+// remains returns how a member stays broken: as it is, or as drawn if it is well.
 func (w *world) remains(m *process) rest {
 	unheard, deaf := false, false
 	for i, in := range w.core.in {
@@ -216,7 +209,7 @@ func (w *world) remains(m *process) rest {
 	return r
 }
 
-// breaks chooses how a member with which nothing is wrong is broken.
+// breaks chooses how to break a member that is well.
 func (w *world) breaks(m *process) rest {
 	drawn := func() int {
 		all := w.breakable()
@@ -229,7 +222,7 @@ func (w *world) breaks(m *process) rest {
 	return rest(w.tape.option("is", int(restDown), int(restCount), func(i int) string { return restNames[i] }, drawn))
 }
 
-// strand leaves a member broken for good.
+// strand leaves a member broken permanently.
 func (w *world) strand(m *process) {
 	as := w.core.as[m.place]
 	switch as {
@@ -249,14 +242,14 @@ func (w *world) strand(m *process) {
 	}
 }
 
-// link lets a member of the rest and the core's at a place hear each other, or not.
+// link connects or cuts a member of the rest and the core's member at a place.
 func (w *world) link(m *process, i int) {
 	as, until := w.core.as[m.place], map[bool]instant{true: protocol.Never}
 	w.network.cut[m.place][i] = until[as == restApart || as == restUnheard]
 	w.network.cut[i][m.place] = until[as == restApart || as == restDeaf]
 }
 
-// join heals a member that is of the core.
+// join heals a member of the core.
 func (w *world) join(m *process) {
 	for i := range w.members {
 		if w.core.in[i] {
@@ -269,12 +262,12 @@ func (w *world) join(m *process) {
 		delete(w.nemesis.cutOff, i*len(w.members)+int(m.place))
 	}
 	if m.wrong != fits {
-		m.crash(m.life) // it is put right: who could tell it that it is wrong may be of the rest
+		m.crash(m.life) // its configuration is fixed: a member that could refuse it may be of the rest
 	}
 	m.heal()
 }
 
-// healClients heals all clients but those who are away and stay so: never the last one.
+// healClients heals all clients but those that stay away: at least one.
 func (w *world) healClients() {
 	well := w.settings.clients
 	w.healOthers()
@@ -301,8 +294,8 @@ func (w *world) healClients() {
 	}
 }
 
-// grow heals more of the rest where the core does not suffice any more, and reports
-// whether it did: a proposal that was under way from a member of the rest may need that member.
+// grow heals more of the rest if the core no longer suffices, and reports whether it did: a proposal in flight from a
+// member of the rest may need that member.
 func (w *world) grow() bool {
 	c := w.core
 	if c == nil || w.suffices(c) {
@@ -331,7 +324,7 @@ func (c *core) names(w *world) string {
 	return strings.Join(all, " ")
 }
 
-// others tells how the others stay.
+// others describes how the others are broken.
 func (c *core) others(w *world) string {
 	var all []string
 	for i, m := range w.members {
@@ -350,7 +343,7 @@ func (c *core) others(w *world) string {
 // demanded reports whether a member must be well.
 func (w *world) demanded(m *process) bool { return w.core == nil || w.core.in[m.place] }
 
-// leading returns who must serve: the coordinator, or that of the core's members.
+// leading returns the member that must serve: the coordinator, or the coordinator of the core.
 func (w *world) leading() *process {
 	if w.core == nil {
 		return w.coordinator()
@@ -366,8 +359,8 @@ func (w *world) leading() *process {
 	return nil
 }
 
-// coreIsServed lets users go on, and requires that the core alone answers them. It reports
-// whether the run goes on.
+// coreIsServed lets users continue, and requires that the core alone answers them. It reports whether the run
+// continues.
 func (w *world) coreIsServed() bool {
 	w.count.hits[phaseCore]++
 	if w.run(w.now + settleAfter); w.over() {
@@ -382,7 +375,7 @@ func (w *world) coreIsServed() bool {
 	return true
 }
 
-// unsettle lets users want new things again.
+// unsettle lets users make new calls again.
 func (w *world) unsettle() {
 	w.settling = false
 	pause := func() time.Duration { return w.rand.below(w.settings.think) }
@@ -402,13 +395,13 @@ func (w *world) unsettle() {
 	}
 }
 
-// despairWays is how many ways users' last work takes at most: they take some ten names each, one after the other.
+// despairWays is the maximum number of one-way trips of users' last work: about ten names each, one after the other.
 const despairWays = 240
 
-// despair is how long after the last fault what is not answered is stuck.
+// despair is the time after the last fault at which an unanswered call is stuck.
 func (w *world) despair() time.Duration { return despair + w.slower(despairWays) }
 
-// despaired says since when something is stuck.
+// despaired describes since when something is stuck.
 func (w *world) despaired() string {
 	if w.core == nil {
 		return fmt.Sprintf("%v after the last fault", w.despair())

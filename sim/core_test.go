@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestACoreIsEnough: regardless of what stays broken, in each way that there is.
+// TestACoreIsEnough checks that a core suffices for every kind of fault in the rest.
 func TestACoreIsEnough(t *testing.T) {
 	manySeeds(t)
 	rests := map[mark]int{}
@@ -46,7 +46,8 @@ func TestACoreIsEnough(t *testing.T) {
 	}
 }
 
-// TestRunsWithoutACoreAreAsBefore: byte for byte, and so is what comes before one.
+// TestRunsWithoutACoreAreAsBefore checks that runs without a core are the same, byte for byte, and so is the part of a
+// run before its core.
 func TestRunsWithoutACoreAreAsBefore(t *testing.T) {
 	manySeeds(t)
 	const seeds = 30
@@ -74,7 +75,7 @@ func TestRunsWithoutACoreAreAsBefore(t *testing.T) {
 	}
 }
 
-// TestACoreIsPlayedAgain: a script tells who was healed, and how the others were.
+// TestACoreIsPlayedAgain checks that a script records the healed members, and the state of the others.
 func TestACoreIsPlayedAgain(t *testing.T) {
 	manySeeds(t)
 	cores := 0
@@ -105,7 +106,7 @@ func TestACoreIsPlayedAgain(t *testing.T) {
 	}
 }
 
-// among is a core of those members that are named.
+// among is a core of the named members.
 func among(w *world, names string) *core {
 	c := &core{in: make([]bool, len(w.members)), as: make([]rest, len(w.members))}
 	for i, m := range w.members {
@@ -114,8 +115,8 @@ func among(w *world, names string) *core {
 	return c
 }
 
-// knows lets a member have accepted a view of those that are named, on another of those
-// that are named; "" for one that is known to be installed.
+// knows makes a member accept a view of the named members, based on one of the others named; a base of "" means that
+// the view is known to be installed.
 func knows(w *world, who, view, base string) {
 	v := &election.View{Number: 99, Epoch: protocol.Epoch{Counter: 1 << 30}, Installed: base == ""}
 	of := func(names string) (all []*process) {
@@ -141,7 +142,7 @@ func knows(w *world, who, view, base string) {
 	}
 }
 
-// TestACoreIsAQuorum of all that the rest of a run needs.
+// TestACoreIsAQuorum checks that a core is a quorum of everything that the rest of a run needs.
 func TestACoreIsAQuorum(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*world)
@@ -176,7 +177,7 @@ func TestACoreIsAQuorum(t *testing.T) {
 	}
 }
 
-// TestTheRestStaysBroken until all is healed, while the core is served.
+// TestTheRestStaysBroken checks that the rest stays broken until all is healed, while the core serves.
 func TestTheRestStaysBroken(t *testing.T) {
 	hears := func(w *world, from, to *process) bool { return w.network.cut[from.place][to.place] <= w.now }
 	for as, want := range []struct{ up, paused, heard, hears, writes bool }{
@@ -189,7 +190,7 @@ func TestTheRestStaysBroken(t *testing.T) {
 	} {
 		t.Run(restNames[as], func(t *testing.T) {
 			w := still(t, 3, 1<<rest(as).fault())
-			out := w.coordinator() // of all the one who can be missed least
+			out := w.coordinator() // the member that is missed most
 			w.healed, w.core = true, among(w, strings.Replace("abc", out.name, "", 1))
 			w.core.as[out.place] = rest(as)
 			w.strand(out)
@@ -210,7 +211,7 @@ func TestTheRestStaysBroken(t *testing.T) {
 	}
 }
 
-// TestACoreGrows where it has accepted what needs a member of the rest.
+// TestACoreGrows checks that a core grows if it has accepted a view that needs a member of the rest.
 func TestACoreGrows(t *testing.T) {
 	w := still(t, 5, 1<<Partition)
 	w.healed, w.core = true, among(w, "abc")
@@ -230,7 +231,7 @@ func TestACoreGrows(t *testing.T) {
 	}
 }
 
-// TestWhoIsMissingIsNotWaitedFor: of the core everything is demanded, of the rest nothing.
+// TestWhoIsMissingIsNotWaitedFor checks that all demands apply to the core, and none to the rest.
 func TestWhoIsMissingIsNotWaitedFor(t *testing.T) {
 	for want, change := range map[string]func(w *world, of, out *process){
 		"":                       func(_ *world, _, out *process) { out.crash(out.life) },

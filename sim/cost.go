@@ -11,43 +11,42 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// Costs: a protocol is published with a formula for how many messages a lock takes, and
-// an implementation that sends others keeps every promise and is slower than it says. So a
-// protocol may list what users' deeds cost (Protocol.Costs), and in runs without faults
-// each of them is done several times when everything has settled and no other user does
-// anything. What is counted are the messages between spaces that the network sees, lost or
-// not; those of sessions and of the membership flow all the time and are no part of it.
+// Costs: a protocol is published with a formula for the number of messages that a lock takes. An implementation that
+// sends more keeps every promise, but is slower than promised. So a protocol may list the costs of users' acts
+// (Protocol.Costs). In runs without faults each act is done several times when everything has settled and no other user
+// is active. The count covers the messages between spaces that the network sees, lost or not; those of sessions and of
+// the membership flow all the time and do not count.
 
-// deedsInARow is how often a deed is done while its messages are counted.
+// deedsInARow is how often an act is done while its messages are counted.
 const deedsInARow = 5
 
-// meter counts what the network sees.
+// meter records the messages that the network sees.
 type meter struct{ seen []string }
 
-// saw takes note of a message.
+// saw records a message.
 func (m *meter) saw(from *process, to string, message protocol.Message) {
 	m.seen = append(m.seen, fmt.Sprintf("%s→%s %T", from.name, to, message))
 }
 
-// checkCosts does everything that the protocol has a cost for, and counts. Where sessions
-// may have few locks, what is given back and not yet acknowledged would count as one.
+// checkCosts performs each act with a listed cost, and counts its messages. Where the number of locks of a session is
+// small, an unacknowledged release would still count as a lock.
 func (w *world) checkCosts() {
 	if !w.settings.costs || w.settings.locksPerSession > 0 || w.protocol.Costs == nil || w.judge.violation != nil || w.over() {
 		return
 	}
 	decider := w.decider()
 	if decider == nil {
-		decider = w.coordinator() // the first who asks for a name will be it
+		decider = w.coordinator() // the first member that asks for a name will be it
 	}
 	users := w.payers(decider)
 	for i := range users {
-		if w.protocol.Moves { // who decides is asked for once, and known from then on
+		if w.protocol.Moves { // the decider is looked up once, and known from then on
 			w.rehearse(&probe.Cost{Deed: probe.CycleAtCoordinator}, users[i:], 1)
 		}
 	}
 	for _, cost := range w.protocol.Costs(len(w.members)) {
 		if cost.Deed == probe.Become && len(users) == 3 {
-			w.rehearse(&cost, users, 2) // from here on one of the two is in the place of the other
+			w.rehearse(&cost, users, 2) // from here on each of the two takes the other's place in turn
 		}
 		if len(users) == 3 || len(users) == 1 && cost.Deed == probe.CycleAtCoordinator {
 			w.measure(&cost, users)
@@ -55,8 +54,8 @@ func (w *world) checkCosts() {
 	}
 }
 
-// payers makes the users whose deeds are counted: one at the member that decides and, where
-// there are as many members, one at each of two others.
+// payers makes the users whose acts are counted: one at the member that decides and, if there are enough members, one
+// at each of two others.
 func (w *world) payers(decider *process) (users []*client) {
 	at := []*process{decider}
 	for _, m := range w.members {
@@ -79,7 +78,7 @@ func (w *world) payers(decider *process) (users []*client) {
 	return users
 }
 
-// rehearse does something so many times, and counts nothing.
+// rehearse performs an act a number of times without counting.
 func (w *world) rehearse(cost *probe.Cost, users []*client, times int) {
 	d := &doing{cost: cost, users: users, left: times}
 	d.begin()
@@ -87,10 +86,9 @@ func (w *world) rehearse(cost *probe.Cost, users []*client, times int) {
 	d.end()
 }
 
-// measure does one thing several times, and compares how many messages that has taken with
-// what it may take.
+// measure performs one act several times, and compares the number of messages with the allowed one.
 func (w *world) measure(cost *probe.Cost, users []*client) {
-	w.run(w.now + 2*time.Second) // for what was on its way
+	w.run(w.now + 2*time.Second) // for messages in flight
 	w.trace("%v, %d times, takes %d to %d messages each (%s)", cost.Deed, deedsInARow, cost.Least, cost.Most, cost.Formula)
 	w.meter = &meter{}
 	d := &doing{cost: cost, users: users, left: deedsInARow}
@@ -111,7 +109,7 @@ func (w *world) measure(cost *probe.Cost, users []*client) {
 	w.judge.cost(cost, deedsInARow, seen)
 }
 
-// cost checks how many messages so many deeds in a row have taken.
+// cost checks the number of messages of a number of acts in a row.
 func (j *judge) cost(cost *probe.Cost, deeds int, seen []string) {
 	least, most := deeds*cost.Least, deeds*cost.Most+cost.Tail
 	if len(seen) >= least && len(seen) <= most {
@@ -121,15 +119,15 @@ func (j *judge) cost(cost *probe.Cost, deeds int, seen []string) {
 		cost.Deed, deeds, len(seen), least, most, cost.Least, cost.Most, cost.Tail, cost.Formula, strings.Join(seen, ", "))
 }
 
-// frugality is what a run has not kept in which something costs other than its formula.
+// frugality is the promise that is broken when an act's cost differs from its formula.
 const frugality = "cost"
 
-// doing is a deed that is repeated. As an asker it gets the outcome of its requests.
+// doing is an act that is repeated. As an asker it receives the outcome of its requests.
 type doing struct {
 	cost  *probe.Cost
 	users []*client
 	left  int
-	first *request // of a hand-over, or what keeps the name while others try
+	first *request // of a hand-over, or the one that keeps the name while others try
 	err   error
 }
 
@@ -150,8 +148,7 @@ func (d *doing) begin() {
 	}
 }
 
-// moves lets an operator make one of two members that do not coordinate the authority, the
-// one that is not.
+// moves lets an operator make one of two members that do not coordinate the authority: the one that is not.
 func (d *doing) moves() {
 	w := d.users[0].world
 	var to *process
@@ -177,7 +174,7 @@ func (d *doing) moves() {
 	to.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Transfer{To: to.id}})
 }
 
-// acquire lets a user want the name.
+// acquire makes a user ask for the name.
 func (d *doing) acquire(who *client, try bool) *request {
 	c := d.cost
 	r := who.stream.acquire(wantedLock{name: "cost", mode: c.Mode, units: c.Units, capacity: c.Capacity, try: try}, d)
@@ -185,7 +182,7 @@ func (d *doing) acquire(who *client, try bool) *request {
 	return r
 }
 
-// end gives back what is kept.
+// end releases the kept name.
 func (d *doing) end() {
 	if d.first != nil && d.first.State() == clientsession.Held {
 		d.first.client.stream.abandonOrUnlock(d.first)
@@ -193,7 +190,7 @@ func (d *doing) end() {
 	}
 }
 
-// granted goes on with the deed.
+// granted continues the act.
 func (d *doing) granted(r *request) {
 	w := r.client.world
 	switch {
@@ -208,11 +205,11 @@ func (d *doing) granted(r *request) {
 	}
 }
 
-// handsOver is after what time a holder gives the name to the one who asks for it: by then
-// he stands in the queue.
+// handsOver is the time after which a holder gives the name to the user that asks for it; by then that user is in the
+// queue.
 const handsOver = 20 * time.Millisecond
 
-// done begins the next deed; one of other users begins when the messages of this one have arrived.
+// done begins the next act; if it involves other users, once the messages of this one have arrived.
 func (d *doing) done() {
 	d.left--
 	w := d.users[0].world
@@ -227,7 +224,7 @@ func (d *doing) done() {
 	}
 }
 
-// failed takes a refusal, which is what a try is for.
+// failed takes a refusal, which is the expected outcome of a try.
 func (d *doing) failed(_ *request, err error) {
 	if d.cost.Deed == probe.TryRefused {
 		d.done()

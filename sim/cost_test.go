@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// TestTheJudgeSeesWhatCostsOtherwise: as many messages as may be, and one more or fewer.
+// TestTheJudgeSeesWhatCostsOtherwise checks that the allowed number of messages is accepted, and one more or fewer is
+// not.
 func TestTheJudgeSeesWhatCostsOtherwise(t *testing.T) {
 	cost := probe.Cost{Deed: probe.CycleElsewhere, Least: 2, Most: 3, Tail: 1, Formula: "2 or 3"}
 	for _, tt := range []struct {
@@ -33,14 +34,14 @@ func TestTheJudgeSeesWhatCostsOtherwise(t *testing.T) {
 	}
 }
 
-// withoutFaults is a run of a protocol in which nothing goes wrong.
+// withoutFaults configures runs of a protocol without faults.
 func withoutFaults(protocol string) Config {
 	c := config(protocol)
 	c.Faults, c.Duration = 0, usualDuration/20
 	return c
 }
 
-// TestCostsAreTheFormulas: in many runs without faults, of any size.
+// TestCostsAreTheFormulas checks the costs in many runs without faults, of any size.
 func TestCostsAreTheFormulas(t *testing.T) {
 	for _, name := range []string{"central", "grantor"} {
 		c := withoutFaults(name)
@@ -59,8 +60,7 @@ func TestCostsAreTheFormulas(t *testing.T) {
 	}
 }
 
-// talkative is a space of central that says one thing more than it should: the first
-// message of a kind that it sends twice.
+// talkative is a space of central that sends a kind of message once too often, every second time.
 type talkative struct {
 	protocol.Machine
 	twice func(protocol.Message) bool
@@ -80,7 +80,7 @@ func (m *talkative) Step(now protocol.Time, ev protocol.Event, out *protocol.Eff
 	}
 }
 
-// talkatives are options whose machines say every second release twice.
+// talkatives are options whose machines send every second release twice.
 type talkatives struct{ protocol.Options }
 
 func (o *talkatives) New(s *protocol.Setup) (protocol.Machine, error) {
@@ -88,8 +88,8 @@ func (o *talkatives) New(s *protocol.Setup) (protocol.Machine, error) {
 	return &talkative{Machine: m, twice: func(m protocol.Message) bool { _, is := m.(authority.Release); return is }}, err
 }
 
-// TestWhoSaysTooMuchIsFound: every second release is sent twice, which breaks no promise
-// to any user, and costs what no formula has.
+// TestWhoSaysTooMuchIsFound checks that sending every second release twice is found: it breaks no promise to users, but
+// its cost matches no formula.
 func TestWhoSaysTooMuchIsFound(t *testing.T) {
 	c := withoutFaults("central")
 	quiet := c.Protocol.Options
@@ -116,7 +116,7 @@ func TestWhoSaysTooMuchIsFound(t *testing.T) {
 	}
 }
 
-// TestNothingIsCountedWithFaults: those runs are what they were.
+// TestNothingIsCountedWithFaults checks that runs with faults count no costs, and are unchanged.
 func TestNothingIsCountedWithFaults(t *testing.T) {
 	c := config("central")
 	s, err := RunMany(c, 1, 4, 2, nil)

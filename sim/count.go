@@ -7,29 +7,29 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// counts is what happened in one run or in many.
+// counts is the tally of one run or many.
 type counts struct {
-	covering bool // handlers are counted, too
+	covering bool // whether handlers are counted
 
 	faults    [faultCount]int
-	hits      map[mark]int // of all else that runs are to hit, but for messages and handlers
+	hits      map[mark]int // of all rows except messages and handlers
 	grants    int
 	failures  int
 	reigns    int
 	lost      int
 	grown     int           // cores that came to need more members
-	busy      int           // heartbeats that came to a paused member before their sessions had ended
+	busy      int           // heartbeats that reached a paused member before their sessions ended
 	stale     int           // writes that the register refused
-	histories int           // of names, that were compared with a model
-	undecided int           // of those, in the bound of steps
-	longest   time.Duration // that anything was under way
+	histories int           // histories of names compared with a model
+	undecided int           // of those, within the bound of steps
+	longest   time.Duration // longest time that a message was in flight
 	messages  map[message]int
 	handlers  map[handler]int
-	steps     [machineCount]tally // of this run, which handlers does not have yet
-	sends     [2]tally            // of this run, which messages does not have yet: between spaces, and below them
+	steps     [machineCount]tally // of this run, not yet added to handlers
+	sends     [2]tally            // of this run, not yet added to messages: between spaces, and below them
 }
 
-// The phases of a run: how many have come so far.
+// The phases of a run, by how many have begun.
 var (
 	phaseFaults      = mark{"phase", "faults"}
 	phaseCore        = mark{"phase", "core healed"}
@@ -49,8 +49,8 @@ const (
 
 var machineNames = [machineCount]string{"sessions", "membership", "space"}
 
-// tally counts the steps of a machine by their kind of event and type of fact, or messages by their type. There are a few
-// dozen of them, the most frequent in front: so that to count costs next to nothing.
+// tally counts the steps of a machine by the kind of event and type of fact, or messages by type. It has a few dozen
+// entries, the most frequent in front, so that counting is cheap.
 type tally []kindCount
 
 type kindCount struct {
@@ -78,7 +78,7 @@ type message struct {
 	is    reflect.Type
 }
 
-// handler is what a machine can be stepped with.
+// handler is an event that a machine can be stepped with.
 type handler struct {
 	machine string
 	kind    protocol.Kind
@@ -100,7 +100,7 @@ func (c *counts) sent(port protocol.Port, m protocol.Message) {
 	}
 }
 
-// add adds what happened in another run.
+// add adds the counts of another run.
 func (c *counts) add(o *counts) {
 	for machine, list := range o.steps {
 		for _, t := range list {
@@ -130,14 +130,14 @@ func (c *counts) add(o *counts) {
 	sumBy(c.handlers, o.handlers)
 }
 
-// sumBy adds counts of another run to those of the same things.
+// sumBy adds the counts of another run by key.
 func sumBy[K comparable](to, of map[K]int) {
 	for k, n := range of {
 		to[k] += n
 	}
 }
 
-// watch puts a counter before each machine, if handlers are counted.
+// watch wraps each machine in a counter, if handlers are counted.
 func (c *counts) watch(b Built) (below protocol.Machine, spaces []protocol.Machine) {
 	if !c.covering {
 		return b.Below, b.Spaces

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// reached is what a machine can be stepped with, except messages.
+// reached lists the events that a machine can be stepped with, except messages.
 var reached = []struct {
 	machine string
 	kind    protocol.Kind
@@ -39,14 +39,14 @@ var reached = []struct {
 	{"space", protocol.Raised, []any{&protocol.View{}, &protocol.Halted{}, &protocol.Lapsed{}, &protocol.Horizon{}}},
 }
 
-// reachedByLocks is what only a space that grants is stepped with.
+// reachedByLocks lists the events that only a granting space is stepped with.
 var reachedByLocks = []any{
 	&lock.Request{}, &protocol.Release{}, &protocol.Cancel{}, &protocol.Extend{}, &protocol.EndSession{},
 	&protocol.CountHolds{}, &protocol.ListRequests{}, &protocol.Break{}, &protocol.Inspect{},
 	&protocol.Revoke{}, &protocol.Show{}, &protocol.Scan{},
 }
 
-// losses are the ways in which a user loses a lock, but for duplicates.
+// losses lists the ways to lose a lock, except duplicates.
 var losses = []holdfast.Loss{holdfast.SessionExpired, holdfast.HoldLimit, holdfast.AuthorityChanged, holdfast.Broken, holdfast.MemberLost, holdfast.EndedByAnother}
 
 var kindNames = [...]string{"", "start", "tick", "receive", "call", "raised"}
@@ -58,7 +58,7 @@ func (h handler) String() string {
 	return fmt.Sprintf("%s %s %v", h.machine, kindNames[h.kind], h.fact)
 }
 
-// never reports whether runs cannot hit a fact, of that type, or a loss.
+// never reports whether runs cannot hit a fact of that type, or a loss.
 func (p *Protocol) never(fact any) bool {
 	return slices.ContainsFunc(p.Unreached, func(never any) bool {
 		loss, isLoss := never.(holdfast.Loss)
@@ -66,7 +66,7 @@ func (p *Protocol) never(fact any) bool {
 	})
 }
 
-// sent lists a value of each type of message that a run can send between the spaces, and of what those carry.
+// sent lists a value of each type of message between spaces that a run can send, and of the types in those messages.
 func (p *Protocol) sent() []any { return slices.DeleteFunc(wire.Values(p.Messages), p.never) }
 
 // handlers lists the handlers that a run of the protocol can hit.
@@ -109,27 +109,27 @@ func (p *Protocol) handlers() (all []handler) {
 	return all
 }
 
-// mark is a row of coverage: something that runs are to hit, and the sort of such things that it is of.
+// mark is a row of coverage: an event that runs should hit, and its sort.
 type mark struct{ sort, name string }
 
-// exercises counts something, if it is so.
+// exercises counts an event if is holds.
 func (w *world) exercises(what mark, is bool) {
 	if is {
 		w.count.hits[what]++
 	}
 }
 
-// Runs that are otherwise than most.
+// Runs that differ from most.
 var (
 	hasGuests   = mark{"run", "with guests"}                // members without a vote
 	followsLoad = mark{"run", "authority follows the load"} // a member was to become it because it locks most
 )
 
-// loss is a lock that its user loses, and costOf a deed whose messages are counted.
+// loss is the mark of a loss of a lock, and costOf that of an act whose messages are counted.
 func loss(why holdfast.Loss) mark { return mark{"loss", string(why)} }
 func costOf(deed probe.Deed) mark { return mark{"cost", deed.String()} }
 
-// marks are what runs can hit besides faults, messages and handlers, in the order of the table.
+// marks lists what runs can hit besides faults, messages and handlers, in the order of the table.
 func (c *Config) marks() (all []mark) {
 	p := &c.Protocol
 	add := func(can bool, these ...mark) {
@@ -170,8 +170,8 @@ func (c *Config) marks() (all []mark) {
 	return all
 }
 
-// protocolMarks adds what concerns an authority that moves, members that ask one another, leaders that number tickets, cells
-// that are kept, and logs.
+// protocolMarks adds the rows for an authority that moves, members that ask one another, leaders that number tickets,
+// cells that are kept, and logs.
 func (c *Config) protocolMarks(add func(can bool, these ...mark)) {
 	p, crashes, operators := &c.Protocol, c.Faults.Has(Crash), c.Faults.Has(Operator)
 	moves := p.TransferProbe != nil
@@ -206,7 +206,7 @@ func (c *Config) protocolMarks(add func(can bool, these ...mark)) {
 	}
 }
 
-// exercise is one thing that runs can hit, and how often they did.
+// exercise is a row of coverage and the number of its hits.
 type exercise struct {
 	mark
 	hits int
@@ -233,8 +233,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	return all
 }
 
-// above lists the messages between spaces: those of the protocol's table, and where that has none
-// those that were sent.
+// above lists the messages between spaces: those of the protocol's table, or those sent where it has no table.
 func (s *Summary) above(c *Config) (all []reflect.Type) {
 	for _, m := range c.Protocol.sent() {
 		all = append(all, reflect.TypeOf(m))
@@ -258,24 +257,22 @@ func (s *Summary) above(c *Config) (all []reflect.Type) {
 	return all
 }
 
-// profileSeeds is from how many runs on all that runs can hit must have been hit.
+// profileSeeds is the number of runs from which on every row must have been hit.
 const profileSeeds = 1000
 
-// Profile is what many runs have exercised.
+// Profile is the coverage of many runs.
 type Profile struct {
-	// Text is a line for each sort of thing that runs can hit: faults, phases, losses,
-	// messages, handlers.
+	// Text has a line for each sort of row: faults, phases, losses, messages, handlers.
 	Text string
-	// Never names what was never hit.
+	// Never names the rows without a hit.
 	Never []string
-	// Complete says that there was enough to hit everything: at least 1,000 runs as they are
-	// drawn, of 60 s with all faults within the bounds that the protocol can have. Then
-	// something that was never hit is a fault of the profile: what it would have found is not
-	// looked for.
+	// Complete reports whether there were enough runs to hit everything: at least 1,000 runs as drawn, of 60 s, with
+	// all faults within the bounds that the protocol can have. Then a row without a hit is a fault of the profile: the
+	// bugs behind it are not looked for.
 	Complete bool
 }
 
-// Profile says what the runs of c have exercised.
+// Profile returns the coverage of the runs of c.
 func (s *Summary) Profile(c Config) (Profile, error) {
 	if err := c.check(); err != nil {
 		return Profile{}, err
@@ -305,8 +302,8 @@ func (s *Summary) Profile(c Config) (Profile, error) {
 	return p, nil
 }
 
-// WriteCoverage prints each message, fault and handler with how often it was hit, and
-// names at the end those that never were. It reports whether there is none.
+// WriteCoverage prints each message, fault and handler with its number of hits, and at the end the names of those
+// without any. It reports whether all were hit.
 func (s *Summary) WriteCoverage(out io.Writer, c *Config) (complete bool, err error) {
 	resolved := *c
 	if err := resolved.check(); err != nil {

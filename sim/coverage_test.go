@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCoverageNamesWhatWasNeverHit: a run without faults hits no fault.
+// TestCoverageNamesWhatWasNeverHit checks that a run without faults names every fault as never hit.
 func TestCoverageNamesWhatWasNeverHit(t *testing.T) {
 	c := config("central")
 	c.Coverage = true
@@ -32,10 +32,10 @@ func TestCoverageNamesWhatWasNeverHit(t *testing.T) {
 	}
 }
 
-// TestWhatIsCountedIsListed: what runs of any protocol hit is a row of the coverage of some protocol.
+// TestWhatIsCountedIsListed checks that everything that runs of any protocol hit is a row of some protocol's coverage.
 func TestWhatIsCountedIsListed(t *testing.T) {
 	t.Parallel()
-	listed, hits := map[mark]bool{chain(1): true}, map[mark]int{} // a table through one successor is what a transfer is
+	listed, hits := map[mark]bool{chain(1): true}, map[mark]int{} // a table through one successor is an ordinary transfer
 	for _, p := range Protocols() {
 		for _, faults := range []Faults{0, Within} {
 			c := config(p.Name)

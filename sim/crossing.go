@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Where the authority moves, operators break locks and resume the space while it moves, through
-// members that still follow the former one. In a third of the runs that have operators they do so
-// among all faults: what one of them asks for is done once at the most (P6). And when a run has
-// settled it is done, through every member (P4).
+// Where the authority moves, operators break locks and resume the space during the move, through members that still
+// follow the former authority. In a third of the runs with operators they do so among all faults, and each of their
+// requests is executed at most once (P6). When a run has settled every such request is executed, through every member
+// (P4).
 
-// drawCrossing draws whether and how often operators do that, from a source of chance of its own.
+// drawCrossing draws whether and how often operators do so, from its own source of chance.
 func (s *settings) drawCrossing(c *Config, r dice) {
 	drawn, every := r.IntN(3) == 0, 300*time.Millisecond+r.below(4*time.Second)
 	if drawn && c.Protocol.Moves && s.faults.Has(Operator) {
@@ -23,15 +23,15 @@ func (s *settings) drawCrossing(c *Config, r dice) {
 	}
 }
 
-// What is counted of breaks across a change of the authority.
+// Rows of coverage for breaks during a change of authority.
 var (
 	crossedDone    = mark{"break across a transfer", "done"}
 	crossedNothing = mark{"break across a transfer", "nothing to break"}
 	crossedUnknown = mark{"break across a transfer", "unavailable"} // no authority has answered it
 )
 
-// cross lets an operator make a member the authority, and another one break a lock, or resume
-// the space, through a member that mostly has not heard of it.
+// cross lets an operator make a member the authority, and another operator break a lock, or resume the space, through a
+// member that mostly has not heard of the change.
 func (n *nemesis) cross() {
 	w := n.world
 	to, through := n.member("to"), n.member("through")
@@ -51,7 +51,7 @@ func (n *nemesis) cross() {
 	})
 }
 
-// breakOnce asks a member to break a lock, under a reason that no other break has.
+// breakOnce asks a member to break a lock, with a unique reason.
 func (m *process) breakOnce(name string, then func(error)) {
 	w := m.world
 	w.broken.requested++
@@ -76,13 +76,13 @@ func (m *process) breakOnce(name string, then func(error)) {
 
 const crossingReason = "while the authority moves, "
 
-// breaks is what was asked for so, and what was done.
+// breaks records the requested and the executed breaks.
 type breaks struct {
 	requested int
 	done      map[string]bool // by reason
 }
 
-// did takes note that a break was executed. None is twice.
+// did records that a break was executed, and checks that none is executed twice.
 func (w *world) did(m *process, note protocol.Broke) {
 	var number int
 	if n, err := fmt.Sscanf(note.Reason, crossingReason+"%d", &number); n != 1 || err != nil {
@@ -97,12 +97,12 @@ func (w *world) did(m *process, note protocol.Broke) {
 	w.broken.done[note.Reason] = true
 }
 
-// crossings is how often the authority is moved when a run has settled; before the second time
-// every member has followed the first one.
+// crossings is how often the authority is moved once a run has settled; before the second move every member has
+// followed the first.
 const crossings = 2
 
-// checkCrossing moves the authority, and asks for a break through every member then: each is
-// done, though the members follow the former authority still.
+// checkCrossing moves the authority, and then asks for a break through every member: each is executed, though the
+// members still follow the former authority.
 func (w *world) checkCrossing() {
 	if !w.protocol.Moves || w.judge.violation != nil || w.over() {
 		return
@@ -114,7 +114,7 @@ func (w *world) checkCrossing() {
 		}
 		to.transfer(to)
 		if w.run(w.now + 2*time.Second); w.decider() != to || w.over() {
-			return // an operator's transfer may fail; what the space is worth then others check
+			return // an operator's transfer may fail; other checks cover the space
 		}
 		open := 0
 		for i, m := range w.members {
@@ -137,7 +137,7 @@ func (w *world) checkCrossing() {
 	}
 }
 
-// other is the first member that serves, and is not one.
+// other is the first serving member except one.
 func (w *world) other(one *process) *process {
 	for _, m := range w.members {
 		if m != one && m.leased() && !m.paused {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestBreaksActOnce: the judge objects to a break that is executed twice, and to no other.
+// TestBreaksActOnce checks that the judge objects to a break that is executed twice, and to no other.
 func TestBreaksActOnce(t *testing.T) {
 	first := fmt.Sprint(crossingReason, 1)
 	for name, tt := range map[string]struct{ promise, reason string }{
@@ -28,8 +28,8 @@ func TestBreaksActOnce(t *testing.T) {
 	}
 }
 
-// TestBreaksAreDoneAfterATransfer, or the run is stuck: through members that follow the former
-// authority, too.
+// TestBreaksAreDoneAfterATransfer checks that breaks are done after a transfer, also through members that follow the
+// former authority; otherwise the run is stuck.
 func TestBreaksAreDoneAfterATransfer(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, want := range map[string]Outcome{"": OK, "refused break not sent again": Stuck} {
@@ -46,9 +46,8 @@ func TestBreaksAreDoneAfterATransfer(t *testing.T) {
 	}
 }
 
-// TestOperatorsCross: some runs have operators that break locks while the authority moves, and of
-// what they ask for some is done, some finds nothing to break, and some is answered by no
-// authority.
+// TestOperatorsCross checks that in some runs operators break locks while the authority moves, and that some breaks are
+// done, some find nothing to break, and some get no answer from an authority.
 func TestOperatorsCross(t *testing.T) {
 	counts := newCounts(true)
 	c := config("grantor")

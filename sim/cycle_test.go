@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// quiet is a world without faults and without users but one client, which is connected
-// to a member that coordinates, or to one that does not.
+// quiet is a world without faults and with one client, which is connected to a member that coordinates, or to one that
+// does not.
 func quiet(t *testing.T, members int, remote bool) (*world, *client) {
 	t.Helper()
 	c := config("central")
@@ -48,7 +48,7 @@ func quiet(t *testing.T, members int, remote bool) (*world, *client) {
 	return w, user
 }
 
-// cycler locks and unlocks again and again.
+// cycler locks and unlocks repeatedly.
 type cycler struct {
 	t      *testing.T
 	client *client
@@ -85,9 +85,8 @@ func copied(w *world) map[message]int {
 	return all.messages
 }
 
-// TestMessagesOfACycle: an uncontended lock and unlock costs 2 + 1 messages from
-// elsewhere, the acknowledgement of the release riding along, and none at the
-// coordinator (docs/design/promises.md §4).
+// TestMessagesOfACycle checks that an uncontended lock and unlock costs 2 + 1 messages from another member, with the
+// acknowledgement of the release piggybacked, and none at the coordinator (docs/design/promises.md §4).
 func TestMessagesOfACycle(t *testing.T) {
 	const cycles = 100
 	for name, tt := range map[string]struct {
@@ -114,20 +113,19 @@ func TestMessagesOfACycle(t *testing.T) {
 	}
 }
 
-// TestMessagesOfAChange: a new coordinator asks each other member once, and is answered
-// once.
+// TestMessagesOfAChange checks that a new coordinator asks each other member once, and gets one answer.
 func TestMessagesOfAChange(t *testing.T) {
 	for _, members := range []int{3, 5} {
 		w, _ := quiet(t, members, true)
 		before := copied(w)
 		crashed := w.coordinator()
 		crashed.crash(crashed.life)
-		w.run(w.now + 40*time.Second) // a lease, and what clients were promised beyond it
+		w.run(w.now + 40*time.Second) // a lease, and the promises to clients beyond it
 		if next := w.coordinator(); next == nil || next == crashed || !next.powerful() {
 			t.Fatalf("%d members: no member has taken over", members)
 		}
 		_, by := spoken(w, before)
-		others := members - 2 // without the one that crashed, and the new coordinator
+		others := members - 2 // without the crashed member and the new coordinator
 		for _, m := range []protocol.Message{authority.InfoRequest{}, authority.InfoAnswer{}} {
 			if got := by[reflect.TypeOf(m)]; got != others {
 				t.Errorf("%d members: %d %T, want %d", members, got, m, others)

@@ -5,13 +5,15 @@ import (
 	"time"
 )
 
-// Where members keep logs, in a sixth of the runs that have crashes and links that are cut one way a leader hears no other member near
-// the end of the faults, and crashes before it hears one again. It goes on writing down what clients ask it for, and the others get
-// that, and it learns of no majority. So it refuses a request at its wait limit, while the client says hello to another member, and a
-// later leader grants the request. In half of these runs the leader takes no new connection of its clients, as behind a firewall that
-// knows the established ones: so what it says on those is heard until another member has welcomed the client. When all is well no name is held that no client knows of (P4).
+// Where members keep logs, a sixth of the runs with crashes and one-way cuts have a leader that hears no other member
+// near the end of the faults, and crashes before it hears one again. It still logs its clients' requests, and the
+// others receive them, but it learns of no majority. So it refuses a request at its wait limit, while the client says
+// hello to another member, and a later leader grants the request. In half of these runs the leader accepts no new
+// connections from its clients, as behind a firewall that only knows the established ones: its answers on those are
+// heard until another member has welcomed the client. When all is well no name is held without a client that knows of
+// it (P4).
 
-// drawDeaf draws whether and when that happens, from a source of chance of its own.
+// drawDeaf draws whether and when this happens, from its own source of chance.
 func (s *settings) drawDeaf(c *Config, r dice) {
 	drawn, before := r.IntN(6) == 0, r.between(4500*time.Millisecond, 7*time.Second)
 	if drawn && c.Protocol.Logs && s.faults.Has(OneWay) && s.faults.Has(Crash) && s.members > 1 && s.far.way == 0 {
@@ -20,24 +22,25 @@ func (s *settings) drawDeaf(c *Config, r dice) {
 	}
 }
 
-// What is counted of leaders that hear no other member.
+// Rows of coverage for leaders that hear no other member.
 var (
 	deafRequested = mark{"deaf", "a client asks a leader that hears no member"}
 	deafRefused   = mark{"deaf", "a request is refused behind a hello that lists it"} // before its welcome
 )
 
-// deafNumber is how many names each client of such a leader asks for, and deafEach by how much longer than for the one before it
-// waits for each of them.
+// deafNumber is how many names each client of such a leader asks for; deafEach is how much longer it waits for each
+// than for the one before.
 const (
 	deafNumber = 12
 	deafEach   = 250 * time.Millisecond
 )
 
-// deafTTL is the ttl of sessions there: after half of it without an answer a client says hello to another member, and the others have
-// another leader before the session ends.
+// deafTTL is the ttl of sessions in these runs. After half of it without an answer a client says hello to another
+// member, and the others have another leader before the session ends.
 const deafTTL = 5 * time.Second
 
-// deafen cuts what others say to a leader until it crashes, and lets its clients ask it for names of their own.
+// deafen cuts the messages of the other members to a leader until it crashes, and makes its clients ask it for separate
+// names.
 func (n *nemesis) deafen() {
 	w := n.world
 	m, lasts, closed := w.decider(), w.between("crashes-after", 3*time.Second, 4*time.Second), w.oneIn("takes-no-connection", 2)
@@ -68,7 +71,7 @@ func (n *nemesis) deafen() {
 	}
 }
 
-// handsBack asks for a name, and gives it back at once.
+// handsBack asks for a name, and releases it at once.
 type handsBack struct{ client *client }
 
 func (h handsBack) String() string { return h.client.name }

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
-// TestADeafLeaderLeavesNoHold: clients ask a leader that hears no other member, and it refuses requests that a client has listed in a
-// hello to another one. No name is held in the end; without the rule one is that no client knows of.
+// TestADeafLeaderLeavesNoHold checks that no name stays held when a leader that hears no other member refuses requests
+// that its client has listed in a hello to another one; without the rule one is held without a client that knows of it.
 func TestADeafLeaderLeavesNoHold(t *testing.T) {
 	manySeeds(t)
 	defer mutation.Switch("")

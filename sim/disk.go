@@ -10,29 +10,28 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// disk is the storage of one machine: the peer protocol.Storage of its member. It
-// does what package internal/disk/cell does with a file that is written next to the old one,
-// synced, and put in its place: the bytes after a crash are the old ones or the new
-// ones, and which of them is unknown until the write was answered.
+// disk is the storage of one machine, the counterpart of the protocol.Storage of its member. It acts like package
+// internal/disk/cell with a file that is written next to the old one, synced, and renamed over it: after a crash the
+// bytes are the old ones or the new ones, and which of them is unknown until the write was answered.
 type disk struct {
 	member *process
-	synced []byte // nil if nothing was ever written
+	synced []byte // nil before the first write
 	queue  []write
 	full   instant // until when nothing can be written
 	slow   instant // until when every write takes long
-	stale  bool    // it answered the latest write with an error: the next life may know less than this one
+	stale  bool    // the latest write was answered with an error: the next life may know less than this one
 }
 
-// write is one that is not answered yet.
+// write is an unanswered write.
 type write struct {
 	storage.Save
 	port protocol.Port
 }
 
-// errFull is what a disk without room answers.
+// errFull is the error of a full disk.
 var errFull = errors.New("no space left on device")
 
-// save takes a write. One is under way at a time.
+// save takes a write. One is in progress at a time.
 func (d *disk) save(s storage.Save, port protocol.Port) {
 	if w := d.member.world; w.tracing {
 		w.tape.current(d.member.name, "write")
@@ -44,7 +43,7 @@ func (d *disk) save(s storage.Save, port protocol.Port) {
 	}
 }
 
-// begin draws how long the first write of the queue takes.
+// begin draws how long the first write in the queue takes.
 func (d *disk) begin() {
 	m, w := d.member, d.member.world
 	w.tape.begin(m.name, "write")
@@ -56,7 +55,7 @@ func (d *disk) begin() {
 	w.at(w.now+takes, task{kind: taskSaved, to: m.place, life: m.life, id: d.queue[0].ID})
 }
 
-// saved ends the write under way.
+// saved ends the write in progress.
 func (d *disk) saved(t *task) {
 	m, w := d.member, d.member.world
 	if len(d.queue) == 0 || !m.takes(t) {
@@ -92,8 +91,8 @@ func (d *disk) saved(t *task) {
 	m.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: done.port, Fact: answer})
 }
 
-// crash decides what is left of the writes that were not answered: nothing, the bytes
-// of the one under way, or half of a file that no process reads.
+// crash decides what is left of the unanswered writes: nothing, the bytes of the one in progress, or half of a file
+// that no process reads.
 func (d *disk) crash() {
 	w := d.member.world
 	pending := d.queue
@@ -115,22 +114,21 @@ func (d *disk) crash() {
 	}
 }
 
-// tear leaves half of a write behind. That half lies next to the cell and never took
-// its place; tear checks that the cell's format would recognise it as incomplete.
+// tear leaves half of a write behind. That half is next to the cell and never replaced it; tear checks that the cell's
+// format would recognize it as incomplete.
 func (d *disk) tear(data []byte) {
 	w := d.member.world
 	w.judge.torn(data[:w.number("half", len(data))], len(data))
 }
 
-// torn checks that what is left of so many bytes of a cell is not taken for a cell (P10).
+// torn checks that a part of so many bytes of a cell is not read as a cell (P10).
 func (j *judge) torn(half []byte, size int) {
 	if _, err := membership.DecodeCell(half); err == nil {
 		j.violate("P10", "half of a cell, %d of %d bytes, is taken for a whole one", len(half), size)
 	}
 }
 
-// finish completes what is under way: a process that ends in good order waits for its
-// writer.
+// finish completes the writes in progress: a process with an orderly end waits for its writer.
 func (d *disk) finish() {
 	if len(d.queue) > 0 && d.full <= d.member.world.now {
 		d.synced = d.queue[len(d.queue)-1].Data

@@ -7,13 +7,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// Where the authority moves, a third of the runs that have operators are eager: again and
-// again several members are made the authority in the same moment, each through itself, so
-// that a table passes through all of them; and in two thirds of those, now and then who sends or
-// gets a message of a transfer crashes while it is on its way. Where leaders number tickets, in two
-// ninths of the runs that have crashes one of those crashes now and then that hand tickets over and
-// take them. And of the runs whose members hold on to what they were granted, in a third some crash
-// that keep something.
+// Where the authority moves, a third of the runs with operators are eager. Again and again several members are made the
+// authority at once, each through itself, so that a table passes through all of them. In two thirds of those, now and
+// then the sender or the receiver of a transfer's message crashes while the message is in flight. Where leaders number
+// tickets, in two ninths of the runs with crashes now and then a leader that hands tickets over or takes them crashes.
+// In a third of the runs whose members keep released grants, some members that keep something crash.
 
 // eagerStream is mixed with the seed to draw whether a run is eager.
 const eagerStream = 0x6561676572000072
@@ -33,8 +31,8 @@ func (s *settings) drawEager(c *Config, r *rand.Rand) {
 	}
 }
 
-// rushAgain lets members be made the authority at once after a while, and again and again.
-// Where no member decides just then it waits for one: only a member that decides has a table.
+// rushAgain makes several members the authority at once after a while, repeatedly. While no member decides it waits:
+// only a member that decides has a table.
 func (n *nemesis) rushAgain(after time.Duration) {
 	w := n.world
 	w.do(w.now+after, func() {
@@ -50,8 +48,7 @@ func (n *nemesis) rushAgain(after time.Duration) {
 	})
 }
 
-// rush makes some members the authority at once, each through itself: of those that can
-// become it.
+// rush makes some members the authority at once, each through itself: of those that can become it.
 func (n *nemesis) rush() {
 	w := n.world
 	s := w.scope()
@@ -70,12 +67,11 @@ func (n *nemesis) rush() {
 	}
 }
 
-// interrupt is called when a message of a transfer is sent. Its sender or its receiver may
-// crash while it is on its way.
+// interrupt is called when a message of a transfer is sent. Its sender or receiver may crash while it is in flight.
 func (n *nemesis) interrupt(step probe.TransferStep, from, to *process) {
 	often := 16
 	switch {
-	case step >= probe.StepTable: // there are few
+	case step >= probe.StepTable: // these are rare
 		often = 2
 	case step >= probe.StepDepose:
 		often = 6
@@ -83,7 +79,7 @@ func (n *nemesis) interrupt(step probe.TransferStep, from, to *process) {
 	n.strikeEither(often, from, to)
 }
 
-// strikeEither lets one of two members crash in a moment, once in so many times.
+// strikeEither crashes one of two members soon, once in often times.
 func (n *nemesis) strikeEither(often int, from, to *process) {
 	w := n.world
 	if w.healed || !w.settings.strikes && !w.replaying() || !w.oneIn("struck", often) {
@@ -96,8 +92,7 @@ func (n *nemesis) strikeEither(often int, from, to *process) {
 	n.strike(victim, w.below("struck-after", w.settings.weather.latency/2))
 }
 
-// snatchAgain lets the next member crash after a while that keeps something, and again and
-// again.
+// snatchAgain crashes the next member that keeps something after a while, repeatedly.
 func (n *nemesis) snatchAgain() {
 	n.world.do(n.world.now+n.world.rand.below(2*n.world.settings.snatch), func() { n.snatches = true })
 }
@@ -116,7 +111,7 @@ func (n *nemesis) kept(m *process) {
 	})
 }
 
-// snatch lets one of those crash that keep something.
+// snatch crashes one of the members that keep something.
 func (n *nemesis) snatch() {
 	if keepers := n.keepers(); len(keepers) > 0 {
 		n.strike(pick(n.world, "member", keepers), 0)
@@ -133,7 +128,7 @@ func (n *nemesis) keepers() (all []*process) {
 	return all
 }
 
-// strike lets a member crash in a moment.
+// strike crashes a member soon.
 func (n *nemesis) strike(victim *process, after time.Duration) {
 	w := n.world
 	life := victim.life

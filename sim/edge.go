@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// server is a member's end of a link. It drives package edge, as package server does with a stream: one thing at a time, and what waits
-// for others goes on later. What a stream tells last may be lost with its connection.
+// server is a member's end of a link. It drives package edge as package server drives it for a stream: one event at a
+// time; calls that wait for others continue later. The last answers on a stream may be lost with its connection.
 type server struct {
 	link    *link
 	machine edge.Machine
@@ -26,7 +26,7 @@ type server struct {
 	over    bool // no more events are sent
 }
 
-// serving is what the servers of all members have in common, and their memory.
+// serving is the state that all members' servers share, and their memory.
 type serving struct {
 	config   edge.Config
 	roster   edge.Roster
@@ -34,9 +34,9 @@ type serving struct {
 	greeting edge.Effects
 	batch    []edge.Outgoing
 
-	operations [1]*schema.Operation // of the frame that is taken
+	operations [1]*schema.Operation // of the frame being processed
 	admission  edge.Admission
-	next       edge.Event // of a greeting, that goes on at once
+	next       edge.Event // the next event of a greeting that continues at once
 	replies    [1]protocol.Reply
 }
 
@@ -46,7 +46,7 @@ func (l *link) serve() {
 	l.server = server{link: l, machine: edge.New(config), box: edge.NewOutbox(config)}
 }
 
-// edgeConfig is what the edges of all members have in common.
+// edgeConfig is the configuration that all members' edges share.
 func (w *world) edgeConfig() edge.Config {
 	space := &edge.Space{Name: holdfast.DefaultSpace, Port: userSpace, Class: holdfast.Fenced, Grace: w.settings.known.Grace > 0}
 	return edge.Config{
@@ -59,7 +59,7 @@ func (w *world) edgeConfig() edge.Config {
 	}
 }
 
-// perform takes a frame of one operation.
+// perform takes a frame with one operation.
 func (s *server) perform(op *schema.Operation) {
 	m, pool := s.link.member, &s.link.world.edge
 	if s.over {
@@ -85,7 +85,7 @@ func (s *server) perform(op *schema.Operation) {
 	s.send()
 }
 
-// greet takes an event of the greeting, and does what it wants next.
+// greet takes an event of the greeting, and performs the next action.
 func (s *server) greet(ev *edge.Event) {
 	m, pool := s.link.member, &s.link.world.edge
 	out := &pool.greeting
@@ -93,7 +93,7 @@ func (s *server) greet(ev *edge.Event) {
 		out.Reset()
 		s.machine.Step(s.arrived, ev, out)
 		ev = nil
-		switch do := out.Do; do.Kind { // a copy: to ask may be answered at once, and that be greeted
+		switch do := out.Do; do.Kind { // a copy: an ask may be answered at once, which steps the greeting again
 		case edge.Admit:
 			s.sink = m.attach(s)
 			pool.admission = edge.Admission{Sink: s.sink, Roster: &pool.roster}
@@ -115,7 +115,8 @@ func (s *server) greet(ev *edge.Event) {
 	s.send()
 }
 
-// check asks whether the client may go on with a session. An answer that comes after the step, from other members, goes on later.
+// check asks whether the client may continue a session. An answer that comes after the step, from other members,
+// continues later.
 func (s *server) check(fact any) (now *edge.Event) {
 	m := s.link.member
 	life, asking := m.life, true
@@ -135,7 +136,7 @@ func (s *server) check(fact any) (now *edge.Event) {
 	return now
 }
 
-// occupy makes s the stream of a session, and ends the one before.
+// occupy makes s the stream of a session, and ends the previous one.
 func (m *process) occupy(s *server, id lock.SessionID, why error) {
 	for _, l := range m.world.links {
 		if other := &l.server; l.member == m && l.life == m.life && other != s && other.session == id && other.sink != 0 {
@@ -148,7 +149,7 @@ func (m *process) occupy(s *server, id lock.SessionID, why error) {
 	s.session = id
 }
 
-// hear takes what the member tells on the stream.
+// hear takes the member's replies for the stream.
 func (s *server) hear(reply *protocol.Reply) {
 	w := s.link.world
 	switch result := reply.Result.(type) {
@@ -173,7 +174,7 @@ func (s *server) hear(reply *protocol.Reply) {
 	s.send()
 }
 
-// send sends what there is to tell, and ends the stream where that is over.
+// send sends the pending answers, and ends the stream when it is over.
 func (s *server) send() {
 	if s.over {
 		return
@@ -199,13 +200,13 @@ func (s *server) finish() {
 	s.send()
 }
 
-// ends ends the stream, with what its status says; that may be lost with the connection.
+// ends ends the stream with a status, which may be lost with the connection.
 func (s *server) ends(result error) {
 	l, w := s.link, s.link.world
 	s.over = true
 	switch {
 	case errors.Is(result, edge.ErrSuperseded):
-		// What was sent on it before may arrive, and counts until the later stream is welcomed.
+		// Earlier messages may still arrive, and count until the later stream is welcomed.
 		l.downward("superseded")
 		if w.butOneIn("lost", 2) {
 			l.sever(neither)
@@ -227,8 +228,7 @@ func (s *server) ends(result error) {
 	l.close()
 }
 
-// leave lets go of the session, which lives on until its ttl is over. It happens
-// after the step that it may be called in.
+// leave drops the session, which lives on until its ttl is over. It happens after the step that calls it.
 func (s *server) leave() {
 	m, sink := s.link.member, s.sink
 	s.over = true
@@ -239,7 +239,7 @@ func (s *server) leave() {
 	m.world.at(m.world.now, task{kind: taskLeave, to: m.place, life: m.life, id: sink})
 }
 
-// letGo lets a member know that a stream has ended.
+// letGo informs a member that a stream has ended.
 func (m *process) letGo(t *task) {
 	if m.up && m.life == t.life {
 		m.detach(t.id)

@@ -2,41 +2,41 @@ package sim
 
 import "time"
 
-// instant is a point of real time, counted from the beginning of the run. No process
-// of the run can read it: each has a clock of its own.
+// instant is a point of real time, counted from the beginning of the run. No process of the run can read it: each has
+// its own clock.
 type instant = time.Duration
 
-// taskKind says what a task is about, and so who takes it.
+// taskKind is the kind of a task, which determines its handler.
 type taskKind uint8
 
 const (
-	taskAct       taskKind = iota // a fault, or another thing that is rare
+	taskAct       taskKind = iota // a fault, or another rare event
 	taskMessage                   // a message arrives at a member
 	taskSaved                     // a member's storage answers
 	taskTick                      // a member's machine wants to be woken
 	taskWake                      // a client wants to be woken
-	taskOperation                 // what a client has sent arrives at its member
+	taskOperation                 // a client's operation arrives at its member
 	taskEvents                    // a member's events arrive at its client
 	taskBreak                     // one end of a link learns that it is broken
-	taskLeave                     // a member lets go of a stream
+	taskLeave                     // a member drops a stream
 	taskStored                    // the store's answer arrives at a member
-	taskSynced                    // a member's journal has done a group
-	taskFetched                   // it answers what needs no group
+	taskSynced                    // a member's journal has written a group
+	taskFetched                   // it answers a request that needs no group
 )
 
-// arrives reports whether a task has been on its way for a time. Behind one that was late many may arrive in one instant, because
-// links keep their order.
+// arrives reports whether a task is a delivery. After a late one many may arrive at one instant, because links keep
+// their order.
 func (k taskKind) arrives() bool {
 	return k == taskMessage || k == taskOperation || k == taskEvents
 }
 
-// task is something that will happen. Its fields mean what its kind says.
+// task is a future event. The meaning of its fields depends on its kind.
 type task struct {
 	kind    taskKind
 	end     end    // taskBreak: which end
 	to      int32  // place of a member, number of a client
-	life    uint32 // of the member; of the request to be woken
-	eventID uint32 // of what is on its way: its number in the timeline, or 0
+	life    uint32 // of the member; of the wake-up request
+	eventID uint32 // number of the delivered message in the timeline, or 0
 	id      uint64 // taskMessage: the id it is addressed to, taskSaved: the write, taskStored, taskFetched: the act, taskLeave: the sink
 	from    uint64 // taskMessage: who sent it
 	port    uint16
@@ -45,15 +45,14 @@ type task struct {
 	act     func()
 }
 
-// entry orders tasks: by time, and those of one time by when they were scheduled.
+// entry orders tasks by time, and those of one time by the order of scheduling.
 type entry struct {
 	at    instant
 	order uint64
 	slot  int32
 }
 
-// engine is the future: a heap of what will happen, each task in a slot that is used
-// again, so that scheduling allocates nothing.
+// engine is the future: a heap of tasks, each in a slot that is reused, so that scheduling does not allocate.
 type engine struct {
 	now   instant
 	order uint64
@@ -62,7 +61,7 @@ type engine struct {
 	free  []int32
 }
 
-// at schedules t. What lies in the past happens now.
+// at schedules t. A task in the past happens now.
 func (e *engine) at(when instant, t task) {
 	var slot int32
 	if n := len(e.free); n > 0 {
@@ -77,11 +76,10 @@ func (e *engine) at(when instant, t task) {
 	e.push(entry{max(when, e.now), e.order, slot})
 }
 
-// do schedules what is rare enough to be a function.
+// do schedules a function: for rare events.
 func (e *engine) do(when instant, act func()) { e.at(when, task{kind: taskAct, act: act}) }
 
-// next takes the next task and moves time to it; false when nothing will happen, or
-// nothing before limit.
+// next takes the next task and moves time to it. It returns false if there is no task, or none before limit.
 func (e *engine) next(limit instant, t *task) bool {
 	if len(e.heap) == 0 || e.heap[0].at > limit {
 		return false
@@ -124,7 +122,7 @@ func (e *engine) pop() entry {
 		if least >= last {
 			break
 		}
-		beyond := min(least+4, last) // its children end here, whichever of them is the least
+		beyond := min(least+4, last) // its children end here
 		for other := least + 1; other < beyond; other++ {
 			if e.heap[other].before(e.heap[least]) {
 				least = other

@@ -21,8 +21,8 @@ func doc(t *testing.T) string {
 	return string(text)
 }
 
-// TestThingsHappenInOrder: by time, those of one time as they were scheduled, and none
-// before now.
+// TestThingsHappenInOrder checks that tasks come by time, those of one time in the order of scheduling, and none before
+// now.
 func TestThingsHappenInOrder(t *testing.T) {
 	type due struct {
 		at    instant
@@ -54,9 +54,8 @@ func TestThingsHappenInOrder(t *testing.T) {
 	}
 }
 
-// TestTimeNeverGoesBack: a task moves up in the heap from among the children of its own
-// place only. Each of places 21 to 37 is less than the one before it, and they are the
-// children of places 5 to 9.
+// TestTimeNeverGoesBack checks that a task moves up in the heap only from among the children of its own place. Each of
+// places 21 to 37 is less than the one before it, and they are the children of places 5 to 9.
 func TestTimeNeverGoesBack(t *testing.T) {
 	var e engine
 	dues := []instant{0, 10, 40, 45, 45, 60, 61, 62, 63, 42, 200, 200, 200, 300, 300, 300, 300, 300, 300, 300, 300}
@@ -77,7 +76,7 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	}
 }
 
-// TestSchedulingAllocatesNothing once there is room.
+// TestSchedulingAllocatesNothing checks that scheduling does not allocate once there is room.
 func TestSchedulingAllocatesNothing(t *testing.T) {
 	var e engine
 	var next task
@@ -91,8 +90,8 @@ func TestSchedulingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestClocks: when is the first instant at which a clock shows a time, at any
-// rate and after any changes of it.
+// TestClocks checks that when returns the first instant at which a clock shows a time, at any rate and after any
+// changes of it.
 func TestClocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {

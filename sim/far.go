@@ -5,29 +5,30 @@ import (
 	"time"
 )
 
-// Members that are far from each other. In an eighth of the runs that may have delays every message between two members takes
-// 40 to 300 ms longer than elsewhere, for the whole run or for a part of it. This is no fault that is healed: where it lasts for
-// the whole run, members form views, and their clients are granted what they ask for, over these links to the end. A round trip
-// takes up to a fifth of the lease then, which is as far as members keep their leases (docs/limits.md). Clients are as near to their
-// members as ever.
+// Members that are far from each other. In an eighth of the runs that may have delays, every message between two
+// members takes 40 to 300 ms longer than elsewhere, for the whole run or a part of it. This is not a fault that is
+// healed: if it lasts for the whole run, members form views and their clients get grants over these links to the end. A
+// round trip then takes up to a fifth of the lease, the longest with which members keep their leases (docs/limits.md).
+// Clients are as close to their members as ever.
 
 // farStream is mixed with the seed to draw whether members are far from each other.
 const farStream = 0x666172206177
 
-// leastFar is the shortest way that is far.
+// leastFar is the minimum extra latency.
 const leastFar = 40 * time.Millisecond
 
-// beatWays is how many ways a heartbeat of a session takes in a space whose members keep logs: to the leader, there and back in a
-// round of the leader's, and back. A client has a beat confirmed within a quarter of its ttl, or goes to another member.
+// beatWays is the number of one-way trips of a session's heartbeat in a space whose members keep logs: to the leader,
+// there and back in a round of the leader's, and back. A client gets a beat confirmed within a quarter of its ttl, or
+// goes to another member.
 const beatWays = 4
 
-// afar is how far members are from each other.
+// afar describes the extra latency between members.
 type afar struct {
-	way         time.Duration // that a message between two of them takes longer; 0 means that they are near
-	from, until time.Duration // when that is so; an until of 0 means to the end
+	way         time.Duration // extra time of a message between two members; 0 means that they are near
+	from, until time.Duration // the period of extra latency; an until of 0 means to the end
 }
 
-// drawFar draws how far members are from each other, from a source of chance of its own.
+// drawFar draws the extra latency between members, from its own source of chance.
 func (s *settings) drawFar(c *Config, r dice) {
 	most := s.lease/10 - s.weather.latency
 	drawn, part := r.IntN(8) == 0 && s.faults.Has(Delay) && s.members > 1, r.IntN(2) == 0
@@ -51,16 +52,16 @@ func (s *settings) drawFar(c *Config, r dice) {
 	}
 }
 
-// leastTTL is the shortest ttl of a session in a space whose members keep logs: a beat is confirmed within a quarter of it, with a fifth
-// of that for the disk and for a message that comes late.
+// leastTTL is the minimum ttl of a session in a space whose members keep logs: a beat is confirmed within a quarter of
+// it, with a fifth of that for the disk and for a late message.
 func leastTTL(way time.Duration) time.Duration { return 5 * beatWays * way }
 
-// now reports whether members are far from each other at a time.
+// now reports whether members are far from each other at an instant.
 func (f *afar) now(at instant) bool {
 	return f.way > 0 && at >= instant(f.from) && (f.until == 0 || at < instant(f.until))
 }
 
-// way is how much longer a message between two members takes.
+// way is the extra time of a message between two members.
 func (w *world) way() time.Duration {
 	if !w.settings.far.now(w.now) {
 		return 0
@@ -68,18 +69,18 @@ func (w *world) way() time.Duration {
 	return w.settings.far.way
 }
 
-// slower is how much longer than elsewhere something may take that takes so many ways one after the other.
+// slower is the extra time that a number of consecutive one-way trips may take.
 func (w *world) slower(ways int) time.Duration { return time.Duration(ways) * w.way() }
 
-// slow reports whether members are so far from each other that they wait for longer than the patience with which they begin, a
-// twelfth of the lease: they do where a round trip takes four fifths of that.
+// slow reports whether members wait for longer than their initial timeout, a twelfth of the lease: they do if a round
+// trip takes four fifths of that.
 func (w *world) slow() bool { return 2*w.way() > w.settings.lease/15 }
 
-// beyondSurvival reports whether members are so far from each other that a round trip takes more than a tenth of the lease. What a
-// core can promise clients without the others' cells ends with the lease then, before a client can have it renewed.
+// beyondSurvival reports whether a round trip takes more than a tenth of the lease. Then a core's promises to clients
+// without the others' cells end with the lease, before a client can have it renewed.
 func (w *world) beyondSurvival() bool { return 2*w.way() > w.settings.lease/10 }
 
-// What runs have to exercise of that.
+// Rows of coverage for slow links.
 var (
 	farAlways  = mark{"far", "far in the whole run"}
 	farPartly  = mark{"far", "far in a part of the run"}
@@ -99,5 +100,5 @@ func (f *afar) begins(c *counts) {
 	}
 }
 
-// afar counts what happens over slow links.
+// afar counts an event over slow links.
 func (w *world) afar(what mark) { w.exercises(what, w.slow()) }

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestSomeMembersAreFar: an eighth of the runs that may have delays, half of these to the end; within what members are promised to
-// bear, and never where messages are counted or there is one member.
+// TestSomeMembersAreFar checks that an eighth of the runs with delays have distant members, half of them to the end;
+// that the distance is within the members' promised bounds; and that runs that count messages, and those of one member,
+// have none.
 func TestSomeMembersAreFar(t *testing.T) {
 	const seeds = 800
 	for _, name := range []string{"central", "consensus"} {
@@ -47,7 +48,7 @@ func TestSomeMembersAreFar(t *testing.T) {
 	}
 }
 
-// TestFarByBias: each run of several members has them as far from each other as they may be, from beginning to end.
+// TestFarByBias checks that with the bias each run of several members has the maximum distance, from beginning to end.
 func TestFarByBias(t *testing.T) {
 	for _, name := range []string{"election", "consensus"} {
 		c := config(name)
@@ -62,7 +63,7 @@ func TestFarByBias(t *testing.T) {
 	}
 }
 
-// TestAMessageTakesLonger between members that are far from each other, and only while they are.
+// TestAMessageTakesLonger checks that a message takes longer between distant members, and only while they are distant.
 func TestAMessageTakesLonger(t *testing.T) {
 	w := still(t, 3, 0)
 	near := w.network.arrival(0, 1) - w.now

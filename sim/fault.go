@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Fault is a way in which a run may go wrong. The names are those of every format.
+// Fault is a kind of fault in a run. The names are the same in all formats.
 type Fault uint8
 
 // The faults. Those from DriftBeyond on leave the bounds within which the promises
@@ -33,14 +33,14 @@ const (
 	DiskFull
 	DiskTorn
 	DiskLost
-	StoreSlow // requests to the store take long, some longer than any member waits for
-	StoreFail // it answers with an error, whether it has done what was asked for or not
-	Any       // the space is in partition mode any: every side of a partition goes on
-	Preempt   // the member of the highest id leads, as published
-	Misfit    // a member is configured otherwise than all others
-	Force     // a quorum is lost for good, and an operator forces a view of those who are left
-	Drain     // a member takes nothing new, and leaves when nothing is held through it
-	Shutdown  // a member's process is asked to end
+	StoreSlow // requests to the store take long, some longer than any member's timeout
+	StoreFail // the store answers with an error, whether or not it has executed the request
+	Any       // the space is in partition mode any: every side of a partition continues
+	Preempt   // the member with the highest id leads, as published
+	Misfit    // one member's configuration differs from that of the others
+	Force     // a quorum is lost permanently, and an operator forces a view of the remaining members
+	Drain     // a member accepts nothing new, and leaves once nothing is held through it
+	Shutdown  // a member's process gets the signal to end
 	DriftBeyond
 	SkewBeyond
 	PauseBeyond
@@ -60,15 +60,14 @@ func (f Fault) String() string { return faultNames[f] }
 // Faults is a set of faults.
 type Faults uint64
 
-// Within has all faults within the promised bounds, and Beyond those beyond. Later has
-// those that are drawn from a source of chance of their own: half of the runs have none
-// of them, and are what they would be without this half of the list.
+// Within has all faults within the promised bounds, and Beyond those outside them. Later has the faults with a separate
+// source of chance: half of the runs have none of them, and equal the runs before these faults existed.
 const (
 	Within Faults = 1<<DriftBeyond - 1
 	Beyond Faults = 1<<faultCount - 1 - Within
 	Later  Faults = Within + 1 - 1<<Any
 
-	// ofStores are those that happen to a store that members share.
+	// ofStores has the faults of a shared store.
 	ofStores Faults = 1<<StoreSlow | 1<<StoreFail
 )
 
@@ -78,7 +77,7 @@ func (s Faults) Has(f Fault) bool { return s&(1<<f) != 0 }
 // With returns the set and f.
 func (s Faults) With(f Fault) Faults { return s | 1<<f }
 
-// Without returns the set but for f.
+// Without returns the set without f.
 func (s Faults) Without(f Fault) Faults { return s &^ (1 << f) }
 
 // All yields the faults of the set in the order of the formats.
@@ -114,9 +113,8 @@ func (s Faults) list(between string) string {
 	return strings.Join(names, between)
 }
 
-// ParseFaults reads a list of names, separated by commas: faults, all (those within
-// the promised bounds), beyond (those that are not) and none. The error names what is
-// unknown, and what is allowed.
+// ParseFaults reads a comma-separated list of fault names, all (those within the promised bounds), beyond (those
+// outside them) and none. The error names the unknown fault and the allowed ones.
 func ParseFaults(list string) (Faults, error) {
 	var set Faults
 	for name := range strings.SplitSeq(list, ",") {

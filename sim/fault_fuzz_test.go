@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzParseFaults: a list of faults that is accepted is written so that it is read the
-// same again, and an error names what is unknown.
+// FuzzParseFaults checks that an accepted list of faults reads the same again after formatting, and that an error has
+// the unknown name.
 func FuzzParseFaults(f *testing.F) {
 	for _, seed := range append([]string{"", "all", "beyond", "none", "none,none", "all,beyond", ",", "all,", "x"}, strings.Join(faultNames[:], ","), faultNames[0]) {
 		f.Add(seed)

@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// In a third of the runs of a durable space each client has one more user, a gatherer, which takes several names by one
-// LockAll (package internal/takeall). A gatherer that waits holds only names before the one that it waits for, so no two of
-// them wait for each other (P4).
+// In a third of the runs of a durable space each client has one more user, a gatherer, which takes several names with
+// one LockAll (package internal/takeall). A waiting gatherer holds only names that precede the one that it waits for,
+// so two of them never wait for each other (P4).
 
-// drawGathers draws whether there are gatherers, from a source of chance of its own.
+// drawGathers draws whether there are gatherers, from its own source of chance.
 func (s *settings) drawGathers(c *Config, r dice) {
 	if drawn := r.IntN(3) == 0; !drawn || !c.Protocol.Logs || c.Faults == 0 {
 		return
@@ -24,7 +24,7 @@ func (s *settings) drawGathers(c *Config, r dice) {
 	s.atLeastNames(4)
 }
 
-// What is counted of names that are asked for together.
+// Rows of coverage for names that are requested together.
 var (
 	togetherAll     = mark{"together", "all granted at once"}
 	togetherWaited  = mark{"together", "all granted after a wait"}
@@ -34,23 +34,23 @@ var (
 	togetherRefused = mark{"together", "refused half taken"} // by a request that was not a try, and the others were released
 )
 
-// gatherer is a thread of a client that takes several names together, works under all of them, and gives them back.
+// gatherer is a thread of a client that takes several names together, works under all of them, and releases them.
 type gatherer struct {
 	client *client
-	call   int              // that it plans or makes, in the names of choices
-	next   time.Duration    // when it has something to do: begin, give up waiting, unlock
-	names  []string         // that it takes or has, in their order
-	all    *takeall.Call    // that takes them; nil where the gatherer neither holds nor waits
+	call   int              // the planned or current call, in the names of choices
+	next   time.Duration    // time of its next act: begin, give up waiting, unlock
+	names  []string         // the names of the call, in their order
+	all    *takeall.Call    // the call; nil while the gatherer neither holds nor waits
 	asks   []pendingRequest // by their order in names
-	waited bool             // a name was refused and is waited for, or was
-	works  bool             // it has all that it wanted
-	probe  bool             // it wants all names once, after all faults,
-	probed bool             // and has had them
+	waited bool             // a name was refused, and the gatherer waits or waited for it
+	works  bool             // it holds all the names
+	probe  bool             // it wants each name once, after all faults,
+	probed bool             // and has had them all
 }
 
-// pendingRequest is one request of a gatherer, and what became of it.
+// pendingRequest is one request of a gatherer, and its outcome.
 type pendingRequest struct {
-	request *request // nil where it was given up
+	request *request // nil if it was given up
 	done    bool     // there is an outcome:
 	err     error
 }
@@ -63,18 +63,18 @@ func newGatherer(c *client) *gatherer {
 
 func (g *gatherer) String() string { return g.client.name + ".all" }
 
-// plan sets when the gatherer takes names next, as worker.plan does.
+// plan sets the time of the gatherer's next call, as worker.plan does.
 func (g *gatherer) plan(pause func() time.Duration) {
 	g.next, g.call = g.client.nextCall(g.String(), g.call, pause)
 }
 
-// chooses names the choices that follow after the gatherer's call.
+// chooses names the choices that follow the gatherer's call.
 func (g *gatherer) chooses() { g.client.chooses(g.String(), g.call) }
 
 // idle reports whether the gatherer neither holds nor waits.
 func (g *gatherer) idle() bool { return g.all == nil }
 
-// left lists the names that it has still to take, in the order in which it asks for them.
+// left lists the names that are not taken yet, in the order of the requests.
 func (g *gatherer) left() (names []string) {
 	if g.all != nil {
 		for _, i := range g.all.Left() {
@@ -84,10 +84,10 @@ func (g *gatherer) left() (names []string) {
 	return names
 }
 
-// taken is how many it has.
+// taken is the number of names that it holds.
 func (g *gatherer) taken() int { return len(g.names) - len(g.left()) }
 
-// act does what the gatherer's time has come for.
+// act does what is due.
 func (g *gatherer) act() {
 	g.next = protocol.Never
 	switch {
@@ -106,7 +106,7 @@ func (g *gatherer) act() {
 	}
 }
 
-// begin calls LockAll: for some names or, after all faults, for each once.
+// begin calls LockAll: for some names or, after all faults, for each name once.
 func (g *gatherer) begin() {
 	w := g.client.world
 	if w.settling && g.probed {
@@ -132,7 +132,7 @@ func (g *gatherer) begin() {
 	g.goOn()
 }
 
-// patience chooses after what time the Context of a call ends; usually never, which is 0.
+// patience chooses after what time the Context of a call ends; by default never, which is 0.
 func (g *gatherer) patience() time.Duration {
 	w := g.client.world
 	return w.length("gives-up", 0, func() time.Duration {
@@ -178,7 +178,7 @@ func (g *gatherer) take() {
 	})
 }
 
-// goOn goes on with the call.
+// goOn continues the call.
 func (g *gatherer) goOn() {
 	switch over, err := g.all.Go(); {
 	case err != nil:
@@ -188,7 +188,7 @@ func (g *gatherer) goOn() {
 	}
 }
 
-// granted and failed note what became of a request.
+// granted and failed record the outcome of a request.
 func (g *gatherer) granted(r *request) {
 	g.client.world.count.grants++
 	g.client.world.trace("%s has %s, token %d", g, r.want.name, r.Token())
@@ -202,7 +202,7 @@ func (g *gatherer) failed(r *request, err error) {
 	g.learn(r, err)
 }
 
-// extended is for nothing: a gatherer asks for no other hold limit.
+// extended does nothing: a gatherer asks for no other hold limit.
 func (g *gatherer) extended(*request, error) {}
 
 // learn takes the outcome of a request.
@@ -216,7 +216,7 @@ func (g *gatherer) learn(r *request, err error) {
 	g.goOn()
 }
 
-// work begins when all names are taken.
+// work starts when all names are taken.
 func (g *gatherer) work() {
 	w := g.client.world
 	w.trace("%s has all of its names", g)
@@ -227,7 +227,7 @@ func (g *gatherer) work() {
 	g.next = g.client.now() + w.hold()
 }
 
-// rest makes a pause when the gatherer has given back what it had.
+// rest makes a pause after the gatherer has released its names.
 func (g *gatherer) rest() {
 	w := g.client.world
 	g.names, g.all, g.asks, g.works = nil, nil, nil, false
@@ -241,14 +241,14 @@ func (g *gatherer) rest() {
 	}
 }
 
-// settle lets the gatherer begin nothing new but to take all names once.
+// settle makes the gatherer start nothing new except one call for all names.
 func (g *gatherer) settle() {
 	if g != nil && g.idle() {
 		g.next = g.client.now()
 	}
 }
 
-// unsettle lets it want new things again.
+// unsettle lets it make new calls again.
 func (g *gatherer) unsettle(pause func() time.Duration) {
 	if g == nil {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
-// TestNamesAreTakenTogether: gatherers get their names at once, after a wait and not at all, and hold nothing behind a name
-// that they wait for; without the rule two of them wait for each other.
+// TestNamesAreTakenTogether checks that gatherers get their names at once, after a wait and not at all, and hold
+// nothing behind a name that they wait for; without the rule two of them wait for each other.
 func TestNamesAreTakenTogether(t *testing.T) {
 	manySeeds(t)
 	defer mutation.Switch("")

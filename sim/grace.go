@@ -8,16 +8,16 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A name with a grace is kept for its last holder when the hold limit has passed, as if that held it still (P3). It is so from
-// when the holder's member says that the limit has ended the grant, for the grace by that member's clock or until the holder says
-// that it has stopped. What becomes of it when the member's stay ends meanwhile depends on who has heard of it:
-// protocol/bakery/testdata/grace.txt has that.
+// A name with a grace is reserved for its last holder when the hold limit has passed, as if it were still held (P3).
+// The grace begins when the holder's member reports that the limit has ended the grant. It lasts for its duration by
+// that member's clock, or until the holder reports that it has stopped. If the member's stay ends meanwhile, the
+// outcome depends on which members have heard of the grace: see protocol/bakery/testdata/grace.txt.
 
-// grace is a name that is kept for its last holder: it believes as long as the name is promised to be.
+// grace is a name reserved for its last holder. As a believer, it believes until the end of the reservation.
 type grace struct {
 	member  *process
 	life    uint32
-	place   protocol.Member // of the stay through which it was held
+	place   protocol.Member // of the stay through which the name was held
 	until   protocol.Time   // by the member's clock
 	stopped bool
 }
@@ -33,16 +33,16 @@ func (g *grace) believesAt(at instant) bool {
 	return listed && now.Since == g.place.Since && now.Tenure == g.place.Tenure
 }
 
-// gracious is called with everything that a member decides, and begins a grace.
+// gracious is called with every decision of a member, and begins a grace.
 func (w *world) gracious(m *process, d *lock.Decision) {
 	if w.settings.known.Grace == 0 || d.Kind != lock.Lost || d.Loss != holdfast.HoldLimit || !m.leased() {
 		return
 	}
 	if m.releasing != nil && givesBack(m.releasing, d.Session, d.Request, d.Name, d.Token) {
-		return // time is looked at before what has come: its holder has stopped
+		return // time is judged before messages: its holder has stopped
 	}
 	if slices.ContainsFunc(m.deferred, func(r protocol.Release) bool { return givesBack(&r, d.Session, d.Request, d.Name, d.Token) }) {
-		return // its holder has stopped before, and the release waited for the client that it was inherited from
+		return // its holder stopped before, and the release waited for the client that it was inherited from
 	}
 	place, listed := m.view.Of(m.id)
 	if !listed {
@@ -54,14 +54,15 @@ func (w *world) gracious(m *process, d *lock.Decision) {
 	w.judge.keeps(g)
 }
 
-// stops is called before a member takes a release: of what is in its grace, it ends that.
+// stops is called before a member takes a release, which ends a grace of that hold.
 func (w *world) stops(r *protocol.Release) {
 	if w.settings.known.Grace > 0 && w.judge.stops(r) {
 		w.exercises(leadStopped, true)
 	}
 }
 
-// keeps is called when a name is to be kept for its last holder. Each of an owner's holds gets the end of their grant.
+// keeps is called when a name is to be reserved for its last holder. Each hold of an owner gets the end of their common
+// grant.
 func (j *judge) keeps(g grant) {
 	r := j.record(g.name)
 	r.prune(j.clock())
@@ -73,12 +74,12 @@ func (j *judge) keeps(g grant) {
 	r.holders = append(r.holders, g)
 }
 
-// givesBack reports whether a release is of a hold.
+// givesBack reports whether a release is for a hold.
 func givesBack(r *protocol.Release, session lock.SessionID, request uint64, name string, token holdfast.Token) bool {
 	return r.Session == session && r.Name == name && (r.Token == token || r.Token == 0 && r.Request == request)
 }
 
-// stops ends the grace that a release is about. It reports whether one is.
+// stops ends the grace of the released hold. It reports whether there is one.
 func (j *judge) stops(release *protocol.Release) bool {
 	r := j.record(release.Name)
 	for i := range r.holders {
@@ -93,7 +94,7 @@ func (j *judge) stops(release *protocol.Release) bool {
 	return false
 }
 
-// keptFor reports whether h is a name that is kept for its last holder, and that its grant to g breaks P3.
+// keptFor reports whether h is a reserved name, and the grant of it to g breaks P3.
 func (j *judge) keptFor(h, g *grant) bool {
 	_, kept := h.holder.(*grace)
 	if kept {

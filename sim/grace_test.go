@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestTheJudgeKeepsAGrace: a name whose hold limit has passed is kept for its last holder, until its grace is over, the
-// holder has said that it has stopped, or the stay has ended through which it was held.
+// TestTheJudgeKeepsAGrace checks that a name whose hold limit has passed is reserved for its last holder until its
+// grace is over, the holder has reported that it has stopped, or the stay through which it was held has ended.
 func TestTheJudgeKeepsAGrace(t *testing.T) {
 	const grace = 2 * time.Second
 	lost := func(loss holdfast.Loss) *lock.Decision {

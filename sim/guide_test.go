@@ -17,8 +17,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestTheGuideShowsWhatRuns: its protocol is the one that is tested here, of 60 lines, and
-// what it says of the naive one is what comes of it.
+// TestTheGuideShowsWhatRuns checks that the guide's protocol is the one tested here, of 60 lines, and that its account
+// of the naive one is true.
 func TestTheGuideShowsWhatRuns(t *testing.T) {
 	_, toy, begins := strings.Cut(read(t, "toy_test.go"), "\n// claim says")
 	toy, _, ends := strings.Cut(toy, "\n// What stands between")

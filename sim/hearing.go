@@ -9,23 +9,21 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// Where no member is in charge, no queue says which request came first. The promise is that a member that
-// asks after all members have heard of another one's request comes after it (P5). So from then on
-// that request stands, as one does that an authority has queued. All members means those that can
-// grant: those of the view, and those that it has left out while their leases last. Such a member goes on granting
-// by permissions that it was given before, and nothing reaches it.
+// Without a coordinator, no queue defines which request came first. The promise is that a member that asks after all
+// members have heard of another member's request comes after it (P5). From then on that request has a place, like one
+// that an authority has queued. "All members" are those that can grant: those of the view, and those outside the view
+// while their leases last. Such a member still grants by permissions that it got before, and nothing reaches it.
 
-// hearers are those that have heard of a request: the members, each in which life.
+// hearers are the members that have heard of a request, each with its life.
 type hearers struct {
 	of probe.PeerRequest
 	by map[protocol.ID]uint32
 }
 
-// mostPeerRequests is of how many requests it is known who has heard them, before those are forgotten
-// that ask no more.
+// mostPeerRequests is the number of tracked requests above which settled ones are forgotten.
 const mostPeerRequests = 256
 
-// request returns which request of a client a member asks the others for by a number.
+// request returns the client's request for which a member asks the others under a number.
 func (m *process) request(number uint64) (key requestKey, waits bool) {
 	if m.space() == nil || m.view == nil {
 		return requestKey{}, false
@@ -34,8 +32,8 @@ func (m *process) request(number uint64) (key requestKey, waits bool) {
 	return requestKey{session, request}, waits
 }
 
-// heardBy notes that another member has heard of a request. When all have that are in its member's
-// view, no request that is made later comes before it.
+// heardBy records that another member has heard of a request. When all members of the view have, no later request comes
+// before it.
 func (m *process) heardBy(other *process, plea *probe.PeerRequest) {
 	if _, waits := m.request(plea.Number); !waits {
 		return
@@ -53,7 +51,7 @@ func (m *process) heardBy(other *process, plea *probe.PeerRequest) {
 	m.stand(plea.Number)
 }
 
-// stand lets a request stand, if all members have heard of it.
+// stand gives a request its place if all members have heard of it.
 func (m *process) stand(number uint64) {
 	key, waits := m.request(number)
 	if !waits || !m.heardByAll(number) {
@@ -64,15 +62,15 @@ func (m *process) stand(number uint64) {
 	m.world.judge.stands(plea.Name, memberKey, plea.Reign)
 }
 
-// opened lets those requests stand of which only members have not heard that can grant nothing any more.
+// opened gives requests their place if the only members that have not heard of them can no longer grant.
 func (m *process) opened() {
 	for _, number := range slices.Sorted(maps.Keys(m.heard)) {
 		m.stand(number)
 	}
 }
 
-// heardByAll reports whether all others of the member's view have heard of a request, in the life
-// in which they are, and no member that the view has left out can grant anything.
+// heardByAll reports whether all other members of the view have heard of a request in their present life, and no member
+// outside the view can grant.
 func (m *process) heardByAll(number uint64) bool {
 	w := m.world
 	if slices.ContainsFunc(w.members, m.leftOut) {
@@ -91,7 +89,7 @@ func (m *process) heardByAll(number uint64) bool {
 	return true
 }
 
-// leftOut reports whether another member has a lease, and no place in this one's view.
+// leftOut reports whether another member has a lease, but no place in this member's view.
 func (m *process) leftOut(other *process) bool {
 	if other == m || !other.leased() {
 		return false
@@ -100,12 +98,12 @@ func (m *process) leftOut(other *process) bool {
 	return !listed || at.Tenure != other.view.Lease.Tenure
 }
 
-// forgetPeerRequests drops what asks no more, where there is much.
+// forgetPeerRequests drops settled requests if there are many.
 func (m *process) forgetPeerRequests() {
 	if len(m.heard) < mostPeerRequests {
 		return
 	}
-	//tidy:unordered each is kept or dropped by itself
+	//tidy:unordered each is kept or dropped on its own
 	for number := range m.heard {
 		if _, waits := m.request(number); !waits {
 			delete(m.heard, number)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// peerStandIn is a space of which a test says what it is.
+// peerStandIn is a space whose state a test sets.
 type peerStandIn struct {
 	protocol.Machine
 	dealings probe.Dealings
@@ -18,7 +18,7 @@ type peerStandIn struct {
 	meets    probe.Meeting
 }
 
-// peeringStandIn reads that.
+// peeringStandIn reads the state of a peerStandIn.
 type peeringStandIn struct{}
 
 func (peeringStandIn) PeerRequestIn(message any) (probe.PeerRequest, bool) {
@@ -41,15 +41,15 @@ func (peeringStandIn) Meets(space protocol.Machine, _ protocol.ID, _ any) probe.
 	return space.(*peerStandIn).meets
 }
 
-// peerStandIns makes a world of members whose spaces are stand-ins, in one view.
+// peerStandIns makes a world of members with stand-ins as spaces, in one view.
 func peerStandIns(members int) (*world, []*peerStandIn) {
 	c := config("permission")
 	c.Members, c.Protocol.PeerProbe = members, peeringStandIn{}
 	return worldOf(&c, func() *peerStandIn { return &peerStandIn{requests: map[uint64]requestKey{}} })
 }
 
-// TestARequestStandsWhenAllHaveHeardIt, each in its present life and in the asker's view, and as
-// long as it asks.
+// TestARequestStandsWhenAllHaveHeardIt checks that a request has its place once all members have heard it, each in its
+// present life and in the asker's view, and as long as it asks.
 func TestARequestStandsWhenAllHaveHeardIt(t *testing.T) {
 	plea := probe.PeerRequest{Name: "n", Number: 7, Reign: protocol.Epoch{Counter: 1}}
 	for name, tt := range map[string]struct {
@@ -116,7 +116,8 @@ func TestARequestStandsWhenAllHaveHeardIt(t *testing.T) {
 	}
 }
 
-// TestWhoComesIntoAViewAgainStandsNowhere: its requests are asked for anew, by other stamps.
+// TestWhoComesIntoAViewAgainStandsNowhere checks that a member that returns to a view has no places: its requests are
+// made again, with other stamps.
 func TestWhoComesIntoAViewAgainStandsNowhere(t *testing.T) {
 	for since, stands := range map[uint64]bool{1: true, 2: false} {
 		w, _ := peerStandIns(3)
@@ -131,7 +132,7 @@ func TestWhoComesIntoAViewAgainStandsNowhere(t *testing.T) {
 	}
 }
 
-// TestPleasAreForgotten that ask no more.
+// TestPleasAreForgotten checks that settled requests are dropped.
 func TestPleasAreForgotten(t *testing.T) {
 	w, spaces := peerStandIns(3)
 	for number := range uint64(10 * mostPeerRequests) {

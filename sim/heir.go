@@ -9,13 +9,14 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// In a third of the runs that have operators there is one more client, without users of its own, which takes over the session of
-// another one, as client.Resume does: while that works, is cut off, or sleeps. It keeps the session for a while, and ends it, or
-// dies. The client before is at its end, and its process starts anew. What it sent after that is not to renew it (P1): else two
-// clients would go on in one session. In half of these runs the client before sleeps while that happens, and the heir gives up at once
-// what it has inherited, as a client can that speaks gRPC itself.
+// In a third of the runs with operators there is one more client, without users, which takes over the session of
+// another one, as client.Resume does: while that client works, is cut off, or sleeps. It keeps the session for a while,
+// and ends it, or dies. The previous client is over, and its process starts again. Its messages after the takeover must
+// not renew the session (P1): else two clients would share one session. In half of these runs the previous client
+// sleeps during the takeover, and the heir gives up at once what it has inherited, which a client that speaks gRPC
+// directly can do.
 
-// drawHeirs draws whether and how often that happens, from a source of chance of its own.
+// drawHeirs draws whether and how often this happens, from its own source of chance.
 func (s *settings) drawHeirs(c *Config, r dice) {
 	drawn, every := r.IntN(3) == 0, 500*time.Millisecond+r.below(4*time.Second)
 	if drawn && c.Protocol.Locks && s.faults.Has(Operator) {
@@ -24,7 +25,7 @@ func (s *settings) drawHeirs(c *Config, r dice) {
 	}
 }
 
-// What is counted of sessions that are taken over.
+// Rows of coverage for sessions that are taken over.
 var (
 	inheritedTaken    = mark{"heir", "a session is taken over"}
 	inheritedNotified = mark{"heir", "the client before hears of it"} // on its stream
@@ -39,21 +40,21 @@ func (w *world) addHeir() {
 	w.judge.users = map[lock.SessionID]*usage{}
 }
 
-// healOthers heals the clients that are not among those of the settings: the heir and the crowd.
+// healOthers heals the extra clients: the heir and the crowd.
 func (w *world) healOthers() {
 	for _, c := range w.clients[w.settings.clients:] {
 		c.heal()
 	}
 }
 
-// drawn is the number by which members know a client: that of this life of its process.
+// drawn is the number by which members know a client: it includes the life of its process.
 func (c *client) drawn() uint64 { return uint64(c.number+1)<<32 | uint64(c.life) }
 
 // inherit lets the heir take over the session of another client.
 func (n *nemesis) inherit() {
 	w := n.world
 	if !w.settings.heir {
-		return // a script that was edited
+		return // the script was edited
 	}
 	c, heir := pick(w, "client", w.clients[:w.settings.clients]), w.clients[w.settings.clients]
 	p := c.stream.session
@@ -97,7 +98,7 @@ func (s *stream) squander() {
 	s.session.heirlooms = nil
 }
 
-// retire ends the heir, and with it the session, at once or when that expires.
+// retire ends the heir, and its session with it: at once, or when the session expires.
 func (c *client) retire(closes bool) {
 	if closes {
 		c.close()
@@ -106,7 +107,7 @@ func (c *client) retire(closes bool) {
 	c.crashAt(c.world.now + c.world.below("after", 500*time.Millisecond))
 }
 
-// crashAt ends the process at a time, if it is in the same life then.
+// crashAt ends the process at an instant, if it is in the same life then.
 func (c *client) crashAt(at instant) {
 	life := c.life
 	c.world.do(at, func() {
@@ -116,14 +117,14 @@ func (c *client) crashAt(at instant) {
 	})
 }
 
-// endSoon ends the process of a heir that has lost its session.
+// endSoon ends the process of an heir that has lost its session.
 func (c *client) endSoon() {
 	c.handover = nil
 	c.crashAt(c.world.now)
 }
 
-// onTakenOver ends the process of a client whose session another one has taken over, which is started again: package client's Client
-// has ended, and its process makes another.
+// onTakenOver restarts the process of a client whose session another one has taken over: the Client of package client
+// has ended, and its process makes a new one.
 func (s *stream) onTakenOver(p *presence) {
 	c := s.client
 	w := c.world
@@ -142,14 +143,14 @@ func (s *stream) onTakenOver(p *presence) {
 	w.goOn(was)
 }
 
-// usage is which client uses a session, as the clients know it, and until when those before it did.
+// usage is the client that uses a session, as the clients know it, and the ends of its predecessors.
 type usage struct {
 	number uint64
 	former map[uint64]instant
 }
 
-// renews is called when a member has renewed a session for a client, by what that has sent at an instant. No client is that
-// another one has taken the session over from by then.
+// renews is called when a member has renewed a session for a client, by a message sent at an instant. Another client
+// must not have taken over the session by then.
 func (j *judge) renews(id lock.SessionID, c *client, sent instant) {
 	if j.users == nil {
 		return

@@ -8,8 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// TestASessionHasOneClient: sessions are taken over, and the clients before are notified or refused, or end at their deadlines. Without
-// the first rule they take their sessions back; without the second what a later client gives up is granted while they believe in it.
+// TestASessionHasOneClient checks that sessions are taken over, and that their previous clients are notified or
+// refused, or end at their deadlines. Without the first rule they take their sessions back; without the second, a lock
+// that a later client gives up is granted while they believe in it.
 func TestASessionHasOneClient(t *testing.T) {
 	manySeeds(t)
 	defer mutation.Switch("")
@@ -54,7 +55,8 @@ func TestASessionHasOneClient(t *testing.T) {
 	}
 }
 
-// TestTheJudgeSeesWhoUsesASession: what a client has sent before another one took its session over may be answered, and nothing else.
+// TestTheJudgeSeesWhoUsesASession checks that only messages that a client sent before another one took its session over
+// may be answered.
 func TestTheJudgeSeesWhoUsesASession(t *testing.T) {
 	for name, tt := range map[string]struct {
 		sent    instant

@@ -9,16 +9,15 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/history"
 )
 
-// histories records what users saw, a log for each name, to be compared with models of
-// a lock when the run is over. The sides of a partition that go on alone are not one
-// lock: their runs have no histories.
+// histories records the users' view, as a log for each name. After the run each log is compared with a model of a lock.
+// The sides of a partition that continue alone are not one lock: their runs have no histories.
 type histories struct {
 	judge *judge
 	names map[string]*chronicle
 	of    map[requestKey]*chronicled
 }
 
-// chronicle is the log of one name, and who takes himself for a holder of it.
+// chronicle is the log of one name, and the users that believe they hold it.
 type chronicle struct {
 	*history.Log
 	holders []*chronicled
@@ -26,11 +25,11 @@ type chronicle struct {
 	full    bool
 }
 
-// mostAcquisitions are recorded of a name: a log of more is given up, so that a run of a
-// day needs no more memory than one of an hour. It counts as undecided.
+// mostAcquisitions is the maximum number of recorded acquisitions of a name. A longer log is given up and counts as
+// undecided, so that a run of a day needs no more memory than one of an hour.
 const mostAcquisitions = 5_000
 
-// chronicled is a request of which something was seen.
+// chronicled is a request with a recorded event.
 type chronicled struct {
 	*history.Acquisition
 	in     *chronicle
@@ -41,9 +40,9 @@ func newHistories(j *judge) *histories {
 	return &histories{judge: j, names: map[string]*chronicle{}, of: map[requestKey]*chronicled{}}
 }
 
-// request is called when a request is sent for the first time. A user's wish not to wait
-// is left out: an acquire that comes a second time, long after its user has unlocked,
-// is granted and given back at once by the user's member, and a try is refused meanwhile.
+// request is called when a request is sent for the first time. The record leaves out that a user does not wait: a
+// repeated acquire that arrives long after its user has unlocked is granted, and released at once by the user's member,
+// and meanwhile a try is refused.
 func (h *histories) request(key requestKey, who fmt.Stringer, want wantedLock) {
 	if h == nil {
 		return
@@ -68,7 +67,7 @@ func (h *histories) request(key requestKey, who fmt.Stringer, want wantedLock) {
 	h.of[key] = &chronicled{Acquisition: in.Request(h.judge.clock(), request), in: in}
 }
 
-// repeat is called when another request is sent for what one has asked for before.
+// repeat is called when another request is sent for an earlier call.
 func (h *histories) repeat(key, first requestKey) {
 	if h == nil {
 		return
@@ -87,8 +86,8 @@ func (h *histories) giveUp(in *chronicle) {
 	*in = chronicle{full: true}
 }
 
-// grant is called when a holder takes itself for one: so do all other holders of the name that
-// have not stopped.
+// grant is called when a holder starts to believe in its grant. All other holders that have not stopped believe in
+// theirs, too.
 func (h *histories) grant(g *grant) {
 	if h == nil {
 		return
@@ -104,7 +103,7 @@ func (h *histories) grant(g *grant) {
 	c.in.holders = append(c.in.holders, c)
 }
 
-// look sees who still takes himself for a holder.
+// look finds the holders that still believe in their grants.
 func (c *chronicle) look(now instant) {
 	kept := c.holders[:0]
 	for _, h := range c.holders {
@@ -119,7 +118,7 @@ func (c *chronicle) look(now instant) {
 	c.holders = kept
 }
 
-// ended is called when a holder stops taking itself for one by anything but the clock.
+// ended is called when a holder stops believing for any reason except the clock.
 func (h *histories) ended(g *grant, why holdfast.Loss) {
 	if h == nil {
 		return
@@ -143,7 +142,7 @@ func (h *histories) refused(key requestKey, err error) {
 	}
 }
 
-// taken is called when an authority has taken back what its user has unlocked.
+// taken is called when an authority has taken back a lock that its user has unlocked.
 func (h *histories) taken(key requestKey) {
 	if h == nil {
 		return
@@ -153,7 +152,7 @@ func (h *histories) taken(key requestKey) {
 	}
 }
 
-// modelOf is what a name is that users lock like that, under a protocol.
+// modelOf returns the model of a name with this use, under a protocol.
 func modelOf(n *lockName, p *Protocol) history.Model {
 	model := history.ReentrantFencedMutex()
 	switch n.use {
@@ -168,12 +167,12 @@ func modelOf(n *lockName, p *Protocol) history.Model {
 	return model
 }
 
-// slice is of how many seeds one has its histories compared when no caller asks for that: it
-// costs a tenth of a run.
+// slice is the share of seeds, one in so many, whose histories are compared by default: this takes a tenth of a run's
+// time.
 const slice = 16
 
-// checkHistories compares what users saw of each name with a model of it. The page shows
-// the one that is violated, or the longest.
+// checkHistories compares the users' history of each name with a model. The page shows the violated history, or the
+// longest.
 func (w *world) checkHistories() error {
 	h := w.judge.histories
 	if h == nil {
@@ -214,7 +213,7 @@ func (w *world) checkHistories() error {
 	return err
 }
 
-// blame ends the trace with a history that no lock has, and says which promise that breaks.
+// blame ends the trace with a history that no lock can have, and names the broken promise.
 func (w *world) blame(log *chronicle, model history.Model) {
 	for line := range strings.Lines(log.String()) {
 		w.trace("%s", strings.TrimSuffix(line, "\n"))

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/history"
 )
 
-// recorded lets a judge record histories of one name, and compares them with a model.
+// recorded makes a judge record histories of one name, and compares them with a model.
 func recorded(happens func(*witness)) history.Result {
 	h := newWitness()
 	h.histories = newHistories(h.judge)
@@ -20,7 +20,7 @@ func recorded(happens func(*witness)) history.Result {
 	return log.Check(history.ReentrantFencedMutex(), 0)
 }
 
-// TestTheJudgeRecordsHistories from what it hears anyway, and nothing that did not happen.
+// TestTheJudgeRecordsHistories checks that the judge's records are complete, and contain nothing that did not happen.
 func TestTheJudgeRecordsHistories(t *testing.T) {
 	send := func(h *witness, s uint64) { h.requested(key(s), caller("user"), wantedLock{name: "n"}) }
 	for name, tt := range map[string]struct {
@@ -65,8 +65,7 @@ func TestTheJudgeRecordsHistories(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// A grant while others believe is seen by P1, too, which would be the first to
-			// object: here it is the histories' turn.
+			// P1 also objects to a grant while others believe, and would be first: this test is about the histories.
 			if got := recorded(func(h *witness) { tt.happens(h); h.violation = nil }); got != tt.want {
 				t.Errorf("it is %v, want %v", got, tt.want)
 			}
@@ -74,7 +73,7 @@ func TestTheJudgeRecordsHistories(t *testing.T) {
 	}
 }
 
-// TestRunsAreLinearizable, and that they are compared changes nothing about them.
+// TestRunsAreLinearizable checks that runs are linearizable, and that the comparison does not change them.
 func TestRunsAreLinearizable(t *testing.T) {
 	c := config("central")
 	plain, err := RunMany(c, 1, 12, 2, nil)
@@ -100,7 +99,7 @@ func TestRunsAreLinearizable(t *testing.T) {
 	}
 }
 
-// TestALogThatIsTooLongIsGivenUp, and counts as undecided.
+// TestALogThatIsTooLongIsGivenUp checks that a log that is too long is given up, and counts as undecided.
 func TestALogThatIsTooLongIsGivenUp(t *testing.T) {
 	c := config("central")
 	c.Linearizable = true
@@ -126,7 +125,7 @@ func TestALogThatIsTooLongIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAViolatedHistoryIsWritten into the trace, and names the promise.
+// TestAViolatedHistoryIsWritten checks that a violated history is written to the trace, and names the promise.
 func TestAViolatedHistoryIsWritten(t *testing.T) {
 	var trace bytes.Buffer
 	c := config("central")

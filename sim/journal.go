@@ -11,29 +11,28 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// journal keeps the logs of one member next to its cell, on the same disk, where its protocol has
-// logs (Protocol.Logs). It does what package internal/disk/journal does with a folder: what is asked
-// while the disk syncs waits, and goes into the next group, with one sync for all; groups come one
-// after the other. What is not answered is there after a crash or not, but nothing of it without
-// what was asked before. When the disk fails the journal has failed, which ends the process; the
-// next one begins with what is there.
+// journal keeps the logs of one member next to its cell, on the same disk, if its protocol has logs (Protocol.Logs). It
+// acts like package internal/disk/journal with a folder: requests that arrive during a sync wait, and go into the next
+// group, with one sync for all; groups follow one another. After a crash an unanswered request may be there or not, but
+// none without all those before it. When the disk fails, the journal fails, and the process with it; the next process
+// starts with the data on disk.
 //
-// Anything that a log cannot take is a mistake of the machine that asks, and the journal panics.
+// A request that a log cannot take is a mistake of the machine, and the journal panics.
 type journal struct {
 	member *process
 	logs   []*ledger // in the order of their numbers
-	queue  []errand  // wait for the next group
-	group  []errand  // are being done
-	failed error     // why it takes nothing more in this life
+	queue  []errand  // requests for the next group
+	group  []errand  // requests in progress
+	failed error     // why it rejects all requests of this life
 }
 
-// errand is a request that is not answered, and the port of who has asked.
+// errand is an unanswered request, and the port of the machine that made it.
 type errand struct {
 	port    protocol.Port
 	request protocol.Message
 }
 
-// What is counted of journals.
+// Rows of coverage for journals.
 var (
 	logTogether   = mark{"journal", "one sync for several requests"}
 	logSlow       = mark{"journal", "a sync takes long"}
@@ -46,13 +45,13 @@ var (
 	logFound      = mark{"journal", "a start with logs"}
 )
 
-// journalFails is of how many groups one fails, where that many writes of a cell fail: a cell is
-// written now and then, and logs all the time.
+// journalFails divides the failure rate of groups, compared with that of writes of a cell: a cell is written now and
+// then, a log all the time.
 const journalFails = 100
 
 var errNoLogs = errors.New("this member keeps no logs: it has no folder for data")
 
-// submit takes a request off the member's machine.
+// submit takes a request from the member's machine.
 func (j *journal) submit(e errand) {
 	m, w := j.member, j.member.world
 	w.count.sent(e.port, e.request)
@@ -77,8 +76,8 @@ func (j *journal) submit(e errand) {
 	}
 }
 
-// check panics at what no journal takes, and at a number that two requests have at one time: the
-// machine could not tell their answers apart.
+// check panics at a request that no journal takes, and at a number that two open requests share: the machine could not
+// tell their answers apart.
 func (j *journal) check(e *errand) {
 	var err error
 	switch r := e.request.(type) {
@@ -98,7 +97,7 @@ func (j *journal) check(e *errand) {
 	}
 }
 
-// begin begins the next group, with all that waits, and draws how long it takes.
+// begin starts the next group, with all waiting requests, and draws its duration.
 func (j *journal) begin() {
 	m, w := j.member, j.member.world
 	j.group, j.queue = j.queue, nil
@@ -113,8 +112,7 @@ func (j *journal) begin() {
 	w.at(w.now+j.takes(syncs), task{kind: taskSynced, to: m.place, life: m.life})
 }
 
-// takes draws how long the disk takes for a group or a read: of chunks alone, which are not
-// synced, next to nothing.
+// takes draws the disk's time for a group or a read: next to nothing for chunks alone, which are not synced.
 func (j *journal) takes(waits bool) time.Duration {
 	w := j.member.world
 	most := w.weather.disk
@@ -130,7 +128,7 @@ func (j *journal) takes(waits bool) time.Duration {
 	return takes
 }
 
-// synced ends the group that is being done: all of it is there, and is answered.
+// synced ends the group in progress: all of it is on disk, and is answered.
 func (j *journal) synced(t *task) {
 	m, w := j.member, j.member.world
 	if len(j.group) == 0 || !m.takes(t) {
@@ -155,7 +153,7 @@ func (j *journal) synced(t *task) {
 	}
 }
 
-// fails reports what goes wrong on the disk, if anything does. A full one can be read.
+// fails returns the disk's error, if it has any. A full disk can be read.
 func (j *journal) fails(writes bool) error {
 	m, w := j.member, j.member.world
 	switch {
@@ -171,8 +169,8 @@ func (j *journal) fails(writes bool) error {
 	return nil
 }
 
-// fail ends the journal, and soon the process: nothing reaches the folder any more, which stays as
-// a crash would leave it, and all that was asked is answered so. The member is started again.
+// fail ends the journal, and soon the process. Nothing more reaches the folder, which stays as after a crash, and all
+// requests are answered with the error. The member is started again.
 func (j *journal) fail(err error) {
 	m, w := j.member, j.member.world
 	w.befall(faultOf(err), 0, []string{m.name}, "the journal of %s fails: %v", m, err)
@@ -201,7 +199,7 @@ func (j *journal) fail(err error) {
 	}
 }
 
-// faultOf is the fault that makes a disk say so.
+// faultOf is the fault behind a disk's error.
 func faultOf(err error) Fault {
 	if errors.Is(err, errFull) {
 		return DiskFull
@@ -209,7 +207,7 @@ func faultOf(err error) Fault {
 	return DiskFail
 }
 
-// do does requests, in their order.
+// do executes requests in order.
 func (j *journal) do(all []errand) {
 	for i := range all {
 		_, log := numbersOf(all[i].request)
@@ -219,7 +217,7 @@ func (j *journal) do(all []errand) {
 	}
 }
 
-// log is that of a number, which is there from then on.
+// log returns the log of a number, and makes it if necessary.
 func (j *journal) log(number uint64) *ledger {
 	at, found := slices.BinarySearchFunc(j.logs, number, func(l *ledger, n uint64) int { return cmp.Compare(l.log, n) })
 	if !found {
@@ -228,13 +226,13 @@ func (j *journal) log(number uint64) *ledger {
 	return j.logs[at]
 }
 
-// reply answers later, in a step of its own: with an answer, or with what is read then.
+// reply answers later, in a separate step: with an answer, or with the data read then.
 func (j *journal) reply(when instant, port protocol.Port, fact any) {
 	m, w := j.member, j.member.world
 	w.at(when, task{kind: taskFetched, to: m.place, life: m.life, port: uint16(port), fact: fact, id: uint64(w.scope().act)})
 }
 
-// fetched ends a reply.
+// fetched delivers a reply.
 func (j *journal) fetched(t *task) {
 	m, w := j.member, j.member.world
 	if !m.takes(t) {
@@ -265,7 +263,7 @@ func (j *journal) fetch(f *storage.Fetch) storage.Fetched {
 	return storage.Fetched{ID: f.ID, Data: data, Err: err}
 }
 
-// deliver tells the member's machine what becomes of a request.
+// deliver hands an answer to the member's machine.
 func (j *journal) deliver(port protocol.Port, answer any) {
 	m, w := j.member, j.member.world
 	if w.tracing {
@@ -274,7 +272,7 @@ func (j *journal) deliver(port protocol.Port, answer any) {
 	m.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: port, Fact: answer})
 }
 
-// crash decides what is left of the requests that were not answered: some first ones.
+// crash decides what is left of the unanswered requests: a prefix.
 func (j *journal) crash() {
 	m, w := j.member, j.member.world
 	group, pending := len(j.group), slices.Concat(j.group, j.queue)
@@ -303,9 +301,8 @@ func (j *journal) crash() {
 	}
 }
 
-// blame tells which fault of the disk was at work in a crash, if some of the group was lost that was
-// being written: all of it, or the second half of a request, which the journal's format tells
-// from a whole one.
+// blame counts the disk's fault in a crash that lost part of the group being written: all of it, or the second half of
+// a request, which the journal's format detects as incomplete.
 func (j *journal) blame(lost bool) {
 	m, w := j.member, j.member.world
 	switch {
@@ -319,7 +316,7 @@ func (j *journal) blame(lost bool) {
 	}
 }
 
-// finish does what was asked: a process that ends in good order closes its journal.
+// finish executes all requests: a process with an orderly end closes its journal.
 func (j *journal) finish() {
 	pending := slices.Concat(j.group, j.queue)
 	j.group, j.queue = nil, nil
@@ -334,8 +331,8 @@ func (j *journal) finish() {
 // forget loses the folder.
 func (j *journal) forget() { j.logs, j.queue, j.group = nil, nil, nil }
 
-// opens reports whether the journal can be opened, for which there must be room on the disk. If not,
-// the member is started again when there is.
+// opens reports whether the journal can be opened, which needs room on the disk. If not, the member is started again
+// once there is room.
 func (j *journal) opens() bool {
 	m, w := j.member, j.member.world
 	if !w.protocol.Logs || !m.kept || m.disk.full <= w.now {
@@ -351,7 +348,7 @@ func (j *journal) opens() bool {
 	return false
 }
 
-// kept is what the logs have when a life begins.
+// kept returns the contents of the logs when a life begins.
 func (j *journal) kept() (all []storage.Kept) {
 	for _, l := range j.logs {
 		if l.known() {
@@ -370,7 +367,7 @@ func idOf(request any) uint64 {
 	return id
 }
 
-// numbersOf are the number of a request, and that of its log.
+// numbersOf returns the number of a request and that of its log.
 func numbersOf(request any) (id, log uint64) {
 	switch r := request.(type) {
 	case storage.Append:
@@ -385,8 +382,8 @@ func numbersOf(request any) (id, log uint64) {
 	panic(fmt.Sprintf("sim: a journal is asked for a %T", request))
 }
 
-// hasLogs reports whether every log of the space has begun at some member of the core. A log begins when all founders are in one
-// view for the first time.
+// hasLogs reports whether every log of the space has begun at some member of the core. A log begins when all founders
+// are in one view for the first time.
 func (c *core) hasLogs(w *world) bool {
 	begun := map[uint64]bool{}
 	for i, m := range w.members {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// pen is a space that asks its journal for what it is called with, and keeps the answers.
+// pen is a space that passes calls to its journal as requests, and keeps the answers.
 type pen struct {
 	bystander
 	found   []storage.Kept
@@ -44,8 +44,7 @@ func (p *pen) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 	p.answers, p.at = append(p.answers, fmt.Sprint(ev.Fact)), append(p.at, now)
 }
 
-// sessions is a world of one member with a journal, of which a script says these lines, and the
-// machines of its lives.
+// sessions is a world of one member with a journal, with these lines of a script, and the machines of its lives.
 type sessions struct {
 	*world
 	pens []*pen
@@ -80,7 +79,7 @@ func newSessions(t *testing.T, lines ...string) *sessions {
 	return d
 }
 
-// submit lets the machine ask its journal, at once.
+// submit makes the machine send requests to its journal at once.
 func (d *sessions) submit(requests ...protocol.Message) {
 	d.members[0].step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: 99, Op: 1}, Fact: requests})
 }
@@ -88,7 +87,7 @@ func (d *sessions) submit(requests ...protocol.Message) {
 // pass lets time pass.
 func (d *sessions) pass(t time.Duration) { d.run(d.now + t) }
 
-// again lets the member crash, and returns what its next life finds.
+// again crashes the member, and returns what its next life finds.
 func (d *sessions) again() []storage.Kept {
 	d.members[0].crash(d.members[0].life)
 	d.members[0].start()
@@ -103,7 +102,7 @@ func line(id, log uint64) storage.Append {
 	return storage.Append{ID: id, Log: log, First: id, Records: [][]byte{fmt.Append(nil, id)}}
 }
 
-// text tells what logs have in a line.
+// text describes the contents of logs in a line.
 func text(all []storage.Kept) string {
 	var fields []string
 	for _, k := range all {
@@ -118,7 +117,8 @@ func text(all []storage.Kept) string {
 	return strings.Join(fields, ", ")
 }
 
-// TestWhatWaitsForASyncGoesTogether, of all logs, behind the one that is under way.
+// TestWhatWaitsForASyncGoesTogether checks that requests of all logs that wait for a sync go together, after the group
+// in progress.
 func TestWhatWaitsForASyncGoesTogether(t *testing.T) {
 	d := newSessions(t, "a sync#1 takes 7ms", "a sync#2 takes 3ms")
 	began := d.members[0].now()
@@ -142,7 +142,7 @@ func TestWhatWaitsForASyncGoesTogether(t *testing.T) {
 	}
 }
 
-// TestACrashLeavesTheFirst of the requests that were not answered.
+// TestACrashLeavesTheFirst checks that a crash leaves a prefix of the unanswered requests.
 func TestACrashLeavesTheFirst(t *testing.T) {
 	for lost, want := range []string{"[1 2 3 4]", "[1 2 3]", "[1 2]", "[1]"} {
 		d := newSessions(t, fmt.Sprintf("a death#1 lost %d", lost))
@@ -167,7 +167,7 @@ func TestACrashLeavesTheFirst(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOfALog are there when they are installed, whole, and not before.
+// TestSnapshotsOfALog checks that snapshots are there once they are installed, whole, and not before.
 func TestSnapshotsOfALog(t *testing.T) {
 	d := newSessions(t)
 	chunk := func(id, snapshot, number uint64) storage.Chunk {
@@ -200,8 +200,8 @@ func TestSnapshotsOfALog(t *testing.T) {
 	}
 }
 
-// TestADiskThatFails ends the journal, and that the process: what was under way is not known, what
-// waited is refused, and the next life has what was answered.
+// TestADiskThatFails checks that a failed disk ends the journal and the process: the outcome of requests in progress is
+// unknown, waiting ones are refused, and the next life has everything that was answered.
 func TestADiskThatFails(t *testing.T) {
 	for _, c := range []struct {
 		lines []string
@@ -254,7 +254,7 @@ func TestADiskThatFails(t *testing.T) {
 	}
 }
 
-// TestAFetchThatFails ends the journal as well.
+// TestAFetchThatFails checks that a failed fetch ends the journal as well.
 func TestAFetchThatFails(t *testing.T) {
 	d := newSessions(t, "a fetch#1 fails yes")
 	d.submit(storage.Install{ID: 1, Log: 5, Snapshot: 1})
@@ -266,7 +266,8 @@ func TestAFetchThatFails(t *testing.T) {
 	}
 }
 
-// TestWhoEndsInGoodOrder waits for what was asked, and a paused member hears later.
+// TestWhoEndsInGoodOrder checks that a process with an orderly end waits for its requests, and that a paused member
+// gets the answers later.
 func TestWhoEndsInGoodOrder(t *testing.T) {
 	d := newSessions(t, "a sync#1 takes 10ms", "a sync#2 takes 10s")
 	m := d.members[0]
@@ -288,7 +289,7 @@ func TestWhoEndsInGoodOrder(t *testing.T) {
 	}
 }
 
-// TestASlowDiskIsSlowForJournals.
+// TestASlowDiskIsSlowForJournals checks that a slow disk delays its journal.
 func TestASlowDiskIsSlowForJournals(t *testing.T) {
 	d := newSessions(t, "a sync#1 slow 2s")
 	d.members[0].disk.slow = d.now + 1
@@ -301,7 +302,8 @@ func TestASlowDiskIsSlowForJournals(t *testing.T) {
 	}
 }
 
-// TestMembersWithoutAFolder keep no logs, and their requests fail with that error.
+// TestMembersWithoutAFolder checks that members without a folder keep no logs, and that their requests fail with that
+// error.
 func TestMembersWithoutAFolder(t *testing.T) {
 	d := newSessions(t)
 	d.members[0].kept = false
@@ -313,7 +315,8 @@ func TestMembersWithoutAFolder(t *testing.T) {
 	}
 }
 
-// TestWhatNoLogTakes is a mistake of the machine that asks, and ends the run with what is wrong.
+// TestWhatNoLogTakes checks that a request that no log takes is a mistake of the machine, which ends the run with a
+// description.
 func TestWhatNoLogTakes(t *testing.T) {
 	for _, c := range []struct {
 		requests []protocol.Message
@@ -342,7 +345,7 @@ func TestWhatNoLogTakes(t *testing.T) {
 	}
 }
 
-// panics returns with what f panics.
+// panics returns the value with which f panics.
 func panics(f func()) (says string) {
 	defer func() {
 		if broken := recover(); broken != nil {

@@ -29,23 +29,23 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// A logger grants nothing: it writes into its logs, all that can be written, and puts down in a
-// book that no crash touches what each log is after each request. All that its next life finds
-// must be what some first ones of the requests have made, at least of all that were answered.
+// A logger grants nothing. It writes every kind of request to its logs, and records the state of each log after each
+// request in a book that survives crashes. Its next life must find the state after some prefix of the requests, which
+// includes all answered ones.
 
-// page is what is known of one log. What is written there counts from what the present life found.
+// page is the record of one log. Its writes count from what the present life found.
 type page struct {
-	storage.Kept                   // after all that was asked for
-	written      []string          // chunks of the snapshot that is being written, if any
-	writing      uint64            // its number, or the last one's
-	states       []uint64          // sums of all that the log was
-	answered     int               // of those, how many were
-	pending      []uint64          // the requests that were not answered, in their order
+	storage.Kept                   // after all requests
+	written      []string          // chunks of the snapshot in progress, if any
+	writing      uint64            // its number, or that of the last one
+	states       []uint64          // checksums of all states of the log
+	answered     int               // of those, the number answered
+	pending      []uint64          // the unanswered requests, in order
 	safe         uint64            // the snapshot whose Install was answered last
 	chunks       map[string]string // by snapshot and number
 }
 
-// book has the pages of all members, and what was wrong with what they found.
+// book has the pages of all members, and the errors in what they found.
 type book struct {
 	pages map[string]*page // by member and log
 	wrong []string
@@ -65,7 +65,7 @@ func sumOf(k *storage.Kept) uint64 {
 	return h.Sum64()
 }
 
-// open compares what a life of a member finds of a log with what it may find.
+// open compares what a life of a member finds of a log with the possible states.
 func (b *book) open(member string, log uint64, found *storage.Kept) *page {
 	name := fmt.Sprint(member, " ", log)
 	if found == nil {
@@ -90,7 +90,7 @@ func (b *book) open(member string, log uint64, found *storage.Kept) *page {
 	return p
 }
 
-// note notes that a request is under way which makes the log what it is now.
+// note records a request in progress, and the state after it.
 func (p *page) note(id uint64) {
 	p.states, p.pending = append(p.states, sumOf(&p.Kept)), append(p.pending, id)
 }
@@ -108,7 +108,7 @@ type logger struct {
 	failed   bool
 	over     bool
 	requests atomic.Int64  // requests
-	answers  chan struct{} // where it is not nil, of each answer
+	answers  chan struct{} // if not nil, gets a value for each answer
 }
 
 func newLogger(self protocol.ID, name string, seed uint32, shards int, kept []storage.Kept, b *book) *logger {
@@ -158,7 +158,7 @@ func (m *logger) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 	}
 }
 
-// write asks for something of a log.
+// write makes a request to a log.
 func (m *logger) write(p *page, out *protocol.Effects) {
 	m.id++
 	text := func() []byte { return fmt.Appendf(nil, "%d of %d", m.id, m.rand.Uint32()) }
@@ -259,7 +259,7 @@ func (m *logger) answered(id uint64, err error, installs bool) {
 	}
 }
 
-// isSnapshot reports whether there was one of the number.
+// isSnapshot reports whether there was a snapshot with that number.
 func (m *logger) isSnapshot(p *page) bool {
 	_, was := p.chunks[fmt.Sprint(p.safe, " 0")]
 	return was
@@ -281,7 +281,7 @@ func (m *logger) read(a *storage.Fetched) {
 	}
 }
 
-// logging are the options of a logger: how many logs it keeps.
+// logging are the options of a logger: its number of logs.
 type logging struct {
 	protocol.Common
 	book   *book
@@ -304,9 +304,9 @@ func loggers(b *book) sim.Protocol {
 	return p
 }
 
-// What stands between here and the imports knows nothing of the simulator's journal.
+// The code above, down from the imports, does not know the simulator's journal.
 
-// ofJournals are the faults that concern journals, and what ends members in good order.
+// ofJournals are the faults that concern journals, and orderly ends of members.
 func ofJournals() (all sim.Faults) {
 	for _, f := range []sim.Fault{sim.Crash, sim.Pause, sim.DiskSlow, sim.DiskFail, sim.DiskFull, sim.DiskTorn, sim.DiskLost, sim.Leave, sim.Shutdown} {
 		all = all.With(f)
@@ -314,8 +314,8 @@ func ofJournals() (all sim.Faults) {
 	return all
 }
 
-// TestJournalsRemember: regardless of what happens to members and their disks, their logs have what was
-// answered, and what was not answered in its order.
+// TestJournalsRemember checks that logs have everything that was answered, and a prefix of the rest, regardless of the
+// faults of members and their disks.
 func TestJournalsRemember(t *testing.T) {
 	manySeeds(t)
 	hits := map[string]int{
@@ -359,13 +359,13 @@ func TestJournalsRemember(t *testing.T) {
 	}
 }
 
-// often has journals fail in nearly every run.
+// often makes journals fail in nearly every run.
 func often(b *book) sim.Config {
 	return sim.Config{Protocol: loggers(b), Faults: ofJournals(), Duration: 10 * time.Second, Bias: sim.Bias{AllFaults: true, Often: 4}}
 }
 
-// TestWhatAJournalDoesIsReported: the same seed is the same run, and a script of it says all that
-// journals have done.
+// TestWhatAJournalDoesIsReported checks that the same seed is the same run, and that its script has all acts of
+// journals.
 func TestWhatAJournalDoesIsReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it plays nine runs; run without -short")
@@ -418,8 +418,8 @@ func TestWhatAJournalDoesIsReported(t *testing.T) {
 	}
 }
 
-// TestWhoKeepsLogsIsRecorded: fresh machines do again what recorded ones did, life by life, with what
-// their logs had kept; and the timeline of the run has what went wrong with their journals.
+// TestWhoKeepsLogsIsRecorded checks that fresh machines repeat the recorded ones, life by life, given the contents of
+// their logs, and that the timeline of the run has the faults of their journals.
 func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 	texts := map[string]*bytes.Buffer{}
 	var events []timeline.Event
@@ -455,8 +455,8 @@ func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 	}
 }
 
-// TestLoggersOnARealJournal: the same machine on package run and a folder, whose machine crashes
-// again and again: what was not synced is there or not.
+// TestLoggersOnARealJournal runs the same machine on package run and a folder, with repeated crashes after which
+// unsynced data may or may not be there.
 func TestLoggersOnARealJournal(t *testing.T) {
 	fs, random, b := vfs.NewCrashableMem(), rand.New(rand.NewPCG(7, 8)), newBook()
 	before, under := 0, int64(0) // answers of former lives; requests under way when the machine crashed
@@ -489,7 +489,7 @@ func TestLoggersOnARealJournal(t *testing.T) {
 			}
 		}
 		var after *vfs.MemFS
-		d.Step(protocol.Event{Kind: protocol.Call, Port: 1, Fact: func() { // between two steps: what is answered is known to be
+		d.Step(protocol.Event{Kind: protocol.Call, Port: 1, Fact: func() { // between two steps: the answered requests are known
 			under += m.requests.Load() - int64(b.answers+b.fetched+b.gone-before)
 			after = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: random.IntN(101), RNG: random})
 		}})

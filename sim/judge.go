@@ -13,42 +13,41 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// judge compares what users hear with what they were promised. It sees the run
-// from the holders' side: a grant lives from when it reached its holder until the
-// holder's own clock, its own unlock or the report of a loss has ended it. It knows no
+// judge compares the answers to users with the promises. It sees the run from the holders' side: a grant lives from its
+// arrival at the holder until the holder's own clock, its unlock or the report of a loss ends it. The judge knows no
 // table and no machine.
 type judge struct {
 	clock          func() instant
 	names          map[string]*record
 	requests       map[requestKey]*fate
-	left           int                       // requests that were remembered when the others were forgotten
+	left           int                       // requests kept at the last cleanup
 	clientRequests map[requestKey]requestKey // by the number under which a member asks
 	limits         map[string]int64          // the configured bounds
-	users          map[lock.SessionID]*usage // of sessions by clients, one after the other
+	users          map[lock.SessionID]*usage // the clients of each session, in order
 	sides          *sides                    // in partition mode any; nil in mode primary
-	loose          bool                      // tokens of what is not exclusive do not order,
-	turns          bool                      // but for an exclusive lock and what is not
-	lost           int                       // locks that ended by something else than their holders
-	losses         map[holdfast.Loss]int     // of those, why
+	loose          bool                      // tokens of shared modes are not ordered,
+	turns          bool                      // except against exclusive locks
+	lost           int                       // locks that were not ended by their holders
+	losses         map[holdfast.Loss]int     // of those, by reason
 	survivors      survivors
-	tenants        map[tenant]*having // nil where judge_freed.go says so
+	tenants        map[tenant]*having // nil in the cases that judge_freed.go lists
 	lease          time.Duration      // of the members
 	succeeded      instant            // when an authority changed last
-	histories      *histories         // nil where they are not recorded
+	histories      *histories         // nil if they are not recorded
 	violation      *Violation         // the first
-	reporter       *reporter          // nil where the run is not observed
+	reporter       *reporter          // nil if the run is not observed
 }
 
-// Violation is a promise that was not kept.
+// Violation is a broken promise.
 type Violation struct {
 	Promise string // P1 … P10
 	At      instant
-	Detail  string // what was seen, in a sentence
+	Detail  string // the observation, in a sentence
 }
 
 func (v *Violation) String() string { return fmt.Sprintf("%s at %v: %s", v.Promise, v.At, v.Detail) }
 
-// believer tells whether a holder takes itself for one at an instant.
+// believer reports whether a holder believes at an instant that it holds.
 type believer interface{ believesAt(instant) bool }
 
 // grant is one acquisition as its holder knows it.
@@ -65,7 +64,7 @@ type grant struct {
 	origin   origin // in partition mode any
 }
 
-// grantIn is the grant that a decision is about.
+// grantIn returns the grant of a decision.
 func grantIn(d *lock.Decision, who fmt.Stringer) grant {
 	return grant{name: d.Name, mode: d.Mode, units: d.Units, capacity: d.Capacity, token: d.Token, session: d.Session, request: d.Request, who: who}
 }
@@ -74,22 +73,22 @@ func (g *grant) String() string {
 	return fmt.Sprintf("%v holds %q %v, token %d of session %v", g.who, g.name, g.mode, g.token, g.session)
 }
 
-// record is what is known of a name.
+// record is the judge's knowledge of a name.
 type record struct {
 	holders []grant
 	highest [3]issued // by mode
 	queue   []place
 	passed  []passing
-	recent  [16]issued // the latest that were granted
+	recent  [16]issued // the latest grants
 	grants  int
-	given   [16]gift // the latest that an authority has announced to a member
+	given   [16]gift // the latest grants that an authority has announced to a member
 	gifts   int
 
 	reigns  map[protocol.Epoch]*[3]issued // highest, in partition mode any
 	through []passage                     // by member, in partition mode any
 }
 
-// gift is a grant that an authority has announced to a member, and when it did first.
+// gift is a grant that an authority has announced to a member, with the time of the first announcement.
 type gift struct {
 	token   holdfast.Token
 	request requestKey
@@ -108,19 +107,19 @@ type issued struct {
 	session lock.SessionID
 }
 
-// requestKey names a request for ever.
+// requestKey is the permanent name of a request.
 type requestKey struct {
 	session lock.SessionID
 	id      uint64
 }
 
-// fate is what became of a request.
+// fate is the state of a request.
 type fate struct {
 	since  instant // when it was first heard of
 	sentAt instant // when its client sent it first
 	token  holdfast.Token
 	gone   bool // its client knows that it is released
-	lent   bool // its member grants it by itself
+	lent   bool // its member grants it without the authority
 	origin
 }
 
@@ -128,7 +127,7 @@ func newJudge(clock func() instant) *judge {
 	return &judge{clock: clock, names: map[string]*record{}, requests: map[requestKey]*fate{}, clientRequests: map[requestKey]requestKey{}, users: map[lock.SessionID]*usage{}, limits: map[string]int64{}, losses: map[holdfast.Loss]int{}}
 }
 
-// violate notes the first promise that was broken.
+// violate records the first broken promise.
 func (j *judge) violate(promise, format string, arguments ...any) {
 	if j.violation == nil {
 		j.violation = &Violation{Promise: promise, At: j.clock(), Detail: fmt.Sprintf(format, arguments...)}
@@ -145,9 +144,8 @@ func (j *judge) record(name string) *record {
 	return r
 }
 
-// noteHolder is called when a holder takes itself for one: every other one that does so in this
-// instant must be compatible (P1), and incompatible grants must have had lower
-// tokens (P2).
+// noteHolder is called when a holder starts to believe. All other believers at this instant must be compatible (P1),
+// and incompatible grants must have had lower tokens (P2).
 func (j *judge) noteHolder(g grant) {
 	j.histories.grant(&g)
 	r := j.record(g.name)
@@ -168,8 +166,8 @@ func (j *judge) noteHolder(g grant) {
 	j.acts(requestKey{g.session, g.request}, &g)
 }
 
-// rises checks P2 for a grant that has reached its user: its token is above those of all incompatible
-// grants. Reentry repeats the token of what it enters.
+// rises checks P2 for a grant that has reached its user: its token exceeds those of all incompatible grants. Reentry
+// repeats the token of the entered grant.
 func (j *judge) rises(r *record, g *grant) {
 	for i := range r.holders {
 		if r.holders[i].same(g) {
@@ -191,7 +189,7 @@ func (j *judge) rises(r *record, g *grant) {
 	}
 }
 
-// above checks that a grant's token is above those of all incompatible grants.
+// above checks that a grant's token exceeds those of all incompatible grants.
 func (j *judge) above(all *[3]issued, g *grant) {
 	for mode, highest := range all {
 		again := highest == issued{g.token, g.session}
@@ -202,7 +200,7 @@ func (j *judge) above(all *[3]issued, g *grant) {
 	}
 }
 
-// only is the record with some of its holders.
+// only is a copy of the record with some of its holders.
 func (r *record) only(some func(*grant) bool) *record {
 	subset := &record{}
 	for i := range r.holders {
@@ -213,8 +211,8 @@ func (r *record) only(some func(*grant) bool) *record {
 	return subset
 }
 
-// clash reports whether g and h may not be held at the same time: they exclude each other, and were
-// not given on sides of a partition that go on alone.
+// clash reports whether g and h may not be held at the same time: they exclude each other, and were not granted on
+// separate sides of a partition.
 func (j *judge) clash(r *record, h, g *grant) bool {
 	if j.sides != nil {
 		if j.sides.apart(h, g) {
@@ -225,12 +223,12 @@ func (j *judge) clash(r *record, h, g *grant) bool {
 	return !h.same(g) && !r.fits(g, h)
 }
 
-// prune drops those who do not take themselves for holders any more.
+// prune drops holders that no longer believe.
 func (r *record) prune(now instant) {
 	r.holders = slices.DeleteFunc(r.holders, func(h grant) bool { return !h.holder.believesAt(now) })
 }
 
-// same reports whether two holds are of one grant: reentry, or the same request.
+// same reports whether two holds are of one grant: by reentry, or by the same request.
 func (g *grant) same(h *grant) bool { return g.token == h.token && g.session == h.session }
 
 // fits reports whether g is compatible with h, and with all others of the name.
@@ -250,7 +248,7 @@ func (r *record) fits(g, h *grant) bool {
 	return units <= g.capacity
 }
 
-// first reports whether holder i is the first hold of its grant: its units count once.
+// first reports whether holder i is the first hold of its grant, whose units count once.
 func (r *record) first(i int) bool {
 	for before := range i {
 		if r.holders[before].same(&r.holders[i]) {
@@ -260,16 +258,16 @@ func (r *record) first(i int) bool {
 	return true
 }
 
-// late reports whether a grant is no news: its session was granted it before, and another session a later one since. A member of
-// protocol consensus that is behind answers a call so that was made again elsewhere. A user that takes itself for a holder by
-// such an answer breaks P1 or P2.
+// late reports whether a grant is old: its session was granted it before, and another session got a later one since. A
+// lagging member of protocol consensus may answer so a call that was repeated elsewhere. A user that believes in such a
+// grant breaks P1 or P2.
 func (r *record) late(g *grant) bool {
 	return slices.Contains(r.recent[:], issued{g.token, g.session}) &&
 		slices.ContainsFunc(r.recent[:], func(t issued) bool { return t.token > g.token && t.session != g.session })
 }
 
-// granting is called when a member says that a request is granted, before its client
-// can know it: every incompatible holder knows by then that it has lost the lock (P3).
+// granting is called when a member reports a grant, before its client can know it. By then every incompatible holder
+// must know of its loss (P3).
 func (j *judge) granting(g grant) {
 	r := j.record(g.name)
 	r.prune(j.clock())
@@ -288,8 +286,7 @@ func (j *judge) granting(g grant) {
 	j.acts(requestKey{g.session, g.request}, &g)
 }
 
-// decision is called with everything that a member decides about a request; op is
-// what the client had said that it answers.
+// decision is called with every decision of a member about a request; op is the client's operation that it answers.
 func (j *judge) decision(who fmt.Stringer, op edge.Call, key requestKey, d *lock.Decision) {
 	if j.tenants != nil {
 		j.refusedTry(d)
@@ -306,7 +303,7 @@ func (j *judge) decision(who fmt.Stringer, op edge.Call, key requestKey, d *lock
 		j.released(key)
 		j.leaves(d.Name, key)
 	case d.Kind == lock.Lost:
-		// A client that has not heard of the grant asks again, under the same id, and may.
+		// A client that has not heard of the grant asks again under the same id, which is allowed.
 		f := j.fate(key)
 		f.token = 0
 		j.leaves(d.Name, key)
@@ -315,7 +312,7 @@ func (j *judge) decision(who fmt.Stringer, op edge.Call, key requestKey, d *lock
 	}
 }
 
-// acts checks P6: a request acts once, and not after it was given up for good.
+// acts checks P6: a request acts once, and not after it was finally given up.
 func (j *judge) acts(key requestKey, g *grant) {
 	f := j.fate(key)
 	switch {
@@ -339,28 +336,28 @@ func (j *judge) fate(key requestKey) *fate {
 	return f
 }
 
-// remembered is for how long a request is remembered in runs that are longer, from when it
-// was first heard of: no request is under way for nearly as long, nor any message about it.
+// remembered is how long a request is tracked in longer runs, from the first sign of it. No request or message about it
+// is in flight for nearly as long.
 const (
 	remembered = time.Hour
-	forgetAt   = 1 << 14 // requests; no run of a minute has as many
+	forgetAt   = 1 << 14 // requests; runs of a minute have fewer
 )
 
-// forget drops what is remembered no more, whenever there are twice as many requests as
-// were left the last time: what a run remembers is bounded, however long it is.
+// forget drops expired entries once their number has doubled since the last cleanup: this bounds the memory of a run of
+// any length.
 func (j *judge) forget() {
 	if len(j.requests) < max(2*j.left, forgetAt) {
 		return
 	}
 	past := j.clock() - remembered
-	//tidy:unordered each is dropped or kept by itself
+	//tidy:unordered each is dropped or kept on its own
 	maps.DeleteFunc(j.requests, func(_ requestKey, f *fate) bool { return f.since < past })
-	//tidy:unordered each is dropped or kept by itself
+	//tidy:unordered each is dropped or kept on its own
 	maps.DeleteFunc(j.clientRequests, func(_, of requestKey) bool { return j.requests[of] == nil })
-	//tidy:unordered each is dropped or kept by itself
+	//tidy:unordered each is dropped or kept on its own
 	maps.DeleteFunc(j.tenants, func(_ tenant, t *having) bool { return len(t.open) == 0 && t.freed < past })
 	j.left = len(j.requests)
-	//tidy:unordered each name has a queue of its own
+	//tidy:unordered each name has a separate queue
 	for _, r := range j.names {
 		r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.since < past })
 		r.passed = slices.DeleteFunc(r.passed, func(p passing) bool { return p.sentAt < past })
@@ -370,11 +367,10 @@ func (j *judge) forget() {
 	}
 }
 
-// released is called when a member says that a request is gone because its client
-// wished so.
+// released is called when a member reports that a request was given up for its client.
 func (j *judge) released(key requestKey) { j.fate(key).gone = true }
 
-// ended is called when a holder stops taking itself for one by anything but the clock.
+// ended is called when a holder stops believing for any reason except the clock.
 func (j *judge) ended(g grant, why holdfast.Loss) {
 	j.reporter.dropped(&g, why)
 	if why != "" {
@@ -392,10 +388,9 @@ func (j *judge) ended(g grant, why holdfast.Loss) {
 	}
 }
 
-// unlockRefused is called when the unlock of a lock in which its holder believed, sent
-// once, is refused as not held: then the grant had ended behind its holder's back (P3).
-// A lock with a hold limit may have ended while the unlock was on its way; and one of a
-// side that has met another since may have been a duplicate.
+// unlockRefused is called when a single unlock of a lock that its holder believed in is refused as not held: then the
+// grant ended without the holder's knowledge (P3). There are two exceptions: a hold limit may have ended the lock while
+// the unlock was in flight, and a lock of a side that has met another side may have been a duplicate.
 func (j *judge) unlockRefused(g grant, err error) {
 	if g.origin = j.fate(requestKey{g.session, g.request}).origin; j.sides != nil && !j.sides.follows(&g, g.origin.reign) {
 		return
@@ -403,12 +398,12 @@ func (j *judge) unlockRefused(g grant, err error) {
 	j.violate("P3", "%v until it unlocks, and that is refused: %v", &g, err)
 }
 
-// foreignReleased is called when a session has given back what is not its own (P7).
+// foreignReleased is called when a session has released a grant of another one (P7).
 func (j *judge) foreignReleased(name string, token holdfast.Token, by lock.SessionID) {
 	j.violate("P7", "session %v has released %q under token %d, which is not its own", by, name, token)
 }
 
-// limited checks that a refusal because of a bound names one that is configured (P8).
+// limited checks that a refusal because of a bound names a configured one (P8).
 func (j *judge) limited(err error) {
 	limit, is := errors.AsType[*holdfast.LimitError](err)
 	if !is {
@@ -419,11 +414,11 @@ func (j *judge) limited(err error) {
 	}
 }
 
-// refusedWrite is called when the register refuses a write of a client that holds the
-// name exclusively in this very instant: a lower token was given after a higher (P2).
+// refusedWrite is called when the register refuses a write of a client that holds the name exclusively at this instant:
+// a lower token was granted after a higher one (P2).
 func (j *judge) refusedWrite(g grant, seen holdfast.Token) {
 	if j.sides != nil {
-		return // one of another side has written
+		return // a holder of another side has written
 	}
 	j.violate("P2", "%v, and its write is refused because token %d was seen", &g, seen)
 }

@@ -7,36 +7,35 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// A release that was answered is taken: a session that tries the name after that answer, through any
-// member, is not refused because of that hold (P4). A refusal names the session that holds, and the judge
-// compares that with what the holder's session has had of the name: where all of it
-// has ended by releases that were answered before the try was sent, the refusal is wrong.
+// An acknowledged release has taken effect: a session that tries the name afterwards, through any member, is not
+// refused because of that hold (P4). A refusal names the holding session, and the judge compares this with that
+// session's holds of the name. If all of them ended by releases that were acknowledged before the try was sent, the
+// refusal is wrong.
 //
-// Another authority takes a release while the one before it may still refuse, for as long as its role
-// lasts: nothing is judged for two leases after an authority has changed. One has changed when a member
-// begins to decide. That is before it serves, and may be in the middle of an epoch.
+// A new authority takes releases while its predecessor may still refuse, for as long as its role lasts: nothing is
+// judged for two leases after a change of authority. An authority has changed when a member starts to decide. That is
+// before it serves, and may be in the middle of an epoch.
 //
-// Nothing is judged where what is released may be kept (hold_on), where each side of a partition goes on, and
-// where several members decide together: what one of them has not heard it still takes for held.
+// Three cases are not judged: released names may be kept (hold_on), each side of a partition continues, and several
+// members decide together, as each of them refuses until it has heard of the release.
 //
-// Of what has ended in another way the judge cannot know when the authority knows of it:
-// it was given up, it was lost, it was refused and is sent again, its member has lapsed. The
-// session counts no more then, for that name.
+// The judge cannot know when the authority learns of any other end: the request was given up, lost, refused and sent
+// again, or its member has lapsed. Such a session no longer counts for that name.
 
-// having is what a session has had of a name.
+// having is a session's record of one name.
 type having struct {
 	open   map[uint64]bool // requests that have not ended
-	freed  instant         // when the answer to the latest release was given
-	unsure bool            // something may be left of it where no release was answered
+	freed  instant         // when the latest release was acknowledged
+	unsure bool            // holds may be left that no acknowledged release covers
 }
 
-// tenant is a session at a name.
+// tenant is a session and a name.
 type tenant struct {
 	name    string
 	session lock.SessionID
 }
 
-// enters notes that a session asks for a name.
+// enters records that a session asks for a name.
 func (j *judge) enters(name string, key requestKey) {
 	at := tenant{name, key.session}
 	t := j.tenants[at]
@@ -47,7 +46,7 @@ func (j *judge) enters(name string, key requestKey) {
 	t.open[key.id] = true
 }
 
-// quits takes account of how a request of a session has ended.
+// quits records how a request of a session has ended.
 func (j *judge) quits(op edge.Call, d *lock.Decision) {
 	t := j.tenants[tenant{d.Name, d.Session}]
 	if t == nil {
@@ -64,7 +63,7 @@ func (j *judge) quits(op edge.Call, d *lock.Decision) {
 	delete(t.open, d.Request)
 }
 
-// refusedTry checks the holder that the refusal of a request names.
+// refusedTry checks the holder that a refusal names.
 func (j *judge) refusedTry(d *lock.Decision) {
 	if d.Kind != lock.Refused {
 		return
@@ -81,12 +80,12 @@ func (j *judge) refusedTry(d *lock.Decision) {
 		d.Request, d.Session, d.Name, f.sentAt, held.Holder, t.freed)
 }
 
-// succeeds is called when an authority may have followed another one.
+// succeeds is called when the authority may have changed.
 func (j *judge) succeeds() { j.succeeded = j.clock() }
 
-// unsettles notes that what some sessions hold may end in another way than by releases.
+// unsettles marks sessions whose holds may end by other means than releases.
 func (j *judge) unsettles(which func(lock.SessionID) bool) {
-	//tidy:unordered each is noted by itself
+	//tidy:unordered each is marked on its own
 	for at, t := range j.tenants {
 		t.unsure = t.unsure || which(at.session)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// place is a request that stands in an authority's queue.
+// place is a request in an authority's queue.
 type place struct {
 	key     requestKey
-	request requestKey // what its member asks the authority for
+	request requestKey // the member's request to the authority
 	reign   protocol.Epoch
 	since   instant
 }
@@ -26,8 +26,7 @@ type passing struct {
 	alone  bool // it is exclusive
 }
 
-// reignOf is that of an authority, as its tokens tell it; in partition mode any two of
-// them may have one number.
+// reignOf returns the reign by an authority's tokens; in partition mode any, two of them may share one number.
 func (j *judge) reignOf(reign protocol.Epoch) protocol.Epoch {
 	if j.sides == nil {
 		reign.Candidate = 0
@@ -35,7 +34,7 @@ func (j *judge) reignOf(reign protocol.Epoch) protocol.Epoch {
 	return reign
 }
 
-// reignOfGrant is that of the authority that has given it.
+// reignOfGrant returns the reign of the authority that gave the grant.
 func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
 	if j.sides == nil {
 		return protocol.Epoch{Counter: uint64(g.token) >> 32}
@@ -43,12 +42,11 @@ func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
 	return g.origin.reign
 }
 
-// P5, order within a reign, as it can be seen from outside: once a request stands in
-// the queue of a reign's authority, no request that is sent later is granted the
-// name before it in that reign. Where members ask one another a request for an exclusive lock
-// stands when all members that can grant have heard of it, and it is exclusive locks alone that
-// must not come before it (hearing.go). Where leaders number tickets one stands when a majority of them
-// knows its number, and of two that exclude each other none comes before the other (leaders.go).
+// P5, order within a reign, as seen from outside: once a request is in the queue of a reign's authority, no request
+// that is sent later is granted the name before it in that reign. Where members ask one another, a request for an
+// exclusive lock has a place once all members that can grant have heard of it, and only exclusive locks must not come
+// before it (hearing.go). Where leaders number tickets, a request has a place once a majority of the leaders knows its
+// number, and a conflicting request must not come before it (leaders.go).
 
 // requested is called when a client sends a request for the first time.
 func (j *judge) requested(key requestKey, who fmt.Stringer, want wantedLock) {
@@ -59,16 +57,15 @@ func (j *judge) requested(key requestKey, who fmt.Stringer, want wantedLock) {
 	j.histories.request(key, who, want)
 }
 
-// repeated is called when a client's call, for which a member has sent a request, is made through another one, which sends
-// another.
+// repeated is called when a client repeats a call through another member, which sends its own request.
 func (j *judge) repeated(key, first requestKey) {
 	j.fate(key).sentAt = j.fate(first).sentAt
 	j.unsettles(func(s lock.SessionID) bool { return s == key.session })
 	j.histories.repeat(key, first)
 }
 
-// requestsOf is called when a member asks an authority for what a client has asked for. A place
-// that the client's request has under another number, which was given up, is none.
+// requestsOf is called when a member asks an authority for a client's request. A place under an earlier number, which
+// was given up, no longer counts.
 func (j *judge) requestsOf(name string, request, key requestKey) {
 	if _, known := j.clientRequests[request]; !known {
 		r := j.record(name)
@@ -77,9 +74,9 @@ func (j *judge) requestsOf(name string, request, key requestKey) {
 	j.clientRequests[request] = key
 }
 
-// stands is called when an authority says that it has queued what a member asks for. A
-// member that asks for a client's request under another number has given the one before up: that
-// was refused, and was queued by a copy that came later. So the request arrives again.
+// stands is called when an authority reports that it has queued a member's request. A member that asks under another
+// number has given up the earlier one: that was refused, and was queued by a copy that came later. So the request
+// arrives again.
 func (j *judge) stands(name string, request requestKey, reign protocol.Epoch) {
 	reign = j.reignOf(reign)
 	r := j.record(name)
@@ -98,9 +95,9 @@ func (j *judge) stands(name string, request requestKey, reign protocol.Epoch) {
 	r.queue = append(r.queue, place{key, request, reign, j.clock()})
 }
 
-// gives is called when an authority tells a member of a grant. Its client may have given it up,
-// and a later request of the same owner may enter it before it is given back: that one passes
-// no request that was not passed by the grant itself.
+// gives is called when an authority announces a grant to a member. Its client may have given up the request, and a
+// later request of the same owner may enter the grant before its release: such a request passes only requests that the
+// grant itself passed.
 func (j *judge) gives(name string, token holdfast.Token, request requestKey) {
 	r := j.record(name)
 	if slices.ContainsFunc(r.given[:], func(g gift) bool { return g.token == token && g.request == request }) {
@@ -110,8 +107,8 @@ func (j *judge) gives(name string, token holdfast.Token, request requestKey) {
 	r.gifts++
 }
 
-// sent is when the request was sent to which a grant was given, as far as is known: the one
-// that enters it may have been sent later.
+// sent is the time at which the granted request was sent, if known: a request that enters the grant may have been sent
+// later.
 func (r *record) sent(g *grant, sentAt instant) instant {
 	i := slices.IndexFunc(r.given[:], func(of gift) bool { return of.token == g.token })
 	if i < 0 {
@@ -120,8 +117,9 @@ func (r *record) sent(g *grant, sentAt instant) instant {
 	return min(sentAt, r.given[i].at)
 }
 
-// gaveAnother reports whether a grant was given under another number than the one under which the client's request stands. A member that becomes the
-// authority itself gives that number up, and tells the next authority of another one, under which the request arrives there.
+// gaveAnother reports whether a grant was given under another number than that of the client's request in the queue. A
+// member that becomes the authority gives that number up, and uses another one with the next authority, at which the
+// request arrives again.
 func (r *record) gaveAnother(g *grant, stood *place) bool {
 	another := false
 	for _, given := range r.given {
@@ -133,16 +131,15 @@ func (r *record) gaveAnother(g *grant, stood *place) bool {
 	return another
 }
 
-// lends is called when a member is about to grant by itself what it keeps of a space whose
-// members hold on: then it is the authority for that name, until it is asked to give way.
-// A request that stands in the queue of the space's authority has not arrived there yet.
+// lends is called when a member is about to grant a name that it keeps, in a space whose members hold on. It is then
+// the authority for that name until it has to give way. A request in the queue of the space's authority has not arrived
+// there yet.
 func (j *judge) lends(key requestKey) { j.fate(key).lent = true }
 
-// lapsed is called when a member's tenure has ended: what it has asked for is void,
-// and any of that which is asked for again arrives again.
+// lapsed is called when a member's tenure has ended: its requests are void, and those that are repeated arrive again.
 func (j *judge) lapsed(member uint64) {
 	j.unsettles(func(s lock.SessionID) bool { return s.Member == member })
-	//tidy:unordered each name has a queue of its own
+	//tidy:unordered each name has a separate queue
 	for _, r := range j.names {
 		r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.key.session.Member == member })
 	}
@@ -154,9 +151,8 @@ func (j *judge) leaves(name string, key requestKey) {
 	r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.key == key })
 }
 
-// overtakes checks a grant against those that were granted before it. Members hear of
-// grants in any order; that of the tokens is the authority's. A request that enters what its
-// owner holds already passes no other.
+// overtakes checks a grant against earlier grants. Members hear of grants in any order; the order of the authority is
+// that of the tokens. A request that enters a grant of its owner passes no other.
 func (j *judge) overtakes(r *record, g *grant) {
 	key := requestKey{g.session, g.request}
 	f := j.fate(key)
@@ -167,7 +163,7 @@ func (j *judge) overtakes(r *record, g *grant) {
 		j.sides.succeeds(j, r, g)
 	}
 	if slices.ContainsFunc(r.holders, g.shares) || slices.ContainsFunc(r.recent[:], func(t issued) bool { return t.token == g.token }) {
-		return // it enters what its owner holds, or has just given back
+		return // it enters a grant that its owner holds, or has just released
 	}
 	r.recent[r.grants%len(r.recent)] = issued{g.token, g.session}
 	r.grants++
@@ -202,9 +198,8 @@ func (j *judge) overtakes(r *record, g *grant) {
 
 func (g *grant) shares(h grant) bool { return g.same(&h) }
 
-// foreignToken returns a token of a name that another session holds, or held; 0 where
-// none is known. In partition mode any it is one of the session's own side, for that of
-// another side can be a token of its own as well.
+// foreignToken returns a token of a name that another session holds or held; 0 if none is known. In partition mode any
+// the session is of the same side, as a token of another side may equal one of the session's own.
 func (j *judge) foreignToken(name string, not lock.SessionID) holdfast.Token {
 	r := j.record(name)
 	for i := range r.holders {
@@ -215,15 +210,15 @@ func (j *judge) foreignToken(name string, not lock.SessionID) holdfast.Token {
 	return 0
 }
 
-// register is a resource behind a lock that compares fencing tokens.
+// register is a resource behind a lock, which compares fencing tokens.
 type register struct {
 	judge   *judge
 	highest map[string]holdfast.Token
-	stale   int // writes that were refused
+	stale   int // refused writes
 	written int
 }
 
-// write is a write that arrives.
+// write handles a write that arrives.
 func (g *register) write(of grant) {
 	if of.mode != holdfast.ModeExclusive {
 		return

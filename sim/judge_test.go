@@ -11,20 +11,19 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Each check is fed histories that it must object to, and their nearest neighbours
-// that it must not.
+// Each check gets histories that it must object to, and their closest valid variants.
 
-// believesUntil believes up to an instant.
+// believesUntil believes until an instant.
 type believesUntil instant
 
 func (b believesUntil) believesAt(at instant) bool { return at < instant(b) }
 
-// caller is who asks, by name.
+// caller is the name of a caller.
 type caller string
 
 func (s caller) String() string { return string(s) }
 
-// witness is a judge, and the time at which it sees things.
+// witness is a judge with a settable clock.
 type witness struct {
 	*judge
 	now instant
@@ -37,8 +36,7 @@ func newWitness() *witness {
 	return h
 }
 
-// hold is a grant of "n" to session s under a token, believed in for ever unless it
-// says otherwise.
+// hold is a grant of "n" to session s with a token, believed forever unless changed.
 func hold(s uint64, token holdfast.Token, change ...func(*grant)) grant {
 	g := grant{
 		name: "n", token: token, session: lock.SessionID{Member: 1, Number: s}, request: s,
@@ -60,7 +58,7 @@ func slots(units, capacity int) func(*grant) {
 	return func(g *grant) { g.mode, g.units, g.capacity = holdfast.ModeSlots, units, capacity }
 }
 
-// passOn has the first session hold the name, and then the second one.
+// passOn lets the first session hold the name, and then the second one.
 func (h *witness) passOn() {
 	first := hold(1, 1)
 	h.granting(first)
@@ -78,7 +76,7 @@ func (h *witness) at(at instant) *witness { h.now = at; return h }
 
 const reign = holdfast.Token(1) << 32
 
-// scenario is a history, and the promise that it breaks: "" for one without fault.
+// scenario is a history, and the promise that it breaks: "" for none.
 type scenario struct {
 	promise string
 	happens func(*witness)
@@ -205,7 +203,7 @@ func TestTheJudgeSeesTokensAndLosses(t *testing.T) {
 func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 	refused := &lock.Decision{Kind: lock.Refused, Session: hold(2, 1).session, Request: 2, Name: "n", Err: &lock.HeldBy{Holder: hold(1, 1).session}}
 	try := requestKey{refused.Session, refused.Request}
-	// refusal is a hold that has ended in a way, and a try of another session that is refused because of it.
+	// refusal is a hold that has ended in some way, and a try of another session that is refused because of it.
 	refusal := func(h *witness, ended func()) {
 		h.tenants, h.lease = map[tenant]*having{}, time.Second
 		h.requested(key(1), caller("one"), wantedLock{name: "n"})
@@ -275,7 +273,7 @@ func TestTheJudgeSeesWhatActsWrongly(t *testing.T) {
 	})
 }
 
-// judged lets something happen, and compares what the judge says.
+// judged runs a history, and compares the verdict.
 func judged(t *testing.T, promise string, happens func(*witness)) {
 	t.Helper()
 	h := newWitness()
@@ -283,7 +281,7 @@ func judged(t *testing.T, promise string, happens func(*witness)) {
 	judgedAs(t, h.judge, promise)
 }
 
-// judgedAs compares what a judge says.
+// judgedAs compares the verdict of a judge.
 func judgedAs(t *testing.T, j *judge, promise string) {
 	t.Helper()
 	switch {
@@ -296,8 +294,7 @@ func judgedAs(t *testing.T, j *judge, promise string) {
 	}
 }
 
-// stand lets session 1 stand in the queue of reign 1, under wish 11, from 2 s on, and session 2
-// ask.
+// stand puts session 1 into the queue of reign 1, under wish 11, from 2 s on, and lets session 2 ask.
 func stand(h *witness, asked2 instant) {
 	h.requested(key(1), caller("user"), wantedLock{name: "n"})
 	h.requestsOf("n", requestKey{key(1).session, 11}, key(1))
@@ -306,7 +303,7 @@ func stand(h *witness, asked2 instant) {
 	h.at(5 * time.Second)
 }
 
-// TestTheJudgeSeesWhoOvertakes one that stands in the queue before he asks.
+// TestTheJudgeSeesWhoOvertakes checks that a grant before an earlier request in the queue is a violation.
 func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 	judgedAll(t, map[string]scenario{
 		"overtaken": {"P5", func(h *witness) {
@@ -378,7 +375,7 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 	})
 }
 
-// TestTheJudgeOrdersExclusiveLocksAlone where tokens of others do not order.
+// TestTheJudgeOrdersExclusiveLocksAlone checks that only exclusive locks are ordered if tokens of others are not.
 func TestTheJudgeOrdersExclusiveLocksAlone(t *testing.T) {
 	judgedAll(t, map[string]scenario{
 		"an exclusive one overtakes": {"P5", func(h *witness) {
@@ -401,8 +398,8 @@ func TestTheJudgeOrdersExclusiveLocksAlone(t *testing.T) {
 	})
 }
 
-// TestTheJudgeOrdersWhatExcludesEachOther where all have their turns, but what is held at one time is not
-// decided in order.
+// TestTheJudgeOrdersWhatExcludesEachOther checks that conflicting requests are granted in order, and that compatible
+// ones need not be.
 func TestTheJudgeOrdersWhatExcludesEachOther(t *testing.T) {
 	passes := func(first, second func(*grant)) func(*witness) {
 		return func(h *witness) {
@@ -421,7 +418,7 @@ func TestTheJudgeOrdersWhatExcludesEachOther(t *testing.T) {
 	})
 }
 
-// TestTheJudgeKeepsTheFirst violation, which is the one to explain.
+// TestTheJudgeKeepsTheFirst checks that the judge keeps the first violation, which is the one to explain.
 func TestTheJudgeKeepsTheFirst(t *testing.T) {
 	h := newWitness()
 	h.at(time.Second).violate("P1", "first")
@@ -431,7 +428,7 @@ func TestTheJudgeKeepsTheFirst(t *testing.T) {
 	}
 }
 
-// TestSurvivors counts the holders that a crash has cost a lock.
+// TestSurvivors counts the holders that lost a lock to a crash.
 func TestSurvivors(t *testing.T) {
 	for why, kept := range map[holdfast.Loss]int{"": 1, holdfast.HoldLimit: 1, holdfast.SessionExpired: 0, holdfast.MemberLost: 0} {
 		h := newWitness()

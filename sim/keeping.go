@@ -2,7 +2,7 @@ package sim
 
 import "github.com/holdfast-locks/holdfast/protocol"
 
-// assured is until when all that users within the process hold is safe, as far as the space knows.
+// assured is the time until which all holds of users within the process are safe, to the space's knowledge.
 func (m *process) assured() protocol.Time {
 	if space, is := m.space().(protocol.Assures); is {
 		return space.Assured()
@@ -10,7 +10,7 @@ func (m *process) assured() protocol.Time {
 	return protocol.Never
 }
 
-// countKept counts what a process has done with what was released, in a step.
+// countKept counts what a process has done with kept releases in a step.
 func (m *process) countKept() {
 	if m.world.settings.known.KeepsCell == 0 {
 		return

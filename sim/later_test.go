@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// still is a world in which members have found together, and nothing happens by itself:
-// what is in faults can be done by hand.
+// still is a world whose members have formed a view, and in which nothing happens by itself: a test can cause the given
+// faults.
 func still(t *testing.T, members int, faults Faults) *world {
 	t.Helper()
 	c := config("central")
@@ -45,8 +45,7 @@ func still(t *testing.T, members int, faults Faults) *world {
 	return w
 }
 
-// user connects a client, of which there are at least two, to a member, and to others
-// when that sends it away.
+// user connects a client, of which there are at least two, to a member, and to others when that member sends it away.
 func user(t *testing.T, w *world, m *process) *client {
 	t.Helper()
 	for _, c := range w.clients {
@@ -80,7 +79,7 @@ func follower(w *world) *process {
 	return nil
 }
 
-// TestLaterFaultsHappen in runs that end well, for each protocol to which they can.
+// TestLaterFaultsHappen checks that later faults happen in runs that end well, for each protocol that can have them.
 func TestLaterFaultsHappen(t *testing.T) {
 	t.Parallel()
 	manySeeds(t)
@@ -109,7 +108,7 @@ func TestLaterFaultsHappen(t *testing.T) {
 	}
 }
 
-// TestSuspicionsInModeAny: rumours that are wrong, where every side goes on alone.
+// TestSuspicionsInModeAny checks wrong suspicions in a mode in which every side continues alone.
 func TestSuspicionsInModeAny(t *testing.T) {
 	c := config("election")
 	c.Faults = 1<<Any | 1<<Suspicion
@@ -135,8 +134,8 @@ func drawn(c *Config, seed uint64) *settings {
 	return &newWorld(c, seed, nil, newCounts(false)).settings
 }
 
-// TestHalfOfTheRunsAreAsBefore: runs that draw none of the later faults are, byte for
-// byte, those of a set without them. There are such runs, and others.
+// TestHalfOfTheRunsAreAsBefore checks that some runs draw none of the later faults, and equal, byte for byte, those of
+// a set without them; others do draw some.
 func TestHalfOfTheRunsAreAsBefore(t *testing.T) {
 	manySeeds(t)
 	trace := func(c Config, seed uint64) [sha256.Size]byte {
@@ -163,8 +162,8 @@ func TestHalfOfTheRunsAreAsBefore(t *testing.T) {
 	}
 }
 
-// TestMisfitsAreRefused: a founder that comes back configured otherwise is refused with
-// both values, takes no part, and costs no member a lease. Put right, it is admitted.
+// TestMisfitsAreRefused checks that a founder that returns with another configuration is refused with both values, has
+// no role, and costs no member a lease, and that it is admitted once its configuration is fixed.
 func TestMisfitsAreRefused(t *testing.T) {
 	for f := otherSpace; f <= otherVersion; f++ {
 		t.Run(f.String(), func(t *testing.T) {
@@ -186,7 +185,8 @@ func TestMisfitsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheJudgeSeesWhoIsRefused: a member that is right, and one without both values.
+// TestTheJudgeSeesWhoIsRefused checks that the refusal of a right member is a violation, and a refusal without both
+// values.
 func TestTheJudgeSeesWhoIsRefused(t *testing.T) {
 	w := still(t, 3, 1<<Misfit)
 	disagreement := errorText(`membership: all members must agree, and it is "lease 3s" in the cluster and "lease 4s" here`)
@@ -212,7 +212,7 @@ func TestTheJudgeSeesWhoIsRefused(t *testing.T) {
 	judgedAs(t, w.judge, "P10")
 }
 
-// described is a message with what it points to.
+// described is a message with the targets of its pointers.
 func described(message any) string {
 	if save, is := message.(storage.Save); is {
 		cell, err := membership.DecodeCell(save.Data)
@@ -240,8 +240,8 @@ type errorText string
 
 func (e errorText) Error() string { return string(e) }
 
-// TestVersionsAreTranslated there and back, in every message that has one and in what is
-// written to the disk.
+// TestVersionsAreTranslated checks that versions are translated both ways, in every message with one and in the stable
+// cell.
 func TestVersionsAreTranslated(t *testing.T) {
 	view := &election.View{Number: 3, Terms: []string{"drift 0.05", "version 1"}}
 	cell := membership.Cell{ID: 1, Incarnation: 2, Accepted: view}
@@ -260,8 +260,8 @@ func TestVersionsAreTranslated(t *testing.T) {
 	}
 }
 
-// TestDrain: who holds through a member that is drained keeps its lock until it gives it
-// back; then the member leaves, and its client goes on elsewhere.
+// TestDrain checks that a holder through a drained member keeps its lock until it releases it; then the member leaves,
+// and its client continues at another one.
 func TestDrain(t *testing.T) {
 	w := still(t, 3, 1<<Drain)
 	m := follower(w)
@@ -291,8 +291,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestShutdown: a member that ends tells a client that holds through it to stop; the client says that it has,
-// and the name is granted to its waiter elsewhere at once.
+// TestShutdown checks that a member that ends asks a holding client to stop; the client confirms it, and a waiter at
+// another member gets the name at once.
 func TestShutdown(t *testing.T) {
 	w := still(t, 3, 1<<Shutdown)
 	m := follower(w)
@@ -309,8 +309,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestForcedView: two of three founders are lost for good; a view of the third is forced,
-// and others come to the addresses of the lost.
+// TestForcedView checks the permanent loss of two of three founders: a view of the third is forced, and new members
+// take the addresses of the lost ones.
 func TestForcedView(t *testing.T) {
 	w := still(t, 3, 1<<Force)
 	before := w.nemesis.promised()
@@ -340,7 +340,7 @@ func TestForcedView(t *testing.T) {
 	}
 }
 
-// TestPreempt: the member of the highest id leads, though another was well.
+// TestPreempt checks that the member of the highest id leads, though another one was well.
 func TestPreempt(t *testing.T) {
 	w := still(t, 5, 1<<Preempt)
 	w.run(w.now + 10*time.Second)

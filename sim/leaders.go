@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// What coverage counts of a protocol whose leaders number tickets, and from when on a ticket has its
-// place: at which step of one its master crashes, or who has answered first, or its owner; what becomes
-// of it then; which members learn who leads, and what comes too late. It draws nothing and changes nothing.
+// Coverage for a protocol whose leaders number tickets, and the time from which a ticket has its place: the step of a
+// ticket at which its master, the first leader to answer, or its owner crashes; the outcome of the ticket; the members
+// that learn the leader; and late messages. It draws nothing and changes nothing.
 
-// What is counted of leaders.
+// Rows of coverage for leaders.
 var (
 	leadTakenOver = mark{"leaders", "a ticket taken over, then locked"} // by who has followed its master
 	leadEmpty     = mark{"leaders", "a leader comes back empty while others have tickets"}
@@ -34,7 +34,7 @@ var (
 
 var ticketNames = [probe.TicketSteps]string{"choosing", "added", "waiting", "ready", "locked"}
 
-// Who has a part in a ticket.
+// Roles of members in a ticket.
 const (
 	ticketMaster = iota
 	ticketFirst
@@ -44,18 +44,18 @@ const (
 
 var partNames = [ticketParts]string{"the master of a ticket that is ", "who has answered first for a ticket that is ", "the owner of a ticket that is "}
 
-// ticketCrash is a crash of one who has a part in a ticket.
+// ticketCrash is the crash of a member with a role in a ticket.
 func ticketCrash(part int, step probe.TicketStep) mark {
 	return mark{"ticket", "crash of " + partNames[part] + ticketNames[step]}
 }
 
-// led is what a world follows of a member in such a protocol.
+// led is the world's record of a member in such a protocol.
 type led struct {
-	served  bool // it did when it crashed last
-	missed  bool // the message that said who leads was lost
-	refused bool // it has heard that no leaders can be elected yet
+	served  bool // it served when it crashed last
+	missed  bool // the message that names the leader was lost
+	refused bool // it has heard that leaders cannot be elected yet
 	graces  int
-	behind  int // how many members are behind with what this one sends them
+	behind  int // members that lag behind this one's messages
 }
 
 // bereavesTickets is called when a member is about to crash.
@@ -96,8 +96,7 @@ func (w *world) bereavesTickets(m *process) {
 	m.led = led{served: m.led.served || w.protocol.LeaderProbe.Serves(m.space())}
 }
 
-// returns is called when a member has a view that lists it: one that had served before it crashed knows
-// nothing any more.
+// returns is called when a member has a view that lists it: if it had served before a crash, it has no state left.
 func (w *world) returns(m *process) {
 	if !m.led.served {
 		return
@@ -111,7 +110,7 @@ func (w *world) returns(m *process) {
 	}
 }
 
-// sendsAsLeader is called when a member sends something to another one.
+// sendsAsLeader is called when a member sends a message to another one.
 func (w *world) sendsAsLeader(from, to *process, m protocol.Message) {
 	switch w.protocol.LeaderProbe.TopicOf(from.space(), m) {
 	case probe.TopicTakenOver:
@@ -128,7 +127,7 @@ func (w *world) misses(m *process, message protocol.Message) {
 	}
 }
 
-// finds is called before a message reaches a member, and returns what to call when it has.
+// finds is called before a message reaches a member, and returns a function to call afterwards.
 func (w *world) finds(m *process, from protocol.ID, message any) (after func()) {
 	space := m.space()
 	if space == nil || m.view == nil {
@@ -159,7 +158,7 @@ func (w *world) finds(m *process, from protocol.ID, message any) (after func()) 
 	}
 }
 
-// places tells the judge that a ticket has its place: a request that is made from now on comes after it (P5).
+// places tells the judge that a ticket has its place: later requests come after it (P5).
 func (w *world) places(master *process, message any) {
 	ticket, placed := w.protocol.LeaderProbe.Placed(master.space(), message)
 	owner := w.network.of[ticket.Owner]

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// leaderStandIn is a space of which a test says what it is.
+// leaderStandIn is a space whose state a test sets.
 type leaderStandIn struct {
 	protocol.Machine
 	drawn  []probe.Drawn
@@ -24,12 +24,12 @@ type leaderStandIn struct {
 	waits  map[uint64]requestKey
 }
 
-// topicMessage is a message that tells something.
+// topicMessage is a message with a topic.
 type topicMessage probe.Topic
 
 func (topicMessage) String() string { return "word" }
 
-// leadingStandIn reads that.
+// leadingStandIn reads the state of a leaderStandIn.
 type leadingStandIn struct{}
 
 func (leadingStandIn) Drawn(space protocol.Machine) []probe.Drawn {
@@ -57,14 +57,15 @@ func (leadingStandIn) Request(space protocol.Machine, t probe.Placed) (lock.Sess
 	return key.session, key.id, waits
 }
 
-// leaderStandIns makes a world of three members whose spaces are stand-ins, in one view.
+// leaderStandIns makes a world of three members with stand-ins as spaces, in one view.
 func leaderStandIns() (*world, []*leaderStandIn) {
 	c := config("bakery")
 	c.Members, c.Protocol.LeaderProbe = 3, leadingStandIn{}
 	return worldOf(&c, func() *leaderStandIn { return &leaderStandIn{waits: map[uint64]requestKey{}} })
 }
 
-// TestCrashesOfTicketsAreCounted for each part that who crashes has in one, and each step, once.
+// TestCrashesOfTicketsAreCounted checks that a crash counts once for each role of the member in a ticket, and each
+// step.
 func TestCrashesOfTicketsAreCounted(t *testing.T) {
 	w, spaces := leaderStandIns()
 	spaces[0].drawn = []probe.Drawn{{Step: probe.TicketReady, Owner: 3, First: 2}, {Step: probe.TicketReady, Owner: 3, First: 2}, {Step: probe.TicketLocked, Owner: 1, First: 3, Slow: []protocol.ID{2}}}
@@ -86,7 +87,7 @@ func TestCrashesOfTicketsAreCounted(t *testing.T) {
 	}
 }
 
-// TestCrashesOfHandOversAreCounted while tickets are on their way, of who has sent them and who is to get them.
+// TestCrashesOfHandOversAreCounted checks that crashes of the sender and of the receiver of tickets in flight count.
 func TestCrashesOfHandOversAreCounted(t *testing.T) {
 	w, _ := leaderStandIns()
 	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 1, to: 1, id: 2, fact: topicMessage(probe.TopicTickets)})
@@ -99,7 +100,7 @@ func TestCrashesOfHandOversAreCounted(t *testing.T) {
 	}
 }
 
-// TestWhoComesBackEmptyIsCounted where it had served, and others have tickets.
+// TestWhoComesBackEmptyIsCounted checks that the return of a member that had served counts if others have tickets.
 func TestWhoComesBackEmptyIsCounted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		served bool
@@ -125,7 +126,8 @@ func TestWhoComesBackEmptyIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhatLeadersHearIsCounted: what messages find, who leads when that was refused or lost before, and graces.
+// TestWhatLeadersHearIsCounted checks the rows for received messages, for a leader that becomes known after a refusal
+// or a loss, and for graces.
 func TestWhatLeadersHearIsCounted(t *testing.T) {
 	w, spaces := leaderStandIns()
 	m := w.members[0]
@@ -160,7 +162,7 @@ func TestWhatLeadersHearIsCounted(t *testing.T) {
 	}
 }
 
-// TestATicketStandsWhenItIsPlaced, as long as its request waits.
+// TestATicketStandsWhenItIsPlaced checks that a ticket has its place as long as its request waits.
 func TestATicketStandsWhenItIsPlaced(t *testing.T) {
 	for name, tt := range map[string]struct {
 		waits uint64
@@ -182,7 +184,7 @@ func TestATicketStandsWhenItIsPlaced(t *testing.T) {
 	}
 }
 
-// TestLeadersAreInTheProfile, of a protocol whose leaders number tickets, and of no other.
+// TestLeadersAreInTheProfile checks that a protocol whose leaders number tickets has the rows of leaders, and no other.
 func TestLeadersAreInTheProfile(t *testing.T) {
 	c := config("bakery")
 	s := full(&c, profileSeeds)

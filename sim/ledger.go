@@ -7,27 +7,26 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// ledger is one log of a member's journal: what is there, and what was written of a snapshot that
-// is not the log's yet. It takes what internal/disk/journal takes (ledger.append, ledger.chunk,
-// ledger.install, Journal.fetch), and nothing else.
+// ledger is one log of a member's journal, and the chunks of a snapshot in progress. It takes the requests of
+// internal/disk/journal (ledger.append, ledger.chunk, ledger.install, Journal.fetch), and no others.
 type ledger struct {
 	log      uint64
 	base     uint64 // the index before its first record
 	records  [][]byte
-	state    []byte // nil where there is none
+	state    []byte // nil if there is none
 	snapshot uint64
 	meta     []byte
 	chunks   [][]byte
 
-	pending uint64 // the snapshot that is being written, and its chunks: a crash forgets them
+	pending uint64 // the snapshot in progress, and its chunks: a crash discards them
 	parts   [][]byte
 }
 
-// last is the index of the last record, or the one before the first that will be.
+// last is the index of the last record, or the one before the first if there is none.
 func (l *ledger) last() uint64 { return l.base + uint64(len(l.records)) }
 
-// do does what changes the log, and copies what is kept of it: the request's own bytes are the
-// machine's when it is answered. An error wraps storage.ErrInvalid, and nothing is done.
+// do executes a request that changes the log, and copies the data: after the answer the request's bytes belong to the
+// machine. An error wraps storage.ErrInvalid, and leaves the log unchanged.
 func (l *ledger) do(request any) error {
 	switch r := request.(type) {
 	case storage.Append:
@@ -78,7 +77,7 @@ func (l *ledger) chunk(c *storage.Chunk) error {
 	return nil
 }
 
-// written is how many chunks there are of a snapshot that is not the log's.
+// written is the number of chunks of a snapshot in progress.
 func (l *ledger) written(snapshot uint64) uint64 {
 	if snapshot != l.pending {
 		return 0
@@ -111,14 +110,14 @@ func (l *ledger) install(i *storage.Install) error {
 	return nil
 }
 
-// forget forgets a snapshot that is not the log's, and reports whether there was one.
+// forget drops a snapshot in progress, and reports whether there was one.
 func (l *ledger) forget() bool {
 	was := l.pending != 0
 	l.pending, l.parts = 0, nil
 	return was
 }
 
-// fetch reads a chunk. An error is an ErrGone where the log does not have that snapshot.
+// fetch reads a chunk. It returns an ErrGone if the log does not have that snapshot.
 func (l *ledger) fetch(f *storage.Fetch) ([]byte, error) {
 	switch {
 	case f.Snapshot == 0 || f.Snapshot != l.snapshot:
@@ -129,10 +128,10 @@ func (l *ledger) fetch(f *storage.Fetch) ([]byte, error) {
 	return append([]byte{}, l.chunks[f.Number]...), nil
 }
 
-// known reports whether anything was ever written there.
+// known reports whether the log was ever written.
 func (l *ledger) known() bool { return l.last() > 0 || l.snapshot > 0 || l.state != nil }
 
-// kept is what the next life of the member finds.
+// kept returns the contents for the next life of the member.
 func (l *ledger) kept() storage.Kept {
 	return storage.Kept{
 		Log: l.log, First: l.base + 1, Records: copies(l.records), State: slices.Clone(l.state),
@@ -140,7 +139,7 @@ func (l *ledger) kept() storage.Kept {
 	}
 }
 
-// copies are copies of all.
+// copies returns copies of all.
 func copies(all [][]byte) (list [][]byte) {
 	for _, b := range all {
 		list = append(list, append([]byte{}, b...))

@@ -20,33 +20,32 @@ const (
 	serverEnd
 )
 
-// link is a connection between a client and a member's process: it keeps the order of
-// what it carries, delays it, and may break, which each end learns in its own time or
-// never.
+// link is a connection between a client and a member's process. It keeps the order of its messages, delays them, and
+// may break, which each end learns at its own time or never.
 type link struct {
 	world            *world
 	client           *client
 	member           *process
 	life             uint32          // of the member's process
 	server           server          // the member's end
-	foreign          map[uint64]bool // releases of what other sessions hold
+	foreign          map[uint64]bool // releases of other sessions' holds
 	contact          *clientsession.Contact
 	helloed          instant          // when hello was sent
 	phase            time.Duration    // of the heartbeats
-	answered         bool             // the hello
-	refusal          error            // why the client does not take the answer; the session that was opened is being ended
+	answered         bool             // the hello was answered
+	refusal          error            // why the client rejects the answer; the opened session is being ended
 	orderly          bool             // the member has closed it
-	broken           bool             // one end has gone, or what lies between
-	upLost, downLost bool             // nothing arrives any more in that direction
+	broken           bool             // one end, or the connection between them, is gone
+	upLost, downLost bool             // no more messages arrive in that direction
 	up, down         instant          // when the latest of each direction arrives
-	operations       queue[operation] // what is under way, in the order in which it was sent
+	operations       queue[operation] // operations in flight, in the order of sending
 	answers          queue[answer]
 	// The first memory of the queues: most links carry little.
 	ofOperations [2]operation
 	ofAnswers    [2]answer
 }
 
-// linkBlock is how many links are made at once: a run makes hundreds.
+// linkBlock is the number of links allocated at once: a run makes hundreds.
 const linkBlock = 16
 
 // newLink makes an empty link.
@@ -60,28 +59,28 @@ func (w *world) newLink() *link {
 	return l
 }
 
-// operation is what a client says.
+// operation is a message of a client.
 type operation struct {
 	*schema.Operation
-	frame   *clientFrame // whose memory it is in, or nil
-	foreign bool         // a release of what another session holds
+	frame   *clientFrame // the frame that owns its memory, or nil
+	foreign bool         // a release of another session's hold
 	eventID uint32       // its number in the timeline
 }
 
-// answer is what a member tells: a frame, or the status with which it ends the stream.
+// answer is a message of a member: a frame, or the status with which it ends the stream.
 type answer struct {
 	frame   *edge.Frame
 	status  error
 	eventID uint32 // its number in the timeline
 }
 
-// clientFrame is a frame of a client, and how many of its operations are under way.
+// clientFrame is a frame of a client, and the number of its operations in flight.
 type clientFrame struct {
 	clientsession.Frame
 	left int
 }
 
-// frames is the memory of what goes over links.
+// frames is the memory of messages on links.
 type frames struct {
 	ofClients []*clientFrame
 	ofMembers []*edge.Frame
@@ -97,7 +96,7 @@ func (f *frames) client() *clientFrame {
 	return &clientFrame{}
 }
 
-// taken gives back the memory of an operation that has arrived, or was lost.
+// taken frees the memory of an operation that has arrived, or was lost.
 func (f *frames) taken(frame *clientFrame) {
 	if frame == nil {
 		return
@@ -117,7 +116,7 @@ func (f *frames) member() *edge.Frame {
 	return &edge.Frame{}
 }
 
-// heard gives back the memory of an answer that has arrived, or was lost.
+// heard frees the memory of an answer that has arrived, or was lost.
 func (f *frames) heard(frame *edge.Frame) {
 	if frame != nil {
 		frame.Empty()
@@ -125,7 +124,7 @@ func (f *frames) heard(frame *edge.Frame) {
 	}
 }
 
-// kind is the name of what an operation asks for.
+// kind is the name of the operation's request.
 func (op *operation) kind() string {
 	switch op.GetKind().(type) {
 	case *schema.Operation_Hello:
@@ -144,7 +143,7 @@ func (op *operation) kind() string {
 	return "end"
 }
 
-// kindOf is the name of what an event tells.
+// kindOf is the name of an event.
 func kindOf(e *schema.Event) string {
 	switch e.GetKind().(type) {
 	case *schema.Event_Welcome:
@@ -167,7 +166,7 @@ func kindOf(e *schema.Event) string {
 	return "moved"
 }
 
-// kind is the name of what an answer tells first.
+// kind is the name of the answer's first event.
 func (a *answer) kind() string {
 	if a.frame == nil {
 		return "goodbye"
@@ -175,7 +174,7 @@ func (a *answer) kind() string {
 	return kindOf(a.frame.Message.GetEvents()[0])
 }
 
-// texts are what an answer tells, one by one.
+// texts lists the events of an answer as text.
 func (a *answer) texts() (all []string) {
 	if a.frame == nil {
 		return []string{fmt.Sprintf("client.goodbye: %v", a.status)}
@@ -186,7 +185,7 @@ func (a *answer) texts() (all []string) {
 	return all
 }
 
-// lock is the name and the token of the lock that an operation is about.
+// lock returns the name and the token of the operation's lock.
 func (op *operation) lock() (name string, token holdfast.Token) {
 	switch kind := op.GetKind().(type) {
 	case *schema.Operation_Acquire:
@@ -204,7 +203,7 @@ func (op *operation) lock() (name string, token holdfast.Token) {
 // String names the link by its client and its member.
 func (l *link) String() string { return l.client.name + "→" + l.member.name }
 
-// upward begins an act on the way to the member, downward one on the way to the client.
+// upward begins an act on the way to the member; downward does so on the way to the client.
 func (l *link) upward(what string) {
 	if t := l.world.tape; t != nil {
 		t.begin(l.client.name+"→"+l.member.name, what)
@@ -238,7 +237,7 @@ func (op *operation) String() string {
 	return text
 }
 
-// textOf is an event as traces have it.
+// textOf is an event as shown in traces.
 func textOf(e *schema.Event) string {
 	text := "client." + kindOf(e)
 	if id := e.GetWelcome().GetSession(); id != "" {
@@ -268,7 +267,7 @@ func (w *world) connect(c *client, m *process) *link {
 	l.world, l.client, l.member, l.life, l.up, l.down = w, c, m, m.life, w.now, w.now
 	l.server.link = l
 	switch {
-	case !m.up: // no process listens: the machine says so, or says nothing
+	case !m.up: // no process listens: the machine refuses the connection, or does not answer
 		l.broken = true
 	case w.severed(c, m):
 		l.upLost, l.downLost = true, true
@@ -328,9 +327,8 @@ func (l *link) deliver(a answer) {
 	w.at(l.down, task{kind: taskEvents, link: l, eventID: a.eventID})
 }
 
-// arrive hands the next of what is under way to one end, if that is still there. The
-// task says that something has come, and not what: an end that was paused takes first what
-// came meanwhile, whichever task is the first after it.
+// arrive hands the next message in flight to one end, if that still exists. The task does not name the message: an end
+// that was paused takes first what came meanwhile, whichever task is the first after it.
 func (w *world) arrive(t *task) {
 	l := t.link
 	m, c := l.member, l.client
@@ -368,8 +366,8 @@ func (w *world) arrive(t *task) {
 	}
 }
 
-// close ends the link in good order: what was sent before arrives. Only members do
-// that; a client says that its session has ended, or is gone.
+// close ends the link in good order: earlier messages arrive. Only members do that; a client reports the end of its
+// session, or vanishes.
 func (l *link) close() {
 	w := l.world
 	l.broken, l.orderly = true, true
@@ -378,12 +376,11 @@ func (l *link) close() {
 	l.server.leave()
 }
 
-// neither is no end: it is what lies between them that has broken.
+// neither stands for a break between the ends.
 const neither end = 255
 
-// sever breaks the link. What the end that is gone has said before may still arrive.
-// The others learn of it after a latency or, as when a machine loses its power, after
-// long.
+// sever breaks the link. Earlier messages of the end that is gone may still arrive. The other end learns of the break
+// after a latency or, as when a machine loses power, much later.
 func (l *link) sever(gone end) {
 	if l.broken {
 		return
@@ -443,5 +440,5 @@ func (w *world) forgetLinks() {
 	w.links = kept
 }
 
-// userSpace is the port of the one space that users lock in.
+// userSpace is the port of the one space in which users lock.
 const userSpace protocol.Port = 1

@@ -12,18 +12,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// ownClient is the users within a member's process: package host. Their session has no
-// ttl; what they hold ends with the member's lease, by the member's own clock.
+// ownClient is the users within a member's process: package host. Their session has no ttl; their holds end with the
+// member's lease, by the member's own clock.
 type ownClient struct {
 	member  *process
 	life    uint32
 	sink    uint64
 	session lock.SessionID
 	lastID  uint64
-	call    int  // that is planned, in the names of choices
-	resting bool // until the run has new work again
+	call    int  // the planned call, in the names of choices
+	resting bool // until the run starts new work again
 	takings []*taking
-	later   []func() // what came due while the process was paused
+	later   []func() // acts that came due while the process was paused
 }
 
 // taking is one lock that a user within a member wants, has or had.
@@ -46,8 +46,7 @@ func (l *ownClient) String() string { return "user within " + l.member.name }
 // alive reports whether the process still runs.
 func (l *ownClient) alive() bool { return l.member.up && l.member.life == l.life }
 
-// at lets something happen at a time of the member's clock, unless its process has
-// ended; if it is paused, when it wakes.
+// at schedules an act by the member's clock, unless its process has ended; for a paused process, when it wakes.
 func (l *ownClient) at(when protocol.Time, act func()) {
 	m := l.member
 	m.world.do(m.clock.when(when+m.began), func() {
@@ -61,7 +60,7 @@ func (l *ownClient) at(when protocol.Time, act func()) {
 	})
 }
 
-// resume does what came due while the process was paused.
+// resume runs the acts that came due while the process was paused.
 func (l *ownClient) resume() {
 	later := l.later
 	l.later = nil
@@ -70,7 +69,7 @@ func (l *ownClient) resume() {
 	}
 }
 
-// open opens the session and begins to work.
+// open opens the session and starts to work.
 func (l *ownClient) open() {
 	m := l.member
 	if !l.alive() || m.paused {
@@ -85,19 +84,19 @@ func (l *ownClient) open() {
 	})
 }
 
-// end ends what was believed with the process.
+// end ends all beliefs with the process.
 func (l *ownClient) end() {
 	for _, t := range l.takings {
 		t.end("")
 	}
 }
 
-// hear takes what the member says. It acts on it after the step.
+// hear takes the member's reply. It acts on it after the step.
 func (l *ownClient) hear(reply *protocol.Reply) {
 	switch result := reply.Result.(type) {
 	case *session.Opened:
 		if result.Err != nil {
-			return // it leaves already
+			return // it is leaving already
 		}
 		l.session = result.ID
 		l.plan()
@@ -118,7 +117,7 @@ func (l *ownClient) hear(reply *protocol.Reply) {
 	}
 }
 
-// plan lets the user want the next lock after a pause.
+// plan schedules the user's next call after a pause.
 func (l *ownClient) plan() {
 	m, w := l.member, l.member.world
 	pause := func() time.Duration { return w.rand.between(time.Millisecond, 2*w.settings.think) }
@@ -135,10 +134,10 @@ func (l *ownClient) plan() {
 	}
 }
 
-// caller is what choices are named after.
+// caller is the actor's name in choices.
 func (l *ownClient) caller() string { return l.member.name + ".user" }
 
-// chooses names the choices that follow after a call.
+// chooses names the choices that follow a call.
 func (l *ownClient) chooses(call int) {
 	if t := l.member.world.tape; t != nil {
 		t.enter(scope{l.caller(), "call", call})
@@ -179,12 +178,12 @@ func (l *ownClient) begin() {
 	l.plan()
 }
 
-// forget drops what is over.
+// forget drops requests that are over.
 func (l *ownClient) forget() {
 	l.takings = slices.DeleteFunc(l.takings, func(t *taking) bool { return t.over })
 }
 
-// decided takes what became of the request.
+// decided takes the outcome of the request.
 func (t *taking) decided(d *lock.Decision) {
 	l := t.local
 	m, w := l.member, l.member.world
@@ -219,9 +218,8 @@ func (t *taking) decided(d *lock.Decision) {
 	}
 }
 
-// believes reports whether the lock's context is not done at a time of the member's
-// clock: its lease covers the lock, which for one of an earlier epoch ends with what
-// the new authority has not confirmed.
+// believes reports whether the lock's context is not done at a time of the member's clock: its lease covers the lock.
+// For a lock of an earlier epoch, this ends if the new authority does not confirm it.
 func (t *taking) believes(now protocol.Time) bool {
 	l := t.local
 	if !t.held || t.over || !l.alive() || now >= t.holdEnd || l.member.view == nil {
@@ -232,7 +230,7 @@ func (t *taking) believes(now protocol.Time) bool {
 		return false
 	}
 	if l.member.world.protocol.Logs {
-		return true // leases mean nothing there
+		return true // leases do not matter there
 	}
 	end := v.Lease.Member
 	if uint64(t.token)>>32 < v.Epoch.Counter {
@@ -241,7 +239,7 @@ func (t *taking) believes(now protocol.Time) bool {
 	return now < end
 }
 
-// believesAt is believes at a real instant.
+// believesAt is like believes, at a real instant.
 func (t *taking) believesAt(at instant) bool {
 	m := t.local.member
 	return t.believes(m.clock.read(at) - m.began)
@@ -262,7 +260,7 @@ func (t *taking) end(why holdfast.Loss) {
 	t.over = true
 }
 
-// unlock gives the lock back, if it is still held.
+// unlock releases the lock, if it is still held.
 func (t *taking) unlock() {
 	l := t.local
 	if t.over {
@@ -274,8 +272,8 @@ func (t *taking) unlock() {
 	now := l.member.now()
 	believed := t.believes(now)
 	t.end("")
-	// A member whose lease has ended ends it by itself. Where only what was carried over has
-	// ended, the process gives it back (package host, onEnd).
+	// A member whose lease has ended ends the lock itself. If only what was carried over has ended, the process
+	// releases it (package host, onEnd).
 	if believed || t.want.hold > 0 || l.member.world.protocol.Logs || l.member.view != nil && now < l.member.view.Lease.Member {
 		l.member.world.trace("%s unlocks %s, token %d", l, t.want.name, t.token)
 		t.release()

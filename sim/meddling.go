@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// In half of the runs that have operators, others have the credentials of a client's session, and meddle: they release what
-// the client holds, or end its session, while it works. Each does so by a call of its own, as `holdfast release`, curl and
-// package client's Admin do.
+// In half of the runs with operators, third parties have the credentials of a client's session: they release its holds,
+// or end its session, while it works. Each does so in a call of its own, like `holdfast release`, curl and Admin of
+// package client.
 
-// drawMeddling draws whether and how often others meddle, from a source of chance of its own.
+// drawMeddling draws whether and how often third parties meddle, from its own source of chance.
 func (s *settings) drawMeddling(c *Config, r dice) {
 	drawn, every := r.IntN(2) == 0, 300*time.Millisecond+r.below(4*time.Second)
 	if drawn && c.Protocol.Locks && s.faults.Has(Operator) {
@@ -20,15 +20,15 @@ func (s *settings) drawMeddling(c *Config, r dice) {
 	}
 }
 
-// What is counted of meddling.
+// Rows of coverage for meddling.
 var (
 	meddledReleased = mark{"foreign", "release"}
 	meddledEnded    = mark{"foreign", "end of a session"}
 	meddledRefused  = mark{"foreign", "refusal"}
 )
 
-// meddle lets a third party with the credentials of a client's session release a lock that it holds, or end the session: through
-// the member that has the session or, where it outlasts members, through any.
+// meddle makes a third party with the credentials of a client's session release a lock that it holds, or end the
+// session: through the session's member or, if the session outlasts members, through any.
 func (n *nemesis) meddle() {
 	w := n.world
 	c := pick(w, "client", w.clients)
@@ -59,7 +59,7 @@ func (n *nemesis) meddle() {
 	})
 }
 
-// held is the first lock that a client believes in.
+// held is the first lock that a client believes it holds.
 func (s *stream) held() *request {
 	for _, r := range s.requests() {
 		if r.believes(s.client.now()) {
@@ -69,7 +69,8 @@ func (s *stream) held() *request {
 	return nil
 }
 
-// callFor makes a call about a session as package server does: its secret is checked first, unless the call proves it itself.
+// callFor makes a call about a session as package server does: its secret is checked first, unless the call proves it
+// itself.
 func (m *process) callFor(p *presence, port protocol.Port, fact any) {
 	w, life, sink := m.world, m.life, uint64(0)
 	step := func() {
@@ -99,7 +100,7 @@ func (m *process) callFor(p *presence, port protocol.Port, fact any) {
 	m.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: sink, Op: 1}, Fact: &session.Check{ID: p.id, Secret: p.secret}})
 }
 
-// answerOf counts an answer to who meddles, and says it for people.
+// answerOf counts an answer to a meddler, and describes it for people.
 func answerOf(w *world, reply *protocol.Reply) any {
 	switch result := reply.Result.(type) {
 	case *session.Renewed:

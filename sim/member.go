@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// process is a machine at an address, on which a member's process runs: at most one at
-// a time, as the listening socket sees to. The real code begins at session machine; what is
-// around it stands for package run, the disk, the journal and the operating system.
+// process is a machine with an address, on which a member's process runs: at most one at a time, as the listening
+// socket ensures. The production code begins at the session machine; the code around it stands for package run, the
+// disk, the journal and the operating system.
 type process struct {
 	world   *world
 	place   int32
@@ -24,7 +24,7 @@ type process struct {
 	address string
 	founder bool
 	kept    bool // it has a stable cell
-	forgot  bool // it has lost one: it may not know what it once wrote, and told the others
+	forgot  bool // it has lost a cell: it may not know what it once wrote, and reported to the others
 	disk    disk
 	journal journal
 	clock   dial          // of the machine: it outlives the process
@@ -35,45 +35,45 @@ type process struct {
 	up       bool
 	life     uint32
 	id       protocol.ID
-	sessions protocol.Machine // a session.Machine, and what records it
+	sessions protocol.Machine // a session.Machine, and its recorder
 	below    protocol.Machine
-	cell     func() membership.Cell // as it shall be; nil where the machine below has none
+	cell     func() membership.Cell // the wanted cell; nil if the machine below has none
 	spaces   []protocol.Machine
 	began    time.Duration // what the clock showed at its start
 	out      protocol.Effects
-	wake     uint32 // the latest wish to be woken
+	wake     uint32 // the latest request to be woken
 	wakeAt   instant
 	paused   bool
-	inbox    []task // what has come since it was paused
+	inbox    []task // arrivals since it was paused
 	sinks    map[uint64]sink
-	last     uint64 // sink
+	last     uint64 // the last sink
 	view     *protocol.View
-	decides  bool          // it keeps the table: where the protocol says who does
-	misfit   misfit        // how its next life is configured otherwise than the others
-	wrong    misfit        // how this one is
-	stuck    bool          // it stays down or paused, until it is healed
-	gone     bool          // it is lost for good, until its address is given to another
-	back     time.Duration // after which it is started again when it has left; 0 means that the nemesis does it
+	decides  bool          // it keeps the table, if the protocol names the decider
+	misfit   misfit        // the misconfiguration of its next life
+	wrong    misfit        // and that of this one
+	stuck    bool          // it stays down or paused until it is healed
+	gone     bool          // it is lost permanently, until its address is given to another
+	back     time.Duration // the time after which it is started again when it has left; 0 leaves that to the nemesis
 	ambush   bool          // it crashes as soon as it has remembered something
 	leaving  bool
 	left     bool // it has left in good order, and stays away until it is started
 	local    *ownClient
-	current  *lock.Request // what the present step asks for
+	current  *lock.Request // the request of the present step
 
-	releasing *protocol.Release  // what it gives back
-	deferred  []protocol.Release // of this life: what it may give back later, because a heir has inherited it; where names have a grace
+	releasing *protocol.Release  // the release of the present step
+	deferred  []protocol.Release // of this life, where names have a grace: what it may release later, because an heir has inherited it
 
-	heard map[uint64]hearers // who has heard of what it asks for in this life (hearing.go)
+	heard map[uint64]hearers // members that have heard of its requests in this life (hearing.go)
 
 	// What coverage knows of the present life (moving.go).
 	becoming bool  // it is to become the authority
-	hops     uint8 // through how many the table came that it hands over
+	hops     uint8 // number of members that had the table that it hands over
 
-	keeping []uint64 // what its machine has counted of what was released (keeping.go)
+	keeping []uint64 // its machine's counts of kept releases (keeping.go)
 
-	busy busy // what it is owed when it was paused (busy.go)
+	busy busy // work left from when it was paused (busy.go)
 
-	led led // what coverage knows of it where leaders number tickets (leaders.go)
+	led led // coverage of leaders' tickets (leaders.go)
 }
 
 // sink takes the replies to one CallID.Sink.
@@ -142,8 +142,7 @@ func (m *process) start() {
 	m.step(protocol.Event{Kind: protocol.Start})
 }
 
-// step is what package run does: one event, then all its effects, and when it asks to be
-// woken.
+// step acts like package run: one event, then all its effects, and the next wake-up.
 func (m *process) step(ev protocol.Event) {
 	w := m.world
 	w.steps++
@@ -162,8 +161,7 @@ func (m *process) step(ev protocol.Event) {
 	m.arm()
 }
 
-// drain hands out the effects. A sink that hears a reply acts on it later, so that no
-// step happens within another.
+// drain performs the effects. A sink that hears a reply acts on it later, so that steps do not nest.
 func (m *process) drain() {
 	w := m.world
 	for i := range m.out.Sends {
@@ -234,7 +232,7 @@ func (m *process) noted(note protocol.Note) {
 	}
 }
 
-// arm asks to be woken when the machine wants to be.
+// arm schedules the machine's next wake-up.
 func (m *process) arm() {
 	at := protocol.Never
 	if wake := m.sessions.Wake(); wake != protocol.Never {
@@ -268,7 +266,7 @@ func (m *process) tick(t *task) {
 	m.world.woken(m, unused)
 }
 
-// attach gives a number to a sink, which takes the replies to that.
+// attach numbers a sink, which takes the replies to that number.
 func (m *process) attach(s sink) uint64 {
 	m.last++
 	m.sinks[m.last] = s
@@ -289,7 +287,7 @@ type question struct{ answer any }
 
 func (q *question) hear(reply *protocol.Reply) { q.answer = reply.Result }
 
-// query asks the machine what it answers within the step.
+// query asks the machine a question that it answers within the step.
 func (m *process) query(port protocol.Port, fact any) any {
 	q := &question{}
 	number := m.attach(q)
@@ -298,7 +296,7 @@ func (m *process) query(port protocol.Port, fact any) any {
 	return q.answer
 }
 
-// takes reports whether a process takes what has come for one of its lives: one that is paused takes it when it wakes.
+// takes reports whether a process takes an arrival for one of its lives now; a paused process takes it when it wakes.
 func (m *process) takes(t *task) bool {
 	if m.up && m.life == t.life && m.paused {
 		m.keep(*t)
@@ -307,13 +305,13 @@ func (m *process) takes(t *task) bool {
 	return m.up && m.life == t.life
 }
 
-// keep holds back what reaches a paused process: its sockets and timers wait.
+// keep holds back arrivals at a paused process: its sockets and timers wait.
 func (m *process) keep(t task) {
 	m.comes(&t)
 	m.inbox = append(m.inbox, t)
 }
 
-// pause stops the process; its clock runs on.
+// pause stops the process; its clock still runs.
 func (m *process) pause(length time.Duration) {
 	w := m.world
 	if !m.up || m.paused {
@@ -331,8 +329,7 @@ func (m *process) pause(length time.Duration) {
 	})
 }
 
-// resume lets the process go on: it finds what has come in any order that its
-// operating system chooses.
+// resume continues the process: it finds arrivals in any order that its operating system chooses.
 func (m *process) resume() {
 	if !m.paused || m.stuck {
 		return
@@ -349,7 +346,7 @@ func (m *process) resume() {
 	}
 }
 
-// crash ends the process of a life, regardless of what it is doing.
+// crash ends the process of a life, regardless of its state.
 func (m *process) crash(life uint32) {
 	w := m.world
 	if !m.up || m.life != life {
@@ -363,14 +360,14 @@ func (m *process) crash(life uint32) {
 	m.journal.crash()
 }
 
-// forget loses the folder of a member that is down: its cell, and its journal.
+// forget destroys the folder of a member that is down: its cell, and its journal.
 func (m *process) forget() {
 	m.forgot = true
 	m.disk.forget()
 	m.journal.forget()
 }
 
-// end stops the process, in a way that has a name: its connections break, its users are gone.
+// end stops the process, for a named reason: its connections break, its users are gone.
 func (m *process) end(how string) {
 	w := m.world
 	w.reporter.life(timeline.Stopped, m, how)
@@ -391,8 +388,8 @@ func (m *process) end(how string) {
 	}
 }
 
-// leave lets the member leave in good order, as `holdfast leave` does: the process
-// ends when the last word is spoken, or after 5 s without it.
+// leave makes the member leave in good order, as `holdfast leave` does: the process ends once the departure is
+// confirmed, or after 5 s.
 func (m *process) leave() {
 	w := m.world
 	if !m.up || m.leaving {
@@ -426,13 +423,13 @@ func (m *process) depart(life uint32) {
 	}
 }
 
-// ask makes a call to the member's machine at a port, and lets its answers be heard.
+// ask makes a call to the member's machine at a port, and hands its answers to heard.
 func (m *process) ask(port protocol.Port, fact any, heard func(result any)) {
 	sink := m.attach(sinkFunc(func(reply *protocol.Reply) { heard(reply.Result) }))
 	m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: sink, Op: 1}, Fact: fact})
 }
 
-// sinkFunc is a sink that is a function.
+// sinkFunc is a function as a sink.
 type sinkFunc func(*protocol.Reply)
 
 func (f sinkFunc) hear(reply *protocol.Reply) { f(reply) }

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// below are the messages between the machines below the spaces. Who tells what it has not heard of lets others wait.
+// below lists the messages between the machines below the spaces. A member that passes on old news makes others wait.
 func (p *Protocol) below() []any {
 	return slices.DeleteFunc(wire.Values(election.Messages, membership.Messages), func(m any) bool {
 		_, defers := m.(membership.JoinDeferred)
@@ -17,7 +17,7 @@ func (p *Protocol) below() []any {
 	})
 }
 
-// routine reports whether a message says only that nothing has changed.
+// routine reports whether a message only confirms that nothing has changed.
 func (p *Protocol) routine(m protocol.Message) bool {
 	switch m := m.(type) {
 	case membership.Poll, election.StatusPoll, election.StatusAnswer:
@@ -28,8 +28,8 @@ func (p *Protocol) routine(m protocol.Message) bool {
 	return p.Routine != nil && p.Routine(m)
 }
 
-// Build makes the machines of one life of a member: the membership, which knows which members are here, which one
-// coordinates, and until when each may hold, and one space above it.
+// Build makes the machines of one life of a member: the membership, which knows the members present, the coordinator
+// and the end of each member's lease, and one space above it.
 func (p *Protocol) Build(s Node) (Built, error) {
 	plain, err := s.plain()
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *Protocol) Build(s Node) (Built, error) {
 	if s.Newer {
 		built.Below = &newer{m}
 	}
-	plain.Spaces[0].Protocol = p.Name // regardless of what it says to the others
+	plain.Spaces[0].Protocol = p.Name // regardless of the name that it sends to the others
 	space, err := plain.NewSpace(0, cell, []protocol.Descriptor{p.Descriptor})
 	built.Spaces = []protocol.Machine{space}
 	return built, err

@@ -9,8 +9,8 @@ import (
 
 var days = flag.Duration("long", 5*time.Hour, "how long the run of TestMemoryIsFlat is, of simulated time")
 
-// TestMemoryIsFlat looks at what a long run has allocated and not given back, every hour: it
-// does not grow with the time. The first hours fill what is remembered for an hour.
+// TestMemoryIsFlat checks every hour of a long run that its memory does not grow with time. The first hours fill the
+// records that are kept for an hour.
 //
 //	go test ./sim -run MemoryIsFlat -v -long 24h -timeout 1h
 func TestMemoryIsFlat(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// misfit says in what a member is configured otherwise than all others.
+// misfit is the setting in which a member differs from all others.
 type misfit uint8
 
 const (
@@ -27,7 +27,7 @@ var misfitNames = [...]string{"like the others", "with another definition of the
 
 func (f misfit) String() string { return misfitNames[f] }
 
-// spoil configures a member otherwise.
+// spoil changes the setting of a member.
 func (f misfit) spoil(node *Node) {
 	switch f {
 	case otherSpace:
@@ -41,8 +41,8 @@ func (f misfit) spoil(node *Node) {
 	}
 }
 
-// values are those that the refusal of a misfit names: what the others have, and it. A
-// newer version takes itself for the one that is usual, and the others for older.
+// values are the two values that the refusal of a misfit names: that of the others, and its own. A member of a newer
+// version believes its own version to be the normal one, and the others to be older.
 func (f misfit) values(s *settings) (theirs, ours string) {
 	switch f {
 	case otherSpace:
@@ -55,18 +55,17 @@ func (f misfit) values(s *settings) (theirs, ours string) {
 	return fmt.Sprint(membership.ProtocolVersion - 1), fmt.Sprint(membership.ProtocolVersion)
 }
 
-// misfits are the words for what is configured otherwise, from otherSpace on.
+// misfits are the words for the settings, from otherSpace on.
 var misfits = [...]string{"space", "lease", "drift", "version"}
 
-// misconfigure ends a member and lets it come back configured otherwise: a guest, or a
-// founder when no other founder is. A minority may be wrong, and the others must not
-// suffer from it.
+// misconfigure ends a member and restarts it with another setting: a guest, or a founder if no other founder has one. A
+// minority may be wrong, and the others must not suffer from it.
 func (n *nemesis) misconfigure() {
 	w := n.world
 	m := n.member("member")
 	wrong := func(o *process) bool { return o != m && o.founder && (o.misfit != fits || o.wrong != fits) }
 	if w.settings.founders < 3 && m.founder {
-		return // no member is there to say that it is wrong
+		return // no member is there to report the misfit
 	}
 	if m.gone || m.founder && slices.ContainsFunc(w.members, wrong) {
 		return
@@ -78,9 +77,8 @@ func (n *nemesis) misconfigure() {
 	}
 }
 
-// refused takes note of a member that cannot take part: a member that is configured otherwise
-// must get an error with both values, and no other member may be refused because of it. Of two
-// founders that disagree no member knows which is wrong.
+// refused handles a member that is refused. A member with a different setting must get an error with both values, and
+// no other member may be refused because of it. If two founders disagree, neither side knows which is wrong.
 func (w *world) refused(m *process, err error) {
 	text := err.Error()
 	disagrees := strings.Contains(text, "must agree") || strings.Contains(text, "refuses this member")
@@ -96,11 +94,11 @@ func (w *world) refused(m *process, err error) {
 	}
 }
 
-// newer is the membership of a later version of the protocol: what it says of its
-// version is one more, and what it hears one less. In its own eyes it is the usual one.
+// newer is the membership of a later version of the protocol: it sends its version as one more, and receives others' as
+// one less. To itself it is the normal version.
 type newer struct{ *membership.Machine }
 
-// Step translates what comes and what goes.
+// Step translates incoming and outgoing messages.
 func (n *newer) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.Kind == protocol.Receive {
 		ev.Fact = translated(ev.Fact, -1)

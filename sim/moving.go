@@ -5,17 +5,16 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// What coverage counts of a protocol whose authority can be handed over: what a crash of a
-// member interrupts, how many are to become the authority at once, through how many a table
-// passes, and what becomes of grants that members keep. It draws nothing and changes nothing:
-// a run is the same with and without it.
+// Coverage for a protocol whose authority can be handed over: what a crash of a member interrupts, how many members are
+// to become the authority at once, how many a table passes through, and what becomes of grants that members keep. It
+// draws nothing and changes nothing: a run is the same with and without it.
 
 var stepNames = [probe.Steps]string{
 	probe.StepInvite: "invite", probe.StepBecome: "become", probe.StepDepose: "depose", probe.StepDeposed: "deposed", probe.StepNamed: "named",
 	probe.StepRequest: "table request", probe.StepTable: "table", probe.StepLast: "table",
 }
 
-// What becomes of grants that members hold on to.
+// Outcomes of grants that members keep.
 var (
 	heldLent    = mark{"held on", "lent"}               // to a client by its member
 	heldUnused  = mark{"held on", "asked back, unused"} // and given back at once
@@ -24,32 +23,32 @@ var (
 	heldLost    = mark{"held on", "crash of who keeps something"}
 )
 
-// elderCrash is a crash of an elder that has deposed a member, and was not answered yet.
+// elderCrash is the crash of an elder that has deposed a member, and has no answer yet.
 var elderCrash = mark{"transfer", "crash of an elder between depose and deposed"}
 
-// transferCrash is a crash of the sender or the receiver of a step that is on its way.
+// transferCrash is the crash of the sender or the receiver of a step in flight.
 func transferCrash(who string, step probe.TransferStep) mark {
 	return mark{"transfer", "crash of the " + who + " of " + stepNames[step]}
 }
 
-// Of so many members, all above mostSuccessors counting as so many:
+// The words for a number of members; numbers above mostSuccessors count as mostSuccessors.
 var amounts = [mostSuccessors + 1]string{1: "one", 2: "two", 3: "three", 4: "four"}
 
-// atOnce is that they are to become the authority at the same time.
+// atOnce is the mark of so many members that are to become the authority at the same time.
 func atOnce(n int) mark {
 	return mark{"transfer", amounts[min(n, mostSuccessors)] + " becoming at once"}
 }
 
-// chain is that a table passes through them.
+// chain is the mark of a table that passes through so many members.
 func chain(n int) mark {
 	return mark{"transfer", "a table through " + amounts[min(n, mostSuccessors)] + " successors"}
 }
 
-// mover is what a world follows of that.
+// mover is the world's record of transfers.
 type mover struct {
 	becoming int       // members that are to become the authority
-	hops     [][]uint8 // through how many the table went that one place has sent to another
-	taking   *process  // who is just taking the last part of a table
+	hops     [][]uint8 // members that had the table that one place has sent to another
+	taking   *process  // the member that is just taking the last part of a table
 }
 
 func newMover(places int) mover {
@@ -60,7 +59,7 @@ func newMover(places int) mover {
 	return m
 }
 
-// space is the one that users lock in, or nil.
+// space is the users' space, or nil.
 func (m *process) space() protocol.Machine {
 	if !m.up || len(m.spaces) == 0 {
 		return nil
@@ -92,12 +91,12 @@ func (w *world) moved(m *process) {
 	w.nemesis.kept(m)
 	if m.hops > 0 && w.mover.taking != m {
 		if _, decides := m.reigns(); decides {
-			m.hops = 0 // what it hands over from now on is its own
+			m.hops = 0 // the tables that it hands over from now on are its own
 		}
 	}
 }
 
-// sends is called when a member sends something to another one.
+// sends is called when a member sends a message to another one.
 func (w *world) sends(from, to *process, m protocol.Message) {
 	if w.protocol.LeaderProbe != nil {
 		w.sendsAsLeader(from, to, m)
@@ -114,7 +113,7 @@ func (w *world) sends(from, to *process, m protocol.Message) {
 	}
 }
 
-// takes is called before a message reaches a member, and returns what to call when it has.
+// takes is called before a message reaches a member, and returns a function to call afterwards.
 func (w *world) takes(m *process, from protocol.ID, message any) (after func()) {
 	switch {
 	case w.protocol.PeerProbe != nil:
@@ -140,7 +139,7 @@ func (w *world) takes(m *process, from protocol.ID, message any) (after func()) 
 	m.hops = w.mover.hops[sender.place][m.place] + 1
 	return func() {
 		w.mover.taking = nil
-		if m.becoming { // it was not the part that it waits for
+		if m.becoming { // it was not the part that the member waits for
 			m.hops = 0
 			return
 		}
@@ -151,7 +150,7 @@ func (w *world) takes(m *process, from protocol.ID, message any) (after func()) 
 	}
 }
 
-// recalls looks whether a member that is asked to give way does so.
+// recalls checks whether a member that is asked to give way does so.
 func (w *world) recalls(m *process, message any) (after func()) {
 	recall := func() probe.Keeping {
 		if space := m.space(); space != nil {
@@ -174,7 +173,7 @@ func (w *world) recalls(m *process, message any) (after func()) {
 	}
 }
 
-// unused is how many grants a member keeps that no client uses.
+// unused is the number of grants that a member keeps without a client that uses them.
 func (m *process) unused() int {
 	if m.world.settings.known.HoldOn == 0 || m.world.protocol.TransferProbe == nil || m.space() == nil {
 		return 0
@@ -182,16 +181,16 @@ func (m *process) unused() int {
 	return m.world.protocol.TransferProbe.Unused(m.space())
 }
 
-// woken counts what a member has given back because its time was over: what it keeps less of
-// than before it was woken, with its lease.
+// woken counts grants that a member has returned because their time was over: it keeps fewer than before it was woken,
+// and has its lease.
 func (w *world) woken(m *process, before int) {
 	if before > 0 && m.leased() {
 		w.count.hits[heldTooLong] += max(0, before-m.unused())
 	}
 }
 
-// strikes is called when a member is about to crash: it may interrupt a transfer, or take
-// with it what it keeps.
+// strikes is called when a member is about to crash: the crash may interrupt a transfer, or destroy what the member
+// keeps.
 func (w *world) strikes(m *process) {
 	moving := w.protocol.TransferProbe
 	if w.protocol.PeerProbe != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// standIn is a space of which a test says what it is.
+// standIn is a space whose state a test sets.
 type standIn struct {
 	protocol.Machine
 	becoming, decides bool
@@ -20,7 +20,7 @@ type standIn struct {
 	keeping           probe.Keeping
 }
 
-// movingStandIn reads that.
+// movingStandIn reads the state of a standIn.
 type movingStandIn struct{ probe.Transfers }
 
 func (movingStandIn) Becoming(space protocol.Machine) bool { return space.(*standIn).becoming }
@@ -29,7 +29,7 @@ func (movingStandIn) RecallIn(space protocol.Machine, _ any) probe.Keeping {
 	return space.(*standIn).keeping
 }
 
-// standIns makes a world of members whose spaces are stand-ins.
+// standIns makes a world of members with stand-ins as spaces.
 func standIns(members int) (*world, []*standIn) {
 	c := config("grantor")
 	c.Members = members
@@ -40,8 +40,8 @@ func standIns(members int) (*world, []*standIn) {
 	return w, spaces
 }
 
-// TestMembersThatBecomeAtOnceAreCounted when there is one more of them, and not while there
-// are as many.
+// TestMembersThatBecomeAtOnceAreCounted checks that a further member that is to become the authority counts, and an
+// unchanged number does not.
 func TestMembersThatBecomeAtOnceAreCounted(t *testing.T) {
 	w, spaces := standIns(5)
 	becomes := func(i int, becoming bool) {
@@ -62,7 +62,8 @@ func TestMembersThatBecomeAtOnceAreCounted(t *testing.T) {
 	}
 }
 
-// TestSuccessorsThatATableGoesThroughAreCounted where it comes to one who decides.
+// TestSuccessorsThatATableGoesThroughAreCounted checks that the successors of a table count when it reaches a member
+// that decides.
 func TestSuccessorsThatATableGoesThroughAreCounted(t *testing.T) {
 	w, spaces := standIns(4)
 	table := grantor.TransferTable{Last: true}
@@ -90,7 +91,8 @@ func TestSuccessorsThatATableGoesThroughAreCounted(t *testing.T) {
 	}
 }
 
-// TestCrashesCountByWhatIsOnItsWay, once for each step, whichever member has sent it or is to get it.
+// TestCrashesCountByWhatIsOnItsWay checks that a crash counts once for each step in flight, of the sender or the
+// receiver.
 func TestCrashesCountByWhatIsOnItsWay(t *testing.T) {
 	w, spaces := standIns(3)
 	sent := func(from, to int, m protocol.Message) {
@@ -112,8 +114,8 @@ func TestCrashesCountByWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestWhatBecomesOfKeptGrantsIsCounted: asked back, unused and in use; void; and given back
-// after its time.
+// TestWhatBecomesOfKeptGrantsIsCounted checks the outcomes of kept grants: recalled, unused and in use; void; and
+// returned after their time.
 func TestWhatBecomesOfKeptGrantsIsCounted(t *testing.T) {
 	w, spaces := standIns(3)
 	for _, at := range []struct{ before, then probe.Keeping }{
@@ -131,7 +133,7 @@ func TestWhatBecomesOfKeptGrantsIsCounted(t *testing.T) {
 	}
 }
 
-// TestMovesAreInTheProfile, of a protocol whose authority moves, and of no other.
+// TestMovesAreInTheProfile checks that a protocol whose authority moves has the rows of moves, and no other.
 func TestMovesAreInTheProfile(t *testing.T) {
 	c := config("grantor")
 	s := full(&c, profileSeeds)
@@ -151,8 +153,8 @@ func TestMovesAreInTheProfile(t *testing.T) {
 	}
 }
 
-// TestEagerRunsArePlayedAgain: what members that are made the authority at once go through,
-// who takes part and is struck, and who is struck that keeps something, stands in the script.
+// TestEagerRunsArePlayedAgain checks that a script has the acts of an eager run: members that are made the authority at
+// once, crashed participants, and crashed keepers.
 func TestEagerRunsArePlayedAgain(t *testing.T) {
 	manySeeds(t)
 	c := config("grantor")

@@ -6,15 +6,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// nemesis lets faults happen: each kind again and again, in a rhythm of its own.
+// nemesis makes faults happen: each kind repeatedly, at its own rate.
 type nemesis struct {
 	world   *world
-	cutOff  map[int]instant // client·members + member: until when they cannot reach each other
+	cutOff  map[int]instant // client·members + member: the end of the cut between them
 	forgot  int             // how many cells were lost
 	stalled bool            // the next latency is the longest
-	lost    []*process      // those who are lost for good, until others have their addresses
-	silent  protocol.Epoch  // the latest of whose beginning no member may have heard (restless.go)
-	strands dice            // what a bias draws from (bias.go)
+	lost    []*process      // members that are lost permanently, until others have their addresses
+	silent  protocol.Epoch  // the latest epoch whose start no member may have heard of (restless.go)
+	strands dice            // source of chance of a bias (bias.go)
 
 	snatches bool // the next member that keeps something crashes (eager.go)
 	reformed bool // operators have changed who votes (reforming.go)
@@ -24,7 +24,7 @@ func newNemesis(w *world) nemesis {
 	return nemesis{world: w, cutOff: map[int]instant{}, strands: newDice(w.settings.seed, 0x737472616e64)}
 }
 
-// begin schedules the first of each kind.
+// begin schedules the first act of each kind.
 func (n *nemesis) begin() {
 	w := n.world
 	switch {
@@ -58,12 +58,12 @@ func (n *nemesis) begin() {
 	}
 }
 
-// justOne reports whether one crash of the coordinator is all that happens.
+// justOne reports whether one crash of the coordinator is the only fault.
 func (n *nemesis) justOne() bool {
 	return n.world.settings.faults == 1<<Crash && n.world.settings.once
 }
 
-// again schedules the next act of a kind, of which there is one every so often.
+// again schedules the next act of a kind with an average interval.
 func (n *nemesis) again(kind string, every time.Duration, act func()) {
 	w := n.world
 	at := n.when(kind, w.now+w.rand.below(2*every))
@@ -78,7 +78,7 @@ func (n *nemesis) again(kind string, every time.Duration, act func()) {
 	})
 }
 
-// once schedules an act of a kind of which there is one in a run.
+// once schedules an act of a kind that happens once in a run.
 func (n *nemesis) once(kind string, at instant, act func()) {
 	w := n.world
 	at = n.when(kind, at)
@@ -91,8 +91,8 @@ func (n *nemesis) once(kind string, at instant, act func()) {
 	})
 }
 
-// act is one of the nemesis that is no fault by itself: of a run that draws it there is one every so often, or one at a time, or
-// begins schedules the first.
+// act is an act of the nemesis that is not a fault by itself. In runs that draw it, it happens at an average interval,
+// or once at a time, or begins schedules the first one.
 type act struct {
 	name   string
 	do     func()
@@ -109,7 +109,7 @@ const (
 	strands     = "strand"
 )
 
-// acts are all of them.
+// acts lists all of them.
 func (n *nemesis) acts() []act {
 	s := &n.world.settings
 	return []act{
@@ -139,7 +139,7 @@ func (n *nemesis) acts() []act {
 	}
 }
 
-// when begins the next act of a kind, and records when it happens.
+// when begins the next act of a kind, and records its time.
 func (n *nemesis) when(kind string, at instant) instant {
 	if t := n.world.tape; t != nil {
 		t.begin("", kind)
@@ -148,7 +148,7 @@ func (n *nemesis) when(kind string, at instant) instant {
 	return at
 }
 
-// follow schedules what a script says.
+// follow schedules the acts of a script.
 func (n *nemesis) follow() {
 	w := n.world
 	schedule := func(kind string, act func()) {
@@ -171,7 +171,7 @@ func (n *nemesis) follow() {
 	}
 }
 
-// deeds are what lets faults happen; nil where the weather does it, or another deed.
+// deeds are the functions that cause faults; nil for faults of the weather, or of another function.
 func (n *nemesis) deeds() [faultCount]func() {
 	deeds := [faultCount]func(){
 		Partition: n.partition, OneWay: n.oneWay, Crash: n.crash, Suspicion: n.suspect, Join: n.join, Leave: n.leave, Operator: n.operate,
@@ -193,15 +193,14 @@ func (n *nemesis) deeds() [faultCount]func() {
 // member chooses a member.
 func (n *nemesis) member(site string) *process { return pick(n.world, site, n.world.members) }
 
-// The words for the processes that a fault hits, each as often as it is drawn.
+// The words for the processes that a fault hits, each repeated by its odds.
 var (
 	crashes = [...]string{"all", "coordinator", "coordinator", "client", "client", "ambush", "ambush", "member"}
 	pauses  = [...]string{"coordinator", "member", "client", "client"}
 	drifts  = [...]string{"member", "client"}
 )
 
-// crash ends one process, or now and then that of the coordinator, of a client, or all
-// at once; each comes back.
+// crash ends one process, or now and then that of the coordinator, of a client, or all at once; each comes back.
 func (n *nemesis) crash() {
 	w := n.world
 	w.hit(Crash)
@@ -230,8 +229,8 @@ func (n *nemesis) crash() {
 	}
 }
 
-// pounce kills a member that was waited for just after it has remembered something, and
-// perhaps has said so: a promise, an acceptance, a horizon. It is back at once.
+// pounce kills a chosen member just after it has stored a promise, an acceptance or a horizon, and has perhaps sent it.
+// The member is back at once.
 func (n *nemesis) pounce(m *process) {
 	w := n.world
 	if !m.ambush || w.healed {
@@ -248,8 +247,8 @@ func (n *nemesis) pounce(m *process) {
 	})
 }
 
-// kill ends the process of a member and starts it again: at once, or when its absence
-// was noticed long ago; with its cell or, where the run has that, without.
+// kill ends the process of a member and starts it again: at once, or long after its absence was noticed; with its cell
+// or, in some runs, without.
 func (n *nemesis) kill(m *process) {
 	w := n.world
 	if !m.up {
@@ -266,7 +265,7 @@ func (n *nemesis) kill(m *process) {
 	w.do(w.now+down, m.start)
 }
 
-// fell ends the process of a member, and perhaps its memory.
+// fell ends the process of a member, and perhaps destroys its cell.
 func (n *nemesis) fell(m *process) {
 	w := n.world
 	w.within(m.name, "death", int(m.life))
@@ -287,7 +286,7 @@ func (n *nemesis) forgets(m *process) bool {
 	case !w.settings.faults.Has(Amnesia):
 		return false
 	case !m.kept:
-		return true // it has none: every start is without memory
+		return true // it has none: it starts without memory every time
 	case !w.oneIn("forgets", 3):
 		return false
 	case w.settings.memory == oneForgets && (n.forgot > 0 || !w.remembersWithout(m)):
@@ -297,9 +296,9 @@ func (n *nemesis) forgets(m *process) bool {
 	return true
 }
 
-// remembersWithout reports whether the cells of the others are quorums of every view
-// that any member has: what a quorum of cells outlives is promised to be remembered, and
-// in a view that has shrunk a single cell can be all of it (docs/design/promises.md §5.5).
+// remembersWithout reports whether the cells of the others are quorums of every view that any member has: a promise is
+// remembered if a quorum of cells survives, and in a view that has shrunk a single cell can be the whole quorum
+// (docs/design/promises.md §5.5).
 func (w *world) remembersWithout(m *process) bool {
 	if m.view == nil || len(m.disk.queue) > 0 {
 		return false
@@ -352,7 +351,7 @@ func (n *nemesis) pause(f Fault) {
 	}
 }
 
-// driftAway lets a clock run at another rate.
+// driftAway changes the rate of a clock.
 func (n *nemesis) driftAway(f Fault) {
 	w := n.world
 	w.hit(f)
@@ -373,7 +372,7 @@ func (n *nemesis) driftAway(f Fault) {
 	c.arm()
 }
 
-// step sets a wall clock, forth or back.
+// step sets a wall clock forward or back.
 func (n *nemesis) step(f Fault) {
 	w := n.world
 	w.hit(f)
@@ -386,7 +385,7 @@ func (n *nemesis) step(f Fault) {
 	w.reporter.happened(f, 0, m.name, "the wall clock of "+m.name+" is set")
 }
 
-// suspect spreads a rumour about a member, which may be wrong.
+// suspect spreads a suspicion of a member, which may be wrong.
 func (n *nemesis) suspect() {
 	w := n.world
 	about, to := n.member("about"), n.member("to")
@@ -401,7 +400,7 @@ func (n *nemesis) suspect() {
 	to.step(protocol.Event{Kind: protocol.Receive, From: protocol.Rumour, Port: protocol.Below, Fact: hint})
 }
 
-// join starts a member that is not there.
+// join starts a member that is not running.
 func (n *nemesis) join() {
 	w := n.world
 	for _, m := range w.members {
@@ -432,7 +431,7 @@ func (n *nemesis) leave() {
 	})
 }
 
-// operate breaks a lock, mostly in a bad moment.
+// operate breaks a lock, mostly at a bad moment.
 func (n *nemesis) operate() {
 	w := n.world
 	m := n.member("member")

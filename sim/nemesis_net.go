@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The shapes in which a network comes apart.
+// The ways in which a network breaks.
 
 // length chooses how long a cut lasts.
 func (n *nemesis) length() time.Duration {
@@ -18,7 +18,7 @@ func (n *nemesis) length() time.Duration {
 	})
 }
 
-// cut lets messages of one place to another be lost for a while.
+// cut loses the messages from one place to another for a while.
 func (n *nemesis) cut(from, to int, until instant) {
 	if from != to {
 		at := &n.world.network.cut[from][to]
@@ -26,9 +26,8 @@ func (n *nemesis) cut(from, to int, until instant) {
 	}
 }
 
-// partition cuts the members into halves, isolates one (mostly the coordinator),
-// leaves it one loyal member, makes a ring in which each reaches its neighbours only,
-// or lets one member swing between two halves.
+// partition cuts the members into halves, isolates one (mostly the coordinator), leaves it one loyal member, makes a
+// ring in which each reaches only its neighbours, or lets one member swing between two halves.
 func (n *nemesis) partition() {
 	w := n.world
 	members := w.settings.members
@@ -57,7 +56,7 @@ func (n *nemesis) partition() {
 	n.cutClients(side, until)
 }
 
-// The shapes of a partition, and of a cut that is one way.
+// The shapes of a partition, and of a one-way cut.
 var (
 	shapes  = [...]string{"halves", "alone", "two", "ring", "swing"}
 	oneWays = [...]string{"is-not-heard", "hears-none", "is-not-heard-by-some"}
@@ -73,7 +72,7 @@ func (n *nemesis) one() int {
 	return one
 }
 
-// halve chooses a side for each member; usually the first.
+// halve chooses a side for each member; by default the first.
 func (n *nemesis) halve(side []int) {
 	w := n.world
 	for i := range side {
@@ -83,7 +82,7 @@ func (n *nemesis) halve(side []int) {
 	}
 }
 
-// about is the name of a choice about one participant, where names matter.
+// about is the name of a choice about one participant, if names matter.
 func about(w *world, site, participant string) string {
 	if w.tape == nil {
 		return site
@@ -91,7 +90,7 @@ func about(w *world, site, participant string) string {
 	return site + "." + participant
 }
 
-// divide cuts every member off those of the other side.
+// divide cuts every member off from those of the other side.
 func (n *nemesis) divide(side []int, until instant) {
 	n.world.trace("the network comes apart: %v for %v", side, until-n.world.now)
 	n.world.reporter.partitioned(side, until)
@@ -104,9 +103,8 @@ func (n *nemesis) divide(side []int, until instant) {
 	}
 }
 
-// swing parts the members into two halves, and lets one member be with one of them,
-// then with the other, and so on: the member that both need remembers what it has promised, or
-// does not. Where the run has crashes, it may crash in between.
+// swing splits the members into two halves, and connects one member to each half in turn. Both halves need this member,
+// which must remember its promises. In runs with crashes it may crash in between.
 func (n *nemesis) swing(times int) {
 	w := n.world
 	side := make([]int, w.settings.members)
@@ -177,7 +175,7 @@ func (n *nemesis) ring(until instant) {
 	}
 }
 
-// oneWay loses what one member sends, or what is sent to it, or both between two.
+// oneWay loses the messages from one member, or to one member, or both between two.
 func (n *nemesis) oneWay() {
 	w := n.world
 	members := w.settings.members
@@ -203,8 +201,7 @@ func (n *nemesis) oneWay() {
 	}
 }
 
-// disconnect breaks connections of clients, again and again, where messages may be
-// lost or delayed at all.
+// disconnect breaks clients' connections repeatedly, in runs in which messages may be lost or delayed.
 func (n *nemesis) disconnect(after time.Duration) {
 	w := n.world
 	if w.settings.faults&(1<<Loss|1<<Partition|1<<OneWay) == 0 {
@@ -222,7 +219,7 @@ func (n *nemesis) disconnect(after time.Duration) {
 	})
 }
 
-// link is what a link is called among all: a client may have two to one member.
+// link is the name of a link among all: a client may have two to one member.
 func (n *nemesis) link(i int) string {
 	before := 1
 	for _, l := range n.world.links[:i] {

@@ -9,10 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What people do to members in good order: they drain them and stop them, while clients
-// hold and wait.
+// Orderly acts of people on members: draining and stopping them while clients hold and wait.
 
-// drain lets a member leave once nothing is held through it.
+// drain makes a member leave once nothing is held through it.
 func (n *nemesis) drain() {
 	w := n.world
 	m := n.leaver()
@@ -31,8 +30,7 @@ func (n *nemesis) drain() {
 	})
 }
 
-// shutdown asks a member's process to end, as a service manager does that will start it
-// again.
+// shutdown asks a member's process to end, like a service manager that will start it again.
 func (n *nemesis) shutdown() {
 	w := n.world
 	m := n.leaver()
@@ -44,7 +42,7 @@ func (n *nemesis) shutdown() {
 	m.quit(m.life, func() { w.hit(Shutdown) })
 }
 
-// leaver picks a member that can take a command, now and then the coordinator.
+// leaver picks a member that can take a command, sometimes the coordinator.
 func (n *nemesis) leaver() *process {
 	if m := n.memberOrCoordinator(); m.up && !m.paused && !m.leaving {
 		return m
@@ -52,7 +50,7 @@ func (n *nemesis) leaver() *process {
 	return nil
 }
 
-// memberOrCoordinator picks a member, now and then the coordinator.
+// memberOrCoordinator picks a member, sometimes the coordinator.
 func (n *nemesis) memberOrCoordinator() *process {
 	w := n.world
 	m := n.member("member")
@@ -64,15 +62,14 @@ func (n *nemesis) memberOrCoordinator() *process {
 	return m
 }
 
-// The limits of a member that ends (cmd/holdfast: leaveLimit; node: leaveLimit, lookAgain).
+// The time limits of a member that ends (cmd/holdfast: leaveLimit; node: leaveLimit, lookAgain).
 const (
 	leaveLimit = 5 * time.Second
 	lookAgain  = time.Second
 )
 
-// quit ends a process in good order: its holders are asked to stop, and waited for
-// for a while; clients are sent elsewhere; and the others hear of it (cmd/holdfast:
-// member.stop; node: Leave, Close).
+// quit ends a process in good order: it asks its holders to stop, and waits for them for a while; it sends clients to
+// other members; and it informs the others (cmd/holdfast: member.stop; node: Leave, Close).
 func (m *process) quit(life uint32, ends func()) {
 	w := m.world
 	m.demand(life, &membership.Leave{}, leaveLimit, func(result any) {
@@ -89,8 +86,8 @@ func (m *process) quit(life uint32, ends func()) {
 	})
 }
 
-// sendAway ends the streams of all clients once what was sent on them has arrived, and the
-// session of the users within the process (server.Shutdown, node.closeSessions).
+// sendAway ends the streams of all clients once all messages on them have arrived, and the session of the users within
+// the process (server.Shutdown, node.closeSessions).
 func (m *process) sendAway() {
 	for _, l := range m.world.links {
 		if l.member == m && l.life == m.life && !l.broken {
@@ -103,9 +100,8 @@ func (m *process) sendAway() {
 	}
 }
 
-// demand asks the machine of a life for something, and goes on with the answer or, when
-// it has not come within a limit, with nil. A process that is paused does so when it
-// wakes.
+// demand makes a request to the machine of a life, and continues with the answer, or with nil if it has not come within
+// a limit. A paused process does so when it wakes.
 func (m *process) demand(life uint32, fact any, limit time.Duration, then func(any)) {
 	w := m.world
 	over := false
@@ -124,9 +120,8 @@ func (m *process) demand(life uint32, fact any, limit time.Duration, then func(a
 	w.do(w.now+limit, func() { next(nil) })
 }
 
-// lose lets so many founders be lost for good that those who are left are no quorum:
-// their machines, their cells, all. An operator will force a view of the others; and
-// later new members, who know nothing, get the addresses of those who are lost.
+// lose destroys so many founders permanently, machines and cells, that the remaining ones are no quorum. An operator
+// will force a view of those; later new members, which know nothing, get the addresses of the lost ones.
 func (n *nemesis) lose() {
 	w := n.world
 	c := w.coordinator()
@@ -171,8 +166,8 @@ func (n *nemesis) forced(before uint64) bool {
 	})
 }
 
-// force lets an operator force a view of all who are left, again and again until there
-// is one. Then others get the places of the lost.
+// force makes an operator force a view of all remaining members, repeatedly until there is one. Then new members
+// replace the lost ones.
 func (n *nemesis) force(before uint64, tries int) {
 	w := n.world
 	if w.healed {
@@ -208,8 +203,8 @@ func (n *nemesis) force(before uint64, tries int) {
 	})
 }
 
-// left names those of m's view that are not lost. It names none where a founder that is
-// left out could still be part of a quorum: then a forced view is not safe.
+// left names the members of m's view that are not lost. It names none if a founder outside the view could still be part
+// of a quorum: then a forced view is not safe.
 func (n *nemesis) left(m *process) (names []string) {
 	self, ok := m.query(protocol.Below, &membership.Who{}).(*membership.Self)
 	if !ok || self.Cell.Accepted == nil {
@@ -227,7 +222,7 @@ func (n *nemesis) left(m *process) (names []string) {
 	return names
 }
 
-// replace lets new members come to the addresses of those who are lost.
+// replace starts new members at the addresses of the lost ones.
 func (n *nemesis) replace() {
 	w := n.world
 	for _, m := range slices.Clone(n.lost) {

@@ -6,11 +6,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// mostSuccessors is how many members are made the authority at once, at the most.
+// mostSuccessors is the maximum number of members that are made the authority at once.
 const mostSuccessors = 4
 
-// handOver lets operators make members the space's authority, several at once: each takes
-// the table from the one before. Often one of those who take part crashes meanwhile.
+// handOver makes operators move the space's authority to several members at once: each takes the table from the one
+// before. Often one of the participants crashes meanwhile.
 func (n *nemesis) handOver() {
 	w := n.world
 	s := w.scope()
@@ -37,7 +37,7 @@ func (n *nemesis) handOver() {
 
 var victims = [...]string{"elder", "turk", "member"}
 
-// victim is one who takes part in a transfer, or does not.
+// victim is a participant of a transfer, or another member.
 func (n *nemesis) victim(successors []*process) *process {
 	w := n.world
 	switch victims[w.among("victim", len(victims)-1, victims[:])] {
@@ -51,7 +51,7 @@ func (n *nemesis) victim(successors []*process) *process {
 	return n.member("victim-is")
 }
 
-// transfer lets an operator ask a member to make another one the authority.
+// transfer makes an operator ask a member to make another one the authority.
 func (m *process) transfer(to *process) {
 	if !m.up || m.paused {
 		return
@@ -66,7 +66,7 @@ func (m *process) transfer(to *process) {
 	})
 }
 
-// closeSpace lets an operator close the space at a member, and open it again later.
+// closeSpace makes an operator close the space at a member, and open it again later.
 func (n *nemesis) closeSpace(m *process) {
 	w := n.world
 	w.hit(Operator)
@@ -81,8 +81,7 @@ func (n *nemesis) closeSpace(m *process) {
 	})
 }
 
-// instance asks a member to close or to open the space. One that is paused hears of it
-// when it wakes.
+// instance asks a member to close or to open the space. A paused member gets the request when it wakes.
 func (m *process) instance(fact any) {
 	if !m.up {
 		return

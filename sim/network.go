@@ -10,16 +10,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// network carries messages between members. It promises them nothing: what it does
-// to each message is drawn.
+// network carries messages between members, without any guarantee: the fate of each message is drawn.
 type network struct {
 	world *world
-	// cut has until when messages from one place to another are lost.
+	// cut has the end of the cut from one place to another.
 	cut [][]instant
-	// last is when the latest message from one place to another arrives, which the
-	// next must not overtake unless it is reordered.
+	// last has the arrival of the latest message from one place to another; the next must not overtake it unless it is
+	// reordered.
 	last [][]instant
-	of   map[protocol.ID]*process // where the member of that id is, or was last; nil where none has ever had it
+	of   map[protocol.ID]*process // the place of the member with that id, present or past; nil if no member has ever had it
 }
 
 func newNetwork(w *world, places int) network {
@@ -31,7 +30,7 @@ func newNetwork(w *world, places int) network {
 	return n
 }
 
-// send takes one message off a member.
+// send takes one message from a member.
 func (n *network) send(from *process, e *protocol.Envelope) {
 	w := n.world
 	if e.To == protocol.Storage {
@@ -84,8 +83,8 @@ func (n *network) send(from *process, e *protocol.Envelope) {
 	}
 }
 
-// follow tells the judge of a request's way into the queue. What is asked for in the
-// very step in which a client asked is that client's request.
+// follow reports to the judge the way of a request into the queue. A member's request in the very step of a client's
+// call is that client's request.
 func (n *network) follow(from *process, m protocol.Message) {
 	w := n.world
 	if r := from.current; r != nil {
@@ -95,8 +94,7 @@ func (n *network) follow(from *process, m protocol.Message) {
 		}
 	}
 	if at, ok := w.protocol.Request(m); ok && w.protocol.Decides != nil {
-		// Where reigns outlive views, a member that was left out of one has lost its place in
-		// the queues, and arrives again.
+		// Where reigns outlive views, a member that a view drops has lost its place in the queues, and arrives again.
 		w.judge.leaves(at.Name, w.judge.clientRequests[requestKey{at.Session, at.Request}])
 	}
 	switch at, ok := w.protocol.Position(m); {
@@ -113,7 +111,7 @@ func (n *network) follow(from *process, m protocol.Message) {
 	}
 }
 
-// current reports whether the tenure under which something was asked for goes on.
+// current reports whether the tenure under which a request was made still runs.
 func (n *network) current(at probe.Standing) bool {
 	m := n.of[protocol.ID(at.Session.Member)]
 	return m != nil && m.up && m.view != nil && m.view.Lease.Tenure == at.Tenure
@@ -142,8 +140,7 @@ func receiverName(to *process, e *protocol.Envelope) string {
 	return to.name
 }
 
-// arrival draws when a message that is sent now arrives. The latencies of one pair
-// keep their order unless the message is reordered.
+// arrival draws when a message that is sent now arrives. Messages of one pair keep their order, except reordered ones.
 func (n *network) arrival(from, to int32) instant {
 	w := n.world
 	when := w.now + w.latency() + w.way()
@@ -156,12 +153,11 @@ func (n *network) arrival(from, to int32) instant {
 	return when
 }
 
-// usualLatency is how long everything takes of which a script does not say it.
+// usualLatency is the default time of everything that a script does not mention.
 const usualLatency = time.Millisecond
 
-// latency chooses how long something takes from one process to another: mostly as
-// between machines of one room; with the fault delay now and then far longer than
-// every patience and lease, up to 5 D.
+// latency chooses the time from one process to another: mostly that between machines of one room. With the fault delay,
+// it sometimes exceeds every timeout and lease by far, up to 5 D.
 func (w *world) latency() time.Duration {
 	var d time.Duration
 	if w.tape == nil {
@@ -194,8 +190,7 @@ func (w *world) drawLatency() time.Duration {
 	}
 }
 
-// deliver hands an arrived message to the member that it is for, if it is still
-// there.
+// deliver hands an arrived message to its member, if that still exists.
 func (w *world) deliver(t *task) {
 	m := w.members[t.to]
 	if !m.up || t.id != uint64(protocol.AnyMember) && t.id != uint64(m.id) {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// plain is the configuration as that of a real member.
+// plain is the configuration in the form of a real member.
 func (s *Node) plain() (*member.Config, error) {
 	var cell membership.Cell
 	if s.Cell != nil {
@@ -29,11 +29,11 @@ func (s *Node) plain() (*member.Config, error) {
 	}, nil
 }
 
-// definition is what all members must agree on about their one space.
+// definition describes the settings of the one space on which all members must agree.
 func (s *Node) definition() string {
 	line := "default " + s.Protocol
 	d := protocol.Named(shipped(), s.Protocol)
-	if d == nil { // the name says enough
+	if d == nil { // the name is enough
 		return line
 	}
 	options, err := d.Parse(s.space().Options)
@@ -46,11 +46,10 @@ func (s *Node) definition() string {
 	return line
 }
 
-// shipped are the protocols that members run; they are read alone.
+// shipped are the protocols of real members; they are only read.
 var shipped = sync.OnceValue(member.Protocols)
 
-// Nodes says how the spaces are made of members that run these protocols, for a caller that makes
-// one from a trace.
+// Nodes returns how a space is made for each of these protocols, for a caller that makes members from a trace.
 func Nodes(protocols ...Protocol) []protocol.Descriptor {
 	all := member.Protocols()
 	for i := range protocols {
@@ -61,8 +60,8 @@ func Nodes(protocols ...Protocol) []protocol.Descriptor {
 	return all
 }
 
-// tap stands between a member and its chance where what it does is written down. A member
-// of a later version is not recorded: what makes it one is no part of its configuration.
+// tap records a member's inputs and its entropy, if its trace is wanted. A member of a later version is not recorded:
+// its version is not part of its configuration.
 func (w *world) tap(m *process, s *Node) *trace.Tap {
 	if w.records == nil || w.records(m.name) == nil || s.Newer {
 		return nil
@@ -72,8 +71,7 @@ func (w *world) tap(m *process, s *Node) *trace.Tap {
 	return tap
 }
 
-// front makes the session machine in front of the machines of a life, and what records it, if that is
-// wanted.
+// front makes the session machine in front of the machines of a life, and its recorder, if a trace is wanted.
 func (m *process) front(s *Node, built Built, tap *trace.Tap) (protocol.Machine, error) {
 	plain, err := s.plain()
 	if err != nil {
@@ -82,7 +80,7 @@ func (m *process) front(s *Node, built Built, tap *trace.Tap) (protocol.Machine,
 	plain.Spaces = nil
 	for range m.spaces {
 		space := s.space()
-		space.Protocol = m.world.protocol.Name // regardless of what it says to the others
+		space.Protocol = m.world.protocol.Name // regardless of the name that it sends to the others
 		plain.Spaces = append(plain.Spaces, space)
 	}
 	random, cell := member.Entropy{Rand: s.Rand}, membership.Cell{ID: built.ID, Incarnation: built.Incarnation}

@@ -5,11 +5,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// What coverage counts of a protocol whose members ask one another: what a crash takes with it,
-// which members join while others ask, late replies, and what becomes of permissions that are kept. It
-// draws nothing and changes nothing.
+// Coverage for a protocol whose members ask one another: what a crash destroys, members that join while others ask,
+// late replies, and the fate of permissions that are kept. It draws nothing and changes nothing.
 
-// What is counted of peers.
+// Rows of coverage for peers.
 var (
 	peerHeld     = mark{"peers", "crash of a holder while others ask"}
 	peerDefers   = mark{"peers", "crash of who asks and lets others wait"}
@@ -21,7 +20,7 @@ var (
 	peerDebts    = mark{"peers", "a reply to several requests"}
 )
 
-// dealings reads off a member what it has to do with its peers.
+// dealings returns a member's open business with its peers.
 func (m *process) dealings() probe.Dealings {
 	if m.space() == nil {
 		return probe.Dealings{}
@@ -29,7 +28,7 @@ func (m *process) dealings() probe.Dealings {
 	return m.world.protocol.PeerProbe.Dealings(m.space())
 }
 
-// othersWait reports whether a member but this one asks for something.
+// othersWait reports whether another member has an open request.
 func (m *process) othersWait() bool {
 	for _, other := range m.world.members {
 		if other != m && other.dealings().Waits > 0 {
@@ -51,8 +50,8 @@ func (w *world) bereaves(m *process) {
 	w.exercises(peerIdle, others && d.Holds == 0 && d.Waits == 0)
 }
 
-// joins is called when a member has a view. A member that was not in the one before, or was there
-// otherwise, asks anew for what it waits for.
+// joins is called when a member has a view. A member that was not in the previous one, or had another tenure there,
+// repeats its open requests.
 func (w *world) joins(m *process, v *protocol.View) {
 	now, listed := v.Of(m.id)
 	before := protocol.Member{}
@@ -72,7 +71,7 @@ func (w *world) joins(m *process, v *protocol.View) {
 	}
 }
 
-// meets is called before a message reaches a member, and returns what to call when it has.
+// meets is called before a message reaches a member, and returns a function to call afterwards.
 func (w *world) meets(m *process, from protocol.ID, message any) (after func()) {
 	space := m.space()
 	if space == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// TestCrashesOfPeersAreCounted by what they take with them, and whether others ask meanwhile.
+// TestCrashesOfPeersAreCounted checks that crashes of peers count by what they destroy, and by whether others ask
+// meanwhile.
 func TestCrashesOfPeersAreCounted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		crashes, other probe.Dealings
@@ -34,7 +35,7 @@ func TestCrashesOfPeersAreCounted(t *testing.T) {
 	}
 }
 
-// TestWhoJoinsIsCounted where it has a new place in a view, and another member asks.
+// TestWhoJoinsIsCounted checks that a new place in a view counts if another member asks.
 func TestWhoJoinsIsCounted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		since uint64
@@ -56,8 +57,8 @@ func TestWhoJoinsIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhatMessagesOfPeersMeetIsCounted: a kept permission where it is given back, and late and
-// merged replies.
+// TestWhatMessagesOfPeersMeetIsCounted checks the rows for kept permissions that are returned, and for late and merged
+// replies.
 func TestWhatMessagesOfPeersMeetIsCounted(t *testing.T) {
 	w, spaces := peerStandIns(3)
 	meets := func(before, then probe.Meeting) {
@@ -78,7 +79,7 @@ func TestWhatMessagesOfPeersMeetIsCounted(t *testing.T) {
 	}
 }
 
-// TestPeersAreInTheProfile, of a protocol whose members ask one another, and of no other.
+// TestPeersAreInTheProfile checks that a protocol whose members ask one another has the rows of peers, and no other.
 func TestPeersAreInTheProfile(t *testing.T) {
 	c := config("permission")
 	s := full(&c, profileSeeds)

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// placed is a cluster of grantors with placement in which nothing goes wrong, and a user at
-// each of three members. The first one's member is the coordinator, hence the elder.
+// placed is a cluster of grantors with placement and without faults, and a user at each of three members. The first
+// user's member is the coordinator, hence the elder.
 func placed(t *testing.T, window time.Duration) (*world, []*client) {
 	t.Helper()
 	c := withoutFaults("grantor")
@@ -32,7 +32,7 @@ func placed(t *testing.T, window time.Duration) (*world, []*client) {
 	return w, w.payers(elder)
 }
 
-// cycle lets a user lock and unlock so many times, which all must be done in a while.
+// cycle makes a user lock and unlock a number of times, all within a time.
 func cycle(t *testing.T, w *world, who *client, times int, within time.Duration) {
 	t.Helper()
 	d := &doing{cost: &probe.Cost{Deed: probe.CycleAtCoordinator}, users: []*client{who}, left: times}
@@ -43,7 +43,7 @@ func cycle(t *testing.T, w *world, who *client, times int, within time.Duration)
 	}
 }
 
-// watch counts the messages between spaces while something happens.
+// watch records the messages between spaces while a function runs.
 func (w *world) watch(happens func()) (seen []string) {
 	w.meter = &meter{}
 	happens()
@@ -51,8 +51,8 @@ func (w *world) watch(happens func()) (seen []string) {
 	return seen
 }
 
-// TestTheLoadIsFollowed at the price that placement counts with: 8 messages, in addition to those of
-// the locks until then. From then on locks take none.
+// TestTheLoadIsFollowed checks that the grantor moves to the load at the price of placement: 8 messages, in addition to
+// those of the locks until then. From then on locks take none.
 func TestTheLoadIsFollowed(t *testing.T) {
 	const window = 4 * time.Second
 	w, users := placed(t, window)
@@ -94,7 +94,8 @@ func TestTheLoadIsFollowed(t *testing.T) {
 	}
 }
 
-// TestEqualLoadsAreNotFollowed: two members that lock equally often, one of which is the grantor.
+// TestEqualLoadsAreNotFollowed checks that the grantor stays if two members, one of them the grantor, lock equally
+// often.
 func TestEqualLoadsAreNotFollowed(t *testing.T) {
 	w, users := placed(t, time.Second)
 	for range 30 {
@@ -107,8 +108,8 @@ func TestEqualLoadsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestPlacementIsExercised: of seeds with all faults some move to the load, and nothing is
-// found.
+// TestPlacementIsExercised checks that in some seeds with all faults the grantor moves to the load, and that no promise
+// is broken.
 func TestPlacementIsExercised(t *testing.T) {
 	manySeeds(t)
 	s, err := RunMany(config("grantor"), 1, 60, 2, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// Record simulates one seed, as Run does, and returns it as a script: the settings that
-// were drawn, and every choice that was not as usual.
+// Record simulates one seed, as Run does, and returns it as a script: the drawn settings, and every choice that differs
+// from its default.
 func Record(c Config, seed uint64, trace io.Writer) (*Script, Result, error) {
 	if err := c.check(); err != nil {
 		return nil, Result{}, err
@@ -23,42 +23,39 @@ func Record(c Config, seed uint64, trace io.Writer) (*Script, Result, error) {
 	return w.settings.script(w.tape.choices), result, nil
 }
 
-// Stage says how a script is played.
+// Stage is the setup for playing a script.
 type Stage struct {
-	// Protocol is what the script's members run: the one that has the script's name, or
-	// one of the caller's.
+	// Protocol is the protocol of the script's members: the one with the script's name, or one of the caller's.
 	Protocol Protocol
-	// Trace gets a line for what happens. Zero means that it has no reader.
+	// Trace gets a line for each event. Nil writes no trace.
 	Trace io.Writer
-	// Brief leaves out of the trace those messages and writes of which the script says
-	// nothing.
+	// Brief leaves out of the trace the messages and writes that the script does not mention.
 	Brief bool
-	// Until ends the run at that time, when nothing was found by then. Zero means that it
-	// goes on to its end.
+	// Until ends the run at that time if nothing was found by then. Zero plays the run to its end.
 	Until time.Duration
-	// Coverage counts what each machine was stepped with.
+	// Coverage counts the events of each machine.
 	Coverage bool
-	// Observe, if not nil, gets the timeline of the run, as that of Config does.
+	// Observe, if not nil, gets the timeline of the run, like Config.Observe.
 	Observe func(timeline.Event)
 }
 
-// Played is what became of a script.
+// Played is the outcome of a script.
 type Played struct {
 	Result
-	// Used are the choices that were made; Void those of the script that the run did not ask for,
-	// and Wrong those that could not be as it says, with what is allowed.
+	// Used are the choices that were made; Void are those of the script that the run did not make; Wrong are those with
+	// values that the run did not allow, and the allowed values.
 	Used  []Choice
 	Void  []Choice
 	Wrong []WrongChoice
 }
 
-// WrongChoice is a choice that could not be as a script says.
+// WrongChoice is a choice of a script with a value that the run did not allow.
 type WrongChoice struct {
 	Choice  Choice
 	Allowed string
 }
 
-// Play runs a script. The error names what is wrong with the script's settings.
+// Play runs a script. The error describes what is wrong with the script's settings.
 func Play(s *Script, on Stage) (played Played, err error) {
 	if err := s.check(&on.Protocol); err != nil {
 		return Played{}, err
@@ -89,7 +86,7 @@ func Play(s *Script, on Stage) (played Played, err error) {
 	return played, nil
 }
 
-// check says what in the settings cannot be played.
+// check returns an error for settings that cannot be played.
 func (s *Script) check(p *Protocol) error {
 	switch {
 	case p.Options == nil || p.Name != s.Protocol:
@@ -108,7 +105,7 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: duration %v; 0s to %v is allowed", s.Duration, longestRun)
 	case s.Lease < time.Millisecond || s.Lease > longestRun:
 		return fmt.Errorf("sim: script: lease %v; 1ms to %v is allowed", s.Lease, longestRun)
-	case !(s.Drift >= 0 && s.Drift <= 1): // nor what is no number
+	case !(s.Drift >= 0 && s.Drift <= 1): // this also rejects NaN
 		return fmt.Errorf("sim: script: drift %v; 0 to 1 is allowed", s.Drift)
 	case !slices.Contains(CellNames(), s.Cells):
 		return fmt.Errorf("sim: script: cells %q; one of %v is allowed", s.Cells, CellNames())
@@ -141,17 +138,17 @@ func (s *Script) check(p *Protocol) error {
 	return nil
 }
 
-// The most of each that a script may have.
+// Upper limits of a script.
 const (
 	mostMembers = 25
 	mostUsers   = 100
 	mostAtOnce  = 10_000
 )
 
-// longestChoice is the longest that a script may let anything take.
+// longestChoice is the maximum duration of any choice in a script.
 const longestChoice = 24 * time.Hour
 
-// Verdict is how a run ended, in a line.
+// Verdict is the outcome of a run, in a line.
 func (r *Result) Verdict() string {
 	if r.Violation == nil {
 		return r.Outcome.String()
@@ -160,8 +157,8 @@ func (r *Result) Verdict() string {
 	return fmt.Sprintf("%v %s at %v: %s", r.Outcome, r.Violation.Promise, r.Violation.At, detail)
 }
 
-// Transcript plays a script, and returns what a file has below it: the verdict, and what
-// happened, without those messages and writes of which the script says nothing.
+// Transcript plays a script, and returns the text below it in a file: the verdict, and the trace without the messages
+// and writes that the script does not mention.
 func Transcript(s *Script, p Protocol) (string, Played, error) {
 	var trace strings.Builder
 	played, err := Play(s, Stage{Protocol: p, Trace: &trace, Brief: true})
@@ -174,8 +171,8 @@ func Transcript(s *Script, p Protocol) (string, Played, error) {
 // Text is a whole file: the script, and below it the transcript of its run.
 func (s *Script) Text(transcript string) string { return s.String() + below + "\n" + transcript }
 
-// SwitchOff switches off the rule that the script is without, for this process, until on
-// is called. No run may be under way meanwhile but of scripts without the same rule.
+// SwitchOff disables the rule that the script is without, in this process, until on is called. Meanwhile only scripts
+// without the same rule may run.
 func (s *Script) SwitchOff() (on func()) {
 	mutation.Switch(s.Without)
 	return func() { mutation.Switch("") }

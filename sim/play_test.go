@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestWhatIsRecordedIsPlayedAgain: recording changes nothing, and the script of a seed is
-// that seed's run, line by line, without any chance.
+// TestWhatIsRecordedIsPlayedAgain checks that recording changes nothing, and that the script of a seed plays that
+// seed's run, line by line, without any chance.
 func TestWhatIsRecordedIsPlayedAgain(t *testing.T) {
 	t.Parallel()
 	for _, p := range Protocols() {
@@ -57,8 +57,8 @@ func differ(a, b string) string {
 	return "nothing"
 }
 
-// TestFoundSeedsArePlayedAgain: the scripts of these seeds were other runs once. A script had a choice in another act than the one
-// that made it, or a run looked at a setting that scripts do not have.
+// TestFoundSeedsArePlayedAgain checks seeds whose scripts once played differently: a script had a choice in another act
+// than the one that made it, or a run used a setting that scripts do not have.
 func TestFoundSeedsArePlayedAgain(t *testing.T) {
 	t.Parallel()
 	for _, found := range []struct {

@@ -9,68 +9,65 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// Script tells one run: who takes part, and everything in which the run differs from one
-// where nothing goes wrong. What it does not say is as usual: a message takes 1 ms, a
-// write, too, clocks are right, all members are there from the beginning, and no user asks
-// for anything until, after Duration, each worker takes each name once.
+// Script describes one run: the participants, and every choice that differs from a run in which nothing goes wrong. The
+// defaults are: a message takes 1 ms, and so does a write; clocks are right; all members are there from the beginning;
+// and no user makes a call until, after Duration, each worker takes each name once.
 type Script struct {
-	// Protocol is what the members run; Without, a rule of it that is switched off, or "".
+	// Protocol is the protocol of the members; Without is a rule of it that is disabled, or "".
 	Protocol string
 	Without  string
-	// Members are how many there are, and of them the first are Founders.
+	// Members is the number of members; the first Founders of them are founders.
 	Members, Founders int
-	// Clients have so many Workers each; Visitors are users of HTTP. Locals says whether
-	// there are users within the members.
+	// Clients is the number of clients, with Workers users each; Visitors is the number of HTTP users; Locals adds
+	// users within the members.
 	Clients, Workers, Visitors int
 	Locals                     bool
 	Names                      []Name
-	// Faults are those that may happen. What a script says at a time happens without
-	// being listed.
+	// Faults are the faults that may happen. A fault with a time in the script need not be listed.
 	Faults Faults
-	// Once says that the one crash hits the coordinator, whichever member that is.
+	// Once makes the one crash hit the coordinator, whichever member that is.
 	Once bool
-	// Busy says that a member which wakes from a pause hears what has come before its machine judges time.
+	// Busy makes a member that wakes from a pause read what has arrived before its machine judges time.
 	Busy bool
-	// Costs says that the messages of users' deeds are counted when all has settled.
+	// Costs counts the messages of users' acts when all has settled.
 	Costs bool
-	// Cells says who may lose what is remembered; one of CellNames.
+	// Cells names the members that may lose their cells; one of CellNames.
 	Cells string
 	// Duration is how long faults happen.
 	Duration time.Duration
-	// TTL is what clients ask for where no choice says it; 0 is for ever.
+	// TTL is the default ttl of clients; 0 means no expiry.
 	TTL   time.Duration
 	Lease time.Duration
 	Drift float64
-	// Survive demands what Config.Survive does.
+	// Survive is Config.Survive.
 	Survive bool
-	// The bounds. 0 means the defaults.
+	// The bounds; 0 means the default.
 	Waiters, LocksPerSession, Sessions int
-	Options                            option.Values // of the space, those that are not usual
+	Options                            option.Values // of the space, other than the defaults
 	StoreTTL                           bool          // the store lets columns expire,
-	StoreWatch                         bool          // and tells of changes
-	Heir                               bool          // there is a client that takes sessions over
+	StoreWatch                         bool          // and reports changes
+	Heir                               bool          // there is an heir, a client that takes sessions over
 	Squanders                          bool          // it gives up what it has inherited
-	Crowd                              int           // names that a client asks for at the same time; 0 where there is no such client
-	Gatherers                          bool          // each client has a user that takes names together
-	// A message between members takes Far longer, from FarFrom to FarUntil. A FarUntil of 0 means to the end.
+	Crowd                              int           // names that a client requests at the same time; 0 means no such client
+	Gatherers                          bool          // each client has a user that takes several names together
+	// A message between members takes Far longer, from FarFrom to FarUntil; a FarUntil of 0 means to the end.
 	Far, FarFrom, FarUntil time.Duration
 	Choices                []Choice
 }
 
-// Name is a name that users lock: what mode most of them use, and how many slots it has.
+// Name is a name that users lock: the mode of most of them, and its number of slots.
 type Name struct {
 	Name     string
 	Use      holdfast.Mode
 	Capacity int
 }
 
-// CellNames are the words for the members that may lose what is remembered: none, one, any,
-// or a quorum for good.
+// CellNames are the words for the members that may lose their cells: none, one, any, or a quorum permanently.
 func CellNames() []string { return cellNames[:] }
 
 var cellNames = [...]string{"kept", "one-may-be-lost", "any-may-be-lost", "most-may-be-lost"}
 
-// settings are those of the run that s tells.
+// settings returns the settings of the script's run.
 func (s *Script) settings() settings {
 	to := settings{
 		protocol: s.Protocol, members: s.Members, founders: s.Founders, faults: s.Faults, once: s.Once, duration: s.Duration,
@@ -89,7 +86,7 @@ func (s *Script) settings() settings {
 	return to
 }
 
-// script is what the settings of a run are in a script.
+// script returns the settings and choices as a script.
 func (s *settings) script(choices []Choice) *Script {
 	to := &Script{
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
@@ -104,15 +101,15 @@ func (s *settings) script(choices []Choice) *Script {
 	return to
 }
 
-// Clone returns a script that can be changed without changing s.
+// Clone returns a deep copy of s.
 func (s *Script) Clone() *Script {
 	other := *s
 	other.Names, other.Choices, other.Options = slices.Clone(s.Names), slices.Clone(s.Choices), maps.Clone(s.Options)
 	return &other
 }
 
-// Renumber returns the script with the acts that it has times for counted from 1, in
-// their order. It is the same run: what is counted is how the script calls them.
+// Renumber returns the script with its timed acts counted from 1, in their order. It is the same run: only the numbers
+// change.
 func (s *Script) Renumber() *Script {
 	other := s.Clone()
 	acts := map[scope][]int{}
@@ -122,7 +119,7 @@ func (s *Script) Renumber() *Script {
 			acts[whose] = append(acts[whose], c.act)
 		}
 	}
-	//tidy:unordered each list is sorted by itself
+	//tidy:unordered each list is sorted on its own
 	for _, of := range acts {
 		slices.Sort(of)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
 
-// TestWhatCannotHappenIsNotRun: a fault that is named must be one of the protocol's; of all,
-// a run has those that are.
+// TestWhatCannotHappenIsNotRun checks that a named fault must be possible in the protocol, and that the set of all
+// means the possible ones.
 func TestWhatCannotHappenIsNotRun(t *testing.T) {
 	central, election := config("central").Protocol, electionProtocol()
 	likeCentral := func(name string, stores bool) Protocol {
@@ -29,7 +29,7 @@ func TestWhatCannotHappenIsNotRun(t *testing.T) {
 	for _, c := range []struct {
 		protocol Protocol
 		faults   Faults
-		says     string // empty where it is run
+		says     string // empty if it is run
 	}{
 		{central, Within, ""},
 		{central, Beyond, ""},
@@ -72,7 +72,7 @@ func TestWhatCannotHappenIsNotRun(t *testing.T) {
 	}
 }
 
-// TestAllIsCutDown to what can happen, and nothing else is in a run.
+// TestAllIsCutDown checks that the set of all faults is reduced to the possible ones, and that runs have no others.
 func TestAllIsCutDown(t *testing.T) {
 	for _, p := range Protocols() {
 		if never := p.Faults & ofStores; never != 0 && !p.Stores {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// full is a summary of so many runs that have hit everything that can be hit.
+// full is a summary of runs that have hit everything.
 func full(c *Config, seeds int) *Summary {
 	s := &Summary{Protocol: c.Protocol.Name, Seeds: seeds, counts: newCounts(true)}
 	for i := range s.counts.faults {
@@ -38,14 +38,14 @@ func full(c *Config, seeds int) *Summary {
 	return s
 }
 
-// of is what was counted of some sorts.
+// of returns the counts of some sorts.
 func (c *counts) of(sorts ...string) map[mark]int {
 	found := maps.Clone(c.hits)
 	maps.DeleteFunc(found, func(m mark, _ int) bool { return !slices.Contains(sorts, m.sort) })
 	return found
 }
 
-// hitTwice adds to a summary two runs that have hit all of some sorts.
+// hitTwice adds two runs that have hit all rows of some sorts.
 func (s *Summary) hitTwice(c *Config, sorts ...string) map[mark]int {
 	one := newCounts(true)
 	for _, m := range c.marks() {
@@ -58,7 +58,7 @@ func (s *Summary) hitTwice(c *Config, sorts ...string) map[mark]int {
 	return s.counts.of(sorts...)
 }
 
-// TestTheProfileFails where many runs have left something out, and only then.
+// TestTheProfileFails checks that a profile fails if many runs have missed a row, and only then.
 func TestTheProfileFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		seeds    int
@@ -103,7 +103,7 @@ func TestTheProfileFails(t *testing.T) {
 	}
 }
 
-// TestTheProfileIsReadable: a line for each sort of thing.
+// TestTheProfileIsReadable checks that a profile has a line for each sort.
 func TestTheProfileIsReadable(t *testing.T) {
 	c := config("central")
 	s := full(&c, 1)
@@ -125,7 +125,7 @@ func TestTheProfileIsReadable(t *testing.T) {
 	}
 }
 
-// TestCountingAllocatesNothing once everything was hit: it is always on.
+// TestCountingAllocatesNothing checks that counting, which is always on, does not allocate once everything was hit.
 func TestCountingAllocatesNothing(t *testing.T) {
 	c := newCounts(true)
 	events := []protocol.Event{{Kind: protocol.Tick}, {Kind: protocol.Start}, {Kind: protocol.Receive, Fact: membership.Poll{}}, {Kind: protocol.Raised, Fact: &protocol.View{}}}

@@ -18,20 +18,18 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Protocol is what the simulator must know of a protocol to run it. Everything else
-// it learns from the answers that users get. A [Config] takes any Protocol, listed in Protocols or not: [Of] makes it of a
-// descriptor.
+// Protocol is the simulator's knowledge of a protocol. It learns everything else from the answers that users get. A
+// [Config] takes any Protocol, listed in Protocols or not: [Of] makes one from a descriptor.
 type Protocol struct {
 	protocol.Descriptor
 	probe.Probes
-	// Locks says that the spaces grant locks. Without it a run has sessions only, and
-	// what is checked is the authority.
+	// Locks reports whether the spaces grant locks. Without it a run has only sessions, and checks the authority.
 	Locks bool
-	// Faults are those within the bounds that can happen to this protocol.
+	// Faults are the faults within the bounds that can happen to this protocol.
 	Faults Faults
 }
 
-// Of is a protocol as its descriptor describes it: one space of it over the membership.
+// Of makes the Protocol of a descriptor: one space of it over the membership.
 func Of(d protocol.Descriptor) Protocol {
 	p := Protocol{Descriptor: d, Probes: probe.Of(&d), Locks: true, Faults: Within}
 	if d.Options().List().Check(option.Values{"partition": "any"}) != nil {
@@ -41,8 +39,8 @@ func Of(d protocol.Descriptor) Protocol {
 		p.Faults &^= ofStores
 	}
 	if d.Logs {
-		// All members are founders, which vote at first, and keep their folders. So none joins, forgets its identity or is
-		// unwelcome, and no view is forced.
+		// All members are founders, which have a vote at first, and keep their folders. So none joins, forgets its
+		// identity or is refused, and no view is forced.
 		p.Faults = p.Faults.Without(Amnesia).Without(Join).Without(Force).Without(Misfit)
 		p.Unreached = append(p.Unreached, membership.Unwelcome{}, &membership.Force{}, &membership.Who{})
 	}
@@ -56,9 +54,8 @@ func (p *Protocol) hasOption(name string) bool {
 	return p.Options().List().Find(name) != nil
 }
 
-// Check returns nil if every fault that is named in the set can happen to the protocol. A set of
-// all faults within the bounds names none: of those a run has what can happen. The error
-// names a fault that cannot, and those that can.
+// Check returns nil if every fault named in the set can happen to the protocol. The set of all faults within the bounds
+// names none: a run has those that can happen. The error names the impossible fault and the possible ones.
 func (p Protocol) Check(set Faults) error {
 	never := set &^ (p.Faults | Beyond)
 	if set&Within == Within || never == 0 {
@@ -67,7 +64,7 @@ func (p Protocol) Check(set Faults) error {
 	return fmt.Errorf("fault %q cannot happen to protocol %s; all, beyond, none and %s are allowed", never.All()[0], p.Name, (p.Faults | Beyond).list(", "))
 }
 
-// Node is a member at its start: what the process knows, and its configuration.
+// Node is a member at its start: its configuration, and the knowledge of its process.
 type Node struct {
 	Protocol string
 	Name     string
@@ -75,24 +72,24 @@ type Node struct {
 	Founder  bool
 	Join     []string // the addresses of all founders
 	Kept     bool     // it has a stable cell
-	Cell     []byte   // what was last synced; nil if nothing ever was
+	Cell     []byte   // the last synced contents; nil if there are none
 	Wall     time.Duration
 	Rand     *rand.Rand
 	Lease    time.Duration
 	Drift    float64
 	Any      bool // partition mode any
 	Preempt  bool
-	Newer    bool // it speaks a later version of the protocol than the others
+	Newer    bool // its version of the protocol is later than that of the others
 	Table    lock.Config
-	// Options are those of the space, but for Any and Preempt.
+	// Options are the options of the space, except Any and Preempt.
 	Options option.Values
-	// Random is drawn once, at the start, and Process names this life of the process, as in member.Space.
+	// Random is drawn once, at the start; Process identifies this life of the process, as in member.Space.
 	Random  uint32
 	Process string
-	// Store is what the store can do, where there is one, and Logs what the member's logs have kept.
+	// Store is the feature set of the store, if there is one; Logs is the contents of the member's logs.
 	Store storage.Features
 	Logs  []storage.Kept
-	// Sessions is how many there may be; zero means the default.
+	// Sessions is the maximum number of sessions; zero means the default.
 	Sessions int
 }
 

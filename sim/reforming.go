@@ -8,13 +8,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// Where members vote on what a space decides, a third of the runs that have operators change who
-// does: a member is removed, added again, and gets its vote back. In two thirds of those the others go
-// on without one that is silent for too long, too. When everything is healed operators see to it that all
-// vote again, because users are to be served through each of them; so nothing stays broken in such
-// a run (core.go): which members suffice would depend on who votes. Where a core has to be healed first no operator does it.
+// Where members vote on a space's decisions, operators change the voters in a third of the runs with operators: a
+// member is removed, added again, and gets its vote back. In two thirds of those, the others also remove a member that
+// is silent for too long. When everything is healed operators restore all votes, because users must be served through
+// each member. So nothing stays broken in such a run (core.go): the sufficient members would depend on the voters. In
+// runs that must heal a core first no operator changes voters.
 
-// voted counts what a leader says of who votes.
+// voted counts a leader's report about the voters.
 func (w *world) voted(note protocol.Note) {
 	for i := range w.protocol.Votes {
 		if row := &w.protocol.Votes[i]; row.Is(note) {
@@ -23,8 +23,7 @@ func (w *world) voted(note protocol.Note) {
 	}
 }
 
-// drawReforms draws whether and how often operators change who votes, and for how long a member may
-// be silent.
+// drawReforms draws whether and how often operators change the voters, and how long a member may be silent.
 func (s *settings) drawReforms(c *Config, r dice) {
 	drawn, every, pilots := r.IntN(3) == 1, 2*time.Second+r.below(10*time.Second), r.IntN(3) != 0
 	silent := time.Second + r.below(4*time.Second)
@@ -37,10 +36,10 @@ func (s *settings) drawReforms(c *Config, r dice) {
 	}
 }
 
-// roles are what a member is made, each as often as it is drawn.
+// roles are the roles that a member gets, each repeated by its odds.
 var roles = [...]string{"nonmember", "nonmember", "learner", "learner", "voter"}
 
-// reform lets an operator make a member something else. Who is to have no vote any more is removed first, and is added
+// reform makes an operator change the role of a member. A member that is to be a learner is first removed, and added
 // after a while; a member that was to be a nonmember gets its vote back, too.
 func (n *nemesis) reform() {
 	w := n.world
@@ -68,7 +67,7 @@ func (n *nemesis) reform() {
 	}
 }
 
-// reform lets an operator ask a member to make another one, or this, something else.
+// reform makes an operator ask a member to change the role of another one, or its own.
 func (m *process) reform(about *process, as protocol.Role) {
 	w := m.world
 	if !m.up || m.paused {
@@ -83,12 +82,12 @@ func (m *process) reform(about *process, as protocol.Role) {
 	})
 }
 
-// lateReforms is for how long after the last fault something may still come of what operators have asked before: a
-// message on its way may take as long as five leases, and an election over slow links as long as three.
+// lateReforms is how long after the last fault an earlier request of operators may still take effect: a message may
+// take as long as five leases, and an election over slow links as long as three.
 const lateReforms = 45 * time.Second
 
-// reinstate is called when everything is healed: operators look again and again, and ask, until all members vote
-// to the knowledge of each, and nothing else can come any more.
+// reinstate is called when everything is healed: operators ask repeatedly, until each member knows that all vote, and
+// no earlier request can take effect any more.
 func (n *nemesis) reinstate() {
 	w := n.world
 	if !n.reformed && w.settings.known.Autopilot == 0 {
@@ -104,13 +103,12 @@ func (n *nemesis) reinstate() {
 	w.do(w.now+pause, n.reinstate)
 }
 
-// unelected finds a member that does not vote everywhere as far as one knows that takes part itself, and
-// what it is to be made next.
+// unelected finds a member that lacks a vote, to the knowledge of a member that takes part itself, and its next role.
 func (w *world) unelected() (through, about *process, as protocol.Role) {
 	for _, m := range w.members {
 		for _, s := range m.shards() {
 			if s.Leader == 0 {
-				continue // it may take no part there, and know nothing
+				continue // it may not take part there, and know nothing
 			}
 			for _, other := range w.members {
 				if is := roleIn(&s, other.id); is != protocol.Voter {
@@ -122,7 +120,7 @@ func (w *world) unelected() (through, about *process, as protocol.Role) {
 	return nil, nil, 0
 }
 
-// allVote reports whether all members know that all vote.
+// allVote reports whether all members know that all have a vote.
 func (w *world) allVote() bool {
 	for _, m := range w.members {
 		shards := m.shards()
@@ -140,7 +138,7 @@ func (w *world) allVote() bool {
 	return true
 }
 
-// shards is who votes as far as a member knows; nothing where it does not run.
+// shards returns the voters to a member's knowledge; nothing if it is not running.
 func (m *process) shards() []protocol.Shard {
 	if !m.up || m.paused {
 		return nil
@@ -152,7 +150,7 @@ func (m *process) shards() []protocol.Shard {
 	return all.List
 }
 
-// roleIn is what a member is in a shard.
+// roleIn returns the role of a member in a shard.
 func roleIn(s *protocol.Shard, id protocol.ID) protocol.Role {
 	switch {
 	case slices.Contains(s.Voters, id):

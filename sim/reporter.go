@@ -8,31 +8,31 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// reporter tells the observer of a run what happens in it. A nil reporter tells nothing, and
-// costs nothing: every method may be called on it.
+// reporter reports the events of a run to its observer. Every method may be called on a nil reporter, which does
+// nothing.
 type reporter struct {
 	world *world
 	hear  func(timeline.Event)
 
 	last   uint32              // number of a message
-	ways   map[uint32]way      // messages that are under way
+	ways   map[uint32]way      // messages in flight
 	grants uint64              // how many were reported
-	open   []holding           // grants that go on, in the order in which they began
-	known  map[believer]uint64 // every grant's number, also of those that have ended
-	looked instant             // when look reported last
-	leased []bool              // by place: whether a member was reported to have a lease
-	reigns []bool              // and to be one who may grant
+	open   []holding           // current grants, in the order of their beginning
+	known  map[believer]uint64 // the number of every grant, past ones included
+	looked instant             // the last time of look
+	leased []bool              // by place: whether the last report was that the member has a lease
+	reigns []bool              // and that it may grant
 	ended  bool
 }
 
-// way is a message on its way.
+// way is a message in flight.
 type way struct {
 	to    string
 	sent  instant
-	usual time.Duration // that most take
+	usual time.Duration // the maximum for most messages
 }
 
-// holding is a grant that goes on.
+// holding is a current grant.
 type holding struct {
 	id uint64
 	grant
@@ -48,7 +48,7 @@ func newReporter(w *world, hear func(timeline.Event)) *reporter {
 	}
 }
 
-// emit passes on what happens now.
+// emit reports an event of this instant.
 func (t *reporter) emit(h timeline.Event) {
 	if t == nil {
 		return
@@ -78,19 +78,19 @@ func (t *reporter) cast() {
 	}
 }
 
-// life tells of the beginning, the end, or a stay of a process.
+// life reports the beginning, the end, or a stay of a process.
 func (t *reporter) life(kind timeline.Kind, who fmt.Stringer, why string) {
 	t.emit(timeline.Event{Kind: kind, Who: who.String(), Why: why})
 }
 
-// paused tells that a process stands still for a while.
+// paused reports that a process is paused for a while.
 func (t *reporter) paused(who fmt.Stringer, length time.Duration) {
 	if t != nil {
 		t.emit(timeline.Event{Kind: timeline.Paused, Who: who.String(), Until: t.world.now + length})
 	}
 }
 
-// unread tells that what has come for a process that did not look is lost with it.
+// unread reports the loss of messages that a process has not read.
 func (t *reporter) unread(inbox []task) {
 	if t == nil {
 		return
@@ -100,7 +100,7 @@ func (t *reporter) unread(inbox []task) {
 	}
 }
 
-// fault tells what was done to some lanes, or to every member where no lane is named.
+// fault reports a fault of some lanes, or of every member if no lane is named.
 func (t *reporter) fault(f Fault, until instant, members []string, text string) {
 	if t == nil {
 		return
@@ -115,8 +115,7 @@ func (t *reporter) fault(f Fault, until instant, members []string, text string) 
 	t.emit(h)
 }
 
-// befall lets a fault be known: to the reader of the trace, and to the observer.
-// No lane named means every member.
+// befall reports a fault to the trace and to the observer. No named lane means every member.
 func (w *world) befall(f Fault, until instant, members []string, format string, arguments ...any) {
 	w.trace(format, arguments...)
 	if w.reporter != nil {
@@ -124,7 +123,7 @@ func (w *world) befall(f Fault, until instant, members []string, format string, 
 	}
 }
 
-// spoilt tells that a disk is slow or full for a while.
+// spoilt reports that a disk is slow or full for a while.
 func (t *reporter) spoilt(f Fault, member string, until instant) {
 	condition := "slow"
 	if f == DiskFull {
@@ -133,12 +132,12 @@ func (t *reporter) spoilt(f Fault, member string, until instant) {
 	t.happened(f, until, member, "the disk of "+member+" is "+condition)
 }
 
-// happened tells of one fault of one process.
+// happened reports one fault of one process.
 func (t *reporter) happened(f Fault, until instant, member, text string) {
 	t.fault(f, until, []string{member}, text)
 }
 
-// disconnected tells that the connection of a client breaks.
+// disconnected reports that the connection of a client breaks.
 func (t *reporter) disconnected(l *link) {
 	t.emit(timeline.Event{
 		Kind: timeline.Fault, Who: l.client.name, Lanes: []string{l.client.name}, Short: "disconnected from " + l.member.name,
@@ -146,7 +145,7 @@ func (t *reporter) disconnected(l *link) {
 	})
 }
 
-// partitioned tells that the network has come apart into two sides.
+// partitioned reports that the network has split into two sides.
 func (t *reporter) partitioned(side []int, until instant) {
 	if t == nil {
 		return
@@ -158,7 +157,7 @@ func (t *reporter) partitioned(side []int, until instant) {
 	t.fault(Partition, until, nil, fmt.Sprintf("the network comes apart:%s |%s", sides[0], sides[1]))
 }
 
-// laneOf is the lane of a holder, and what it is called there.
+// laneOf returns the lane of a holder, and its name there.
 func laneOf(who fmt.Stringer) (lane, by string) {
 	if l, within := who.(*ownClient); within {
 		return l.member.name, l.String()
@@ -166,7 +165,7 @@ func laneOf(who fmt.Stringer) (lane, by string) {
 	return who.String(), who.String()
 }
 
-// granted tells that a holder takes itself for one.
+// granted reports that a holder starts to believe.
 func (t *reporter) granted(g *grant) {
 	if t == nil {
 		return
@@ -186,7 +185,7 @@ func (t *reporter) granted(g *grant) {
 	})
 }
 
-// dropped reports that a holder does so no more, because it gave back or learned of a loss.
+// dropped reports that a holder stops believing, because it released the lock or learned of a loss.
 func (t *reporter) dropped(g *grant, why holdfast.Loss) {
 	if t == nil {
 		return
@@ -205,7 +204,7 @@ func (t *reporter) dropped(g *grant, why holdfast.Loss) {
 	}
 }
 
-// running reports whether the process of a holder is there.
+// running reports whether the process of a holder is running.
 func running(b believer) bool {
 	switch b := b.(type) {
 	case *request:
@@ -216,7 +215,7 @@ func running(b believer) bool {
 	return true
 }
 
-// close ends the grant at a place of those that go on.
+// close ends the grant at an index of the current ones.
 func (t *reporter) close(i int, at instant, why string) {
 	lane, _ := laneOf(t.open[i].who)
 	t.hear(timeline.Event{At: at, Kind: timeline.Ended, Who: lane, ID: t.open[i].id, Name: t.open[i].name, Why: why})

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// number gives a message to a receiver its number.
+// number assigns a number to a message to a receiver.
 func (t *reporter) number(to string) uint32 {
 	t.last++
 	t.ways[t.last] = way{to, t.world.now, t.world.settings.weather.latency}
 	return t.last
 }
 
-// sent tells of a message between members, and returns its number.
+// sent reports a message between members, and returns its number.
 func (t *reporter) sent(from *process, to string, port protocol.Port, m protocol.Message) uint32 {
 	if t == nil {
 		return 0
@@ -29,7 +29,7 @@ func (t *reporter) sent(from *process, to string, port protocol.Port, m protocol
 	return id
 }
 
-// about is the first of the run's names that a message has in quotes.
+// about is the first of the run's names that a message quotes.
 func (t *reporter) about(text string) string {
 	for _, n := range t.world.settings.names {
 		if strings.Contains(text, fmt.Sprintf("%q", n.name)) {
@@ -39,7 +39,7 @@ func (t *reporter) about(text string) string {
 	return ""
 }
 
-// said tells of what a client and a member say to each other, and returns its number.
+// said reports a message between a client and a member, and returns its number.
 func (t *reporter) said(from, to fmt.Stringer, short, text, name string, token holdfast.Token, routine bool) uint32 {
 	if t == nil {
 		return 0
@@ -52,7 +52,7 @@ func (t *reporter) said(from, to fmt.Stringer, short, text, name string, token h
 	return id
 }
 
-// called tells of an operation.
+// called reports an operation.
 func (t *reporter) called(l *link, op operation) uint32 {
 	short := op.kind()
 	if op.foreign {
@@ -69,7 +69,7 @@ func (t *reporter) called(l *link, op operation) uint32 {
 	return t.said(l.client, l.member, short, op.String(), name, token, op.GetBeat() != nil || fresh)
 }
 
-// answers tells of events that go out together.
+// answers reports events that are sent together.
 func (t *reporter) answers(l *link, a *answer) uint32 {
 	text := strings.Join(a.texts(), "; ")
 	if a.frame == nil {
@@ -98,19 +98,19 @@ func (t *reporter) answers(l *link, a *answer) uint32 {
 	return t.said(l.member, l.client, strings.Join(short, ", "), text, name, token, routine)
 }
 
-// posted tells of a visitor's request over HTTP.
+// posted reports a visitor's HTTP request.
 func (t *reporter) posted(v *visit, what string) uint32 {
 	name := v.about.want.name
 	return t.said(v.visitor, v.member, what+" "+name, "POST "+what+" "+name, name, 0, what == "renew")
 }
 
-// returned tells of the answer to it.
+// returned reports the answer to it.
 func (t *reporter) returned(v *visit, what string) uint32 {
 	name := v.about.want.name
 	return t.said(v.member, v.visitor, what+" "+name, "answer to a POST: "+what+" "+name, name, 0, what == "renewed")
 }
 
-// requested tells of what a member asks of the store.
+// requested reports a member's request to the store.
 func (t *reporter) requested(by *process, request protocol.Message) uint32 {
 	if t == nil {
 		return 0
@@ -118,7 +118,7 @@ func (t *reporter) requested(by *process, request protocol.Message) uint32 {
 	return t.stored(by.name, theStore, request, t.about(request.String()))
 }
 
-// responded tells of the store's answer.
+// responded reports the store's answer.
 func (t *reporter) responded(to *inquiry, answer protocol.Message) uint32 {
 	if t == nil {
 		return 0
@@ -126,7 +126,7 @@ func (t *reporter) responded(to *inquiry, answer protocol.Message) uint32 {
 	return t.stored(theStore, to.by.name, answer, t.about(to.request.String()))
 }
 
-// stored tells of what goes to the store or comes from it.
+// stored reports a message to or from the store.
 func (t *reporter) stored(from, to string, m protocol.Message, name string) uint32 {
 	id := t.number(to)
 	t.ways[id] = way{to, t.world.now, t.world.settings.weather.store}
@@ -135,7 +135,7 @@ func (t *reporter) stored(from, to string, m protocol.Message, name string) uint
 	return id
 }
 
-// copied tells that the network delivers a message twice.
+// copied reports that the network delivers a message twice.
 func (t *reporter) copied(of uint32) uint32 {
 	if t == nil || of == 0 {
 		return 0
@@ -146,10 +146,10 @@ func (t *reporter) copied(of uint32) uint32 {
 	return id
 }
 
-// tardy is how many times the latency of most messages one takes that is late.
+// tardy is the multiple of the usual latency from which a message counts as late.
 const tardy = 4
 
-// delivered tells that a message has reached its receiver.
+// delivered reports that a message has reached its receiver.
 func (t *reporter) delivered(id uint32) {
 	if t == nil || id == 0 {
 		return
@@ -161,7 +161,7 @@ func (t *reporter) delivered(id uint32) {
 	}
 }
 
-// lost tells that a message will not arrive.
+// lost reports that a message will not arrive.
 func (t *reporter) lost(id uint32, why string) {
 	if t == nil || id == 0 {
 		return

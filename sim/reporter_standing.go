@@ -11,17 +11,17 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// What ends by a clock ends without a step of any process. So the reporter looks, before each
-// step and after it, who has a lease, who may grant and who believes in a lock: between
-// two steps nothing but time changes that, so that the instant can be found by halving.
+// A state that ends by a clock ends without a step of any process. So the reporter checks, before and after each step,
+// which members have a lease, which may grant, and which holders believe. Between two steps only time changes these, so
+// the instant of a change can be found by bisection.
 
-// change is one that look reports, in the order of time.
+// change is a change that look reports, ordered by time.
 type change struct {
 	at   instant
 	emit func(instant)
 }
 
-// look reports what has changed since the last look: leases, reigns and holders' beliefs.
+// look reports the changes since the last look: leases, reigns and holders' beliefs.
 func (t *reporter) look() {
 	now := t.world.now
 	var found []change
@@ -43,7 +43,7 @@ func (t *reporter) look() {
 	t.looked = now
 }
 
-// turned notes a change of something that a member has or has not.
+// turned records a change of a boolean state of a member.
 func (t *reporter) turned(found *[]change, had *bool, has func(instant) bool, m *process, begins, ends timeline.Kind) {
 	if has(t.world.now) == *had {
 		return
@@ -57,7 +57,7 @@ func (t *reporter) turned(found *[]change, had *bool, has func(instant) bool, m 
 	*found = append(*found, change{t.turn(has), emit})
 }
 
-// turn finds the instant since the last look at which something became what it is now.
+// turn finds the instant since the last look at which a condition changed to its present value.
 func (t *reporter) turn(holds func(instant) bool) instant {
 	before, after := t.looked, t.world.now
 	is := holds(after)
@@ -80,7 +80,7 @@ func (t *reporter) expired(id uint64, at instant) {
 	t.close(i, at, "expired")
 }
 
-// viewed tells that a member follows another view.
+// viewed reports that a member follows another view.
 func (t *reporter) viewed(m *process, v *protocol.View) {
 	if t == nil || m.view != nil && m.view.Epoch == v.Epoch && m.view.Number == v.Number && m.view.Installed == v.Installed {
 		return
@@ -106,8 +106,7 @@ func (t *reporter) viewed(m *process, v *protocol.View) {
 	})
 }
 
-// violated tells which promise was not kept. The lanes that it concerns are read off what the
-// sentence about it was made of.
+// violated reports a broken promise. The lanes concerned are derived from the arguments of its text.
 func (t *reporter) violated(promise, text string, about []any) {
 	if t == nil {
 		return
@@ -140,7 +139,7 @@ func (t *reporter) violated(promise, text string, about []any) {
 	t.emit(h)
 }
 
-// parties are the lanes of a session: its client's, if it has one, and its member's.
+// parties are the lanes of a session: that of its client, if it has one, and that of its member.
 func (t *reporter) parties(id lock.SessionID) (lanes []string) {
 	for _, c := range t.world.clients {
 		if s := c.stream.session; s != nil && s.id == id {
@@ -153,11 +152,10 @@ func (t *reporter) parties(id lock.SessionID) (lanes []string) {
 	return lanes
 }
 
-// longestBelief bounds the search for the end of what a holder believes.
+// longestBelief limits the search for the end of a holder's belief.
 const longestBelief = time.Hour
 
-// finish tells of every grant that goes on until when its holder believes in it. It does
-// so once.
+// finish reports, for every current grant, the end of its holder's belief. It does so once.
 func (t *reporter) finish() {
 	if t == nil || t.ended {
 		return

@@ -23,8 +23,8 @@ func observed(t *testing.T, c Config, seed uint64) (Result, []timeline.Event, [3
 	return result, events, [32]byte(trace.Sum(nil))
 }
 
-// TestEveryRunHasATimeline: the reported events are a timeline, the same for the same seed, and an
-// observer changes nothing of the run.
+// TestEveryRunHasATimeline checks that the reported events are a timeline, the same for the same seed, and that an
+// observer does not change the run.
 func TestEveryRunHasATimeline(t *testing.T) {
 	t.Parallel()
 	kinds := map[timeline.Kind]int{}
@@ -59,7 +59,7 @@ func TestEveryRunHasATimeline(t *testing.T) {
 	}
 }
 
-// TestAScriptHasTheTimelineOfItsSeed: what a recorded run tells when it is played again.
+// TestAScriptHasTheTimelineOfItsSeed checks that a recorded run has the same timeline when it is played again.
 func TestAScriptHasTheTimelineOfItsSeed(t *testing.T) {
 	c := Config{Protocol: config("central").Protocol, Faults: Within, Duration: 10 * time.Second}
 	_, events, _ := observed(t, c, 7)
@@ -90,8 +90,8 @@ func same(a, b timeline.Event) bool {
 		a.Of == b.Of && a.Name == b.Name && a.Token == b.Token && a.Until == b.Until && a.Short == b.Short && a.Text == b.Text && a.Why == b.Why
 }
 
-// TestAGrantIsReportedAsItsHolderBelievesIt: each grant that is counted is reported, and none
-// outlives the instant at which its holder's own clock ends it.
+// TestAGrantIsReportedAsItsHolderBelievesIt checks that each counted grant is reported, and that none outlives the
+// instant at which its holder's own clock ends it.
 func TestAGrantIsReportedAsItsHolderBelievesIt(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
 		result, events, _ := observed(t, Config{Protocol: config("central").Protocol, Faults: Within, Duration: 20 * time.Second}, seed)
@@ -109,7 +109,7 @@ func TestAGrantIsReportedAsItsHolderBelievesIt(t *testing.T) {
 				delete(open, h.ID)
 			}
 		}
-		if granted == 0 || granted > result.counts.grants { // no user believes in one that comes too late
+		if granted == 0 || granted > result.counts.grants { // no user believes in a late grant
 			t.Errorf("seed %d tells of %d grants, and has %d", seed, granted, result.counts.grants)
 		}
 		if len(open) > 0 && result.Outcome == OK {
@@ -118,7 +118,7 @@ func TestAGrantIsReportedAsItsHolderBelievesIt(t *testing.T) {
 	}
 }
 
-// TestAViolationNamesTheHolders that it concerns, by their bars.
+// TestAViolationNamesTheHolders checks that a violation names the holders concerned, by their bars.
 func TestAViolationNamesTheHolders(t *testing.T) {
 	w := newWorld(&Config{Protocol: config("central").Protocol, Members: 3, Duration: time.Minute, Observe: func(timeline.Event) {}}, 1, nil, newCounts(false))
 	var events []timeline.Event

@@ -9,11 +9,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Where sessions are all there is, half of the runs are restless: members leave and lapse
-// more often, sessions come and go, and clients ask now for much and now for little. So
-// the horizon rises and sinks all the time, in the midst of elections too.
+// In protocols without locks, half of the runs are restless: members leave and lapse more often, sessions come and go,
+// and clients ask for long and short ttls. So the horizon rises and falls all the time, during elections too.
 
-// drawRestless draws whether a run is restless, and how.
+// drawRestless draws whether and how a run is restless.
 func (s *settings) drawRestless(c *Config, r *rand.Rand) {
 	if c.Protocol.Locks || s.faults == 1<<Crash && s.once || r.IntN(2) == 0 {
 		return
@@ -32,7 +31,7 @@ func (s *settings) drawRestless(c *Config, r *rand.Rand) {
 	}
 }
 
-// appetite chooses a ttl that a client asks for.
+// appetite chooses a ttl for a client.
 func (w *world) appetite() time.Duration {
 	s := &w.settings
 	return w.length("ttl", s.ttl[0], func() time.Duration {
@@ -43,14 +42,13 @@ func (w *world) appetite() time.Duration {
 	})
 }
 
-// stirOne lets a client be restless.
+// stirOne makes a client act restlessly.
 func (n *nemesis) stirOne() { n.stir(pick(n.world, "client", n.world.clients)) }
 
-// whims are what a restless client does, each as often as it is drawn.
+// whims are the acts of a restless client, each repeated by its odds.
 var whims = [...]string{"closes", "crashes", "asks", "asks"}
 
-// stir lets a client ask for another ttl, or end its session, in good order or not, and
-// begin another.
+// stir makes a client ask for another ttl, or end its session, in good order or not, and begin another.
 func (n *nemesis) stir(c *client) {
 	w := n.world
 	ttl := w.appetite()
@@ -75,12 +73,11 @@ func (n *nemesis) stir(c *client) {
 	}
 }
 
-// crave lets a client ask for another ttl from its next heartbeat on, as a client can that speaks gRPC itself.
+// crave makes a client ask for another ttl from its next heartbeat on, as a client that speaks gRPC directly can.
 func (c *client) crave(ttl time.Duration) { c.ttl = ttl }
 
-// silence is called before a message is sent. A member that has just won an election may not be
-// heard until others have been elected; its clients want more of it meanwhile,
-// and it may crash, and stay away.
+// silence is called before a message is sent. A new election winner may go unheard until others have been elected;
+// meanwhile its clients ask it for more, and it may crash, and stay away.
 func (n *nemesis) silence(winner *process, message protocol.Message) {
 	w := n.world
 	first, is := message.(membership.NewView)
@@ -116,8 +113,8 @@ func (n *nemesis) silence(winner *process, message protocol.Message) {
 	}
 }
 
-// tempt lets the clients of a member ask for so much that they believe for longer than
-// others need to elect and to wait for a lease, where enough is remembered for that.
+// tempt makes the clients of a member ask for ttls so long that their belief outlasts the others' election and wait for
+// a lease, if enough is remembered for such promises.
 func (n *nemesis) tempt(m *process) {
 	w := n.world
 	for _, c := range w.clients {
@@ -133,17 +130,16 @@ func (n *nemesis) tempt(m *process) {
 	}
 }
 
-// tenancy names a tenure of a member for ever.
+// tenancy permanently identifies a tenure of a member.
 type tenancy struct {
 	id     protocol.ID
 	tenure protocol.Tenure
 }
 
-// checkBacking is P3 where no client holds anything. The membership knows of tenures, not of
-// sessions: from when a member that may grant has a tenure with a lease in its view, all that the
-// clients of that tenure are promised must be waited for, because any of them may hold. So while a
-// member may grant, such a tenure must be in its view or be waited for, for as long as a
-// client believes in a session of it. Which sessions count is in bystander.go.
+// checkBacking checks P3 in protocols without locks. The membership knows tenures, not sessions: once a member that may
+// grant has a tenure with a lease in its view, it must wait for all promises to the clients of that tenure, because any
+// of them may hold. So while a member may grant, such a tenure must be in its view or be waited for, as long as a
+// client believes in a session of it. bystander.go defines the sessions that count.
 func (w *world) checkBacking(m *process) {
 	for _, other := range w.members {
 		if at, listed := m.view.Of(other.id); listed && other.leased() && other.view.Lease.Tenure == at.Tenure {

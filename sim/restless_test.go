@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestTheJudgeSeesWhoIsNotWaitedFor: a client that believes in a session of a tenure that
-// has had a place, and has none any more.
+// TestTheJudgeSeesWhoIsNotWaitedFor checks that a client's belief in a session whose tenure has lost its place is a
+// violation.
 func TestTheJudgeSeesWhoIsNotWaitedFor(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change  func(w *world, v *protocol.View, p *presence)
@@ -45,7 +45,7 @@ func TestTheJudgeSeesWhoIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestSomeRunsAreRestless, where sessions are all there is, and others are not.
+// TestSomeRunsAreRestless checks that in protocols without locks some runs are restless, and others are not.
 func TestSomeRunsAreRestless(t *testing.T) {
 	locks, sessions := config("central"), config("election")
 	restless := 0

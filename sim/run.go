@@ -12,50 +12,46 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// Config says what to simulate.
+// Config describes what to simulate.
 type Config struct {
-	// Protocol is what the members run. Required; see Find.
+	// Protocol is the protocol of the members. Required; see Find.
 	Protocol Protocol
-	// Members is how many machines there are. Zero means that each run draws it.
+	// Members is the number of machines. Zero lets each run draw it.
 	Members int
-	// Faults are those that may happen; each run draws its own mix of them. Of all (Within)
-	// it has those that can happen to the protocol; any other set must not have one that
-	// cannot.
+	// Faults are the faults that may happen; each run draws its own mix of them. The set of all (Within) stands for
+	// those that can happen to the protocol; any other set must not have an impossible one.
 	Faults Faults
-	// Duration is how long faults happen. Zero means 60 s. Then everything is healed, at once
-	// or a core before the rest, and within 30 s every call must be answered.
+	// Duration is how long faults happen. Zero means 60 s. Then everything is healed, at once or a core before the
+	// rest, and within 30 s every call must be answered.
 	Duration time.Duration
-	// Core says whether a core is healed first. Zero means that the seed chooses.
+	// Core selects whether a core is healed first. Zero lets the seed choose.
 	Core Core
-	// Survive demands that in a run whose only fault is one crash of the coordinator all who
-	// hold through other members keep their locks. Without it that is only counted: it is
-	// what a member aims at, and no promise.
+	// Survive demands that in a run whose only fault is one crash of the coordinator all holders through other members
+	// keep their locks. Without it the run only counts them: this is a goal of the members, and no promise.
 	Survive bool
-	// Bias bends what each run draws. Zero means not at all.
+	// Bias bends the draws of each run. The zero value bends nothing.
 	Bias Bias
-	// Coverage counts what each machine was stepped with.
+	// Coverage counts the events of each machine.
 	Coverage bool
-	// Trace returns where what a member does is written down, as package trace does
-	// it for a real one; nil for a member that is not recorded. It is asked at each start.
-	// Zero means that no member is.
+	// MemberTrace, if not nil, is called at each start of a member, and returns the writer for its trace, as package
+	// trace writes it for a real member; nil for a member that is not recorded.
 	MemberTrace func(member string) io.Writer
-	// Observe, if not nil, gets the timeline of a run as it happens (Run); of many runs
-	// (RunMany) it gets nothing. It changes nothing of the run.
+	// Observe, if not nil, gets the timeline of a run as it happens (Run); RunMany does not call it. It does not change
+	// the run.
 	Observe func(timeline.Event)
-	// Linearizable compares what users saw of each name with a model of it when a run is
-	// over: whether it is what a lock without time could have done (package history). False
-	// means every 16th seed.
+	// Linearizable compares, after each run, the users' history of each name with the model of a lock without time
+	// (package history). False does so for every 16th seed.
 	Linearizable bool
-	// History gets a page on which the history of a name can be looked at: the one that is
-	// violated, or the longest. It is written where histories are compared. Nil means none.
+	// History gets a page that shows the history of a name: the one with a violation, or the longest. It is written
+	// when histories are compared. Nil writes none.
 	History io.Writer
 
-	record bool // every choice that is not as usual
+	record bool // records every choice that differs from its default
 
-	around func(protocol.Machine) protocol.Machine // stands between a member and its machine; nil where nothing does
+	around func(protocol.Machine) protocol.Machine // wraps a member's machine; nil does not
 }
 
-// check fills in what is not given. The error names what is wrong and what is allowed.
+// check fills in defaults. The error names the wrong value and the allowed ones.
 func (c *Config) check() error {
 	c.Duration = cmp.Or(c.Duration, usualDuration)
 	switch {
@@ -79,38 +75,37 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Outcome says how a run ended.
+// Outcome is the way in which a run ended.
 type Outcome uint8
 
 // The outcomes, worst last.
 const (
 	OK       Outcome = iota
-	Stuck            // something was not answered though all faults had ended
-	Violated         // a promise was not kept
+	Stuck            // something is unanswered though all faults have ended
+	Violated         // a promise was broken
 	Crashed          // a machine panicked
 )
 
 var outcomeNames = [...]string{"ok", "STUCK", "VIOLATION", "CRASH"}
 
-// String returns the word that the last line has.
+// String returns the word in the last line of a run.
 func (o Outcome) String() string { return outcomeNames[o] }
 
-// Result is what became of one run.
+// Result is the outcome of one run.
 type Result struct {
 	Seed      uint64
 	Outcome   Outcome
 	Violation *Violation // of Stuck and Violated; of Crashed with the panic as its detail
 	Steps     int
-	Settings  string        // a table, where the run was not OK
-	Settled   time.Duration // how long after the last fault everything was answered
+	Settings  string        // a table, if the run was not OK
+	Settled   time.Duration // the time from the last fault to the last answer
 	Survived  Survival
 	counts    *counts
-	err       error // of what was written about it, but for the trace
+	err       error // of its output other than the trace
 }
 
-// Phases after the faults: what users do in the time until settleAfter, they do with
-// new work; then they finish what they have, and take each name once. A user that has not
-// been answered by patience is slow, and by despair stuck; see world.despair, too.
+// Phases after the faults: users start new work until settleAfter; then they finish what they have, and take each name
+// once. A user that is unanswered after patience is slow, and after despair stuck; see world.despair, too.
 const (
 	usualDuration = time.Minute
 
@@ -119,8 +114,7 @@ const (
 	despair     = 120 * time.Second
 )
 
-// Run simulates one seed. If trace is not nil, it gets a line for everything that
-// happens; the same seed gives the same lines.
+// Run simulates one seed. If trace is not nil, it gets a line for each event; the same seed gives the same lines.
 func Run(c Config, seed uint64, trace io.Writer) (result Result, err error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
@@ -129,7 +123,7 @@ func Run(c Config, seed uint64, trace io.Writer) (result Result, err error) {
 	return result, result.err
 }
 
-// play runs a world that is staged, to its end.
+// play runs a staged world to its end.
 func (w *world) play() (result Result) {
 	result = Result{Seed: w.settings.seed, counts: w.count}
 	defer func() {
@@ -167,9 +161,8 @@ func (w *world) play() (result Result) {
 	return result
 }
 
-// phases runs a world through all of its phases, or until a promise is broken, and returns
-// how long it took to settle. It reports false where the run ends before that with nothing
-// found.
+// phases runs a world through all of its phases, or until a promise is broken, and returns how long it took to settle.
+// It returns false if the run ends before that without a violation.
 func (w *world) phases() (settled time.Duration, complete bool) {
 	w.count.hits[phaseFaults]++
 	w.settings.far.begins(w.count)
@@ -199,7 +192,7 @@ func (w *world) phases() (settled time.Duration, complete bool) {
 	return settled, true
 }
 
-// MachineFrames leaves of a stack what is above the recovery: the machine's own frames.
+// MachineFrames returns the part of a stack above the recovery: the machine's own frames.
 func MachineFrames(stack []byte) string {
 	text := string(stack)
 	if i := strings.LastIndex(text, "panic("); i >= 0 {
@@ -209,7 +202,7 @@ func MachineFrames(stack []byte) string {
 	return strings.Join(lines[:min(len(lines), 14)], "")
 }
 
-// begin starts every process, not all at once, and the faults.
+// begin starts every process, at different times, and the faults.
 func (w *world) begin() {
 	w.reporter.cast()
 	for _, m := range w.members {
@@ -237,8 +230,8 @@ func (w *world) begin() {
 	}
 }
 
-// heal ends all faults: the network and the disks are well, every process that sleeps wakes, and
-// every process runs. What is under way on the network stays under way.
+// heal ends all faults: the network and the disks are well, every process wakes, and every process runs. Messages stay
+// in flight.
 func (w *world) heal() {
 	w.trace("everything is healed")
 	w.reporter.emit(timeline.Event{Kind: timeline.Remark, Text: "everything is healed", Why: "healed"})
@@ -259,7 +252,7 @@ func (w *world) heal() {
 	w.nemesis.reinstate()
 }
 
-// heal ends what is wrong with the member's process and its disk.
+// heal ends the faults of the member's process and its disk.
 func (m *process) heal() {
 	w := m.world
 	m.disk.full, m.disk.slow = 0, 0
@@ -269,7 +262,7 @@ func (m *process) heal() {
 	w.do(w.now+w.below("start", time.Second), m.start)
 }
 
-// heal ends what is wrong with the client's process.
+// heal ends the faults of the client's process.
 func (c *client) heal() {
 	w := c.world
 	c.stuck = false
@@ -278,7 +271,7 @@ func (c *client) heal() {
 	w.do(w.now+w.below("start", time.Second), c.start)
 }
 
-// settle lets users begin nothing new but their probes.
+// settle makes users start nothing new except their probes.
 func (w *world) settle() {
 	w.settling = true
 	for _, c := range w.clients {
@@ -292,11 +285,10 @@ func (w *world) settle() {
 	}
 }
 
-// liveness is what a run that does not settle has not kept.
+// liveness is the promise that is broken by a run that does not settle.
 const liveness = "P4"
 
-// await runs until everything is answered, and returns how long that took since what is
-// well was healed.
+// await runs until everything is answered, and returns the time that this took since healing.
 func (w *world) await(healed instant) time.Duration {
 	for w.judge.violation == nil && !w.over() {
 		w.run(w.now + 250*time.Millisecond)
@@ -315,7 +307,7 @@ func (w *world) await(healed instant) time.Duration {
 	return w.now - healed
 }
 
-// unsettled says what is still to be answered, or not as it should be.
+// unsettled describes what is unanswered or wrong.
 func (w *world) unsettled() (found []string) {
 	found = append(w.unserved(), w.preempting()...)
 	for _, c := range w.clients {
@@ -340,7 +332,7 @@ func (w *world) unsettled() (found []string) {
 	return w.leftovers()
 }
 
-// unserved says what is missing until all members are in one view and one serves.
+// unserved describes what is missing until all members are in one view and one serves.
 func (w *world) unserved() (found []string) {
 	coordinator := w.leading()
 	if coordinator == nil {
@@ -368,8 +360,8 @@ func (w *world) unserved() (found []string) {
 	return found
 }
 
-// preempting says which member, of the highest id, is still to take the place of a coordinator that is well.
-// While one does, the space waits as in every election.
+// preempting describes which member, that of the highest id, is yet to replace a coordinator that is well. Until it has
+// done so, the space waits as in every election.
 func (w *world) preempting() []string {
 	coordinator := w.leading()
 	if coordinator == nil || !w.settings.faults.Has(Preempt) {
@@ -387,7 +379,7 @@ func (w *world) preempting() []string {
 	return []string{fmt.Sprintf("%s has not taken the place of %s", highest, coordinator)}
 }
 
-// leftovers says what is held or waited for though no user wants it.
+// leftovers describes holds and requests that no user wants.
 func (w *world) leftovers() (found []string) {
 	if !w.protocol.Locks {
 		return nil
@@ -407,7 +399,7 @@ func (w *world) leftovers() (found []string) {
 	return leftover(m, condition)
 }
 
-// leftover says what is left of what a member says.
+// leftover describes what is left over in a member's report.
 func leftover(m *process, condition *protocol.Condition) (found []string) {
 	switch {
 	case condition.State != protocol.Ready:
@@ -418,7 +410,7 @@ func leftover(m *process, condition *protocol.Condition) (found []string) {
 	return found
 }
 
-// condition is how the space is, as a member says that need not ask another one.
+// condition is the space's state, reported by a member without asking another one.
 func (w *world) condition() (*process, *protocol.Condition) {
 	for _, m := range w.knowing() {
 		said, ok := m.query(userSpace, &protocol.Inspect{}).(*protocol.Condition)
@@ -429,8 +421,8 @@ func (w *world) condition() (*process, *protocol.Condition) {
 	return nil, nil
 }
 
-// knowing are the members that may know how the space is: the coordinator, and then those of its view, because one of
-// them may decide in its place. A member that is left out of the view may go on saying how the space was.
+// knowing lists the members that may know the space's state: the coordinator, then the members of its view, because one
+// of them may decide instead. A member outside the view may still report an old state.
 func (w *world) knowing() []*process {
 	leading := w.leading()
 	known := []*process{leading}

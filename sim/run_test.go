@@ -17,8 +17,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The environment that makes the test binary a process that prints the digest of one
-// run's trace.
+// The environment variable that makes the test binary print the digest of one run's trace.
 const digestOf = "HOLDFAST_TEST_DIGEST_OF"
 
 func TestMain(m *testing.M) {
@@ -31,11 +30,11 @@ func TestMain(m *testing.M) {
 		fmt.Println(digest(name, n))
 		return
 	}
-	debug.SetGCPercent(800) // a run keeps little of what it makes; the command sets 1000
+	debug.SetGCPercent(800) // a run frees most of its memory; the command sets 1000
 	goleak.VerifyTestMain(m)
 }
 
-// rounds is how many seeds a test runs: so few with -short.
+// rounds is the number of seeds in a test; the second number is for -short.
 func rounds(all, short uint64) uint64 {
 	if testing.Short() {
 		return short
@@ -43,7 +42,7 @@ func rounds(all, short uint64) uint64 {
 	return all
 }
 
-// manySeeds skips with -short a test that shows something only in many seeds.
+// manySeeds skips, with -short, a test that needs many seeds.
 func manySeeds(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -51,7 +50,7 @@ func manySeeds(t *testing.T) {
 	}
 }
 
-// config is a run of all faults.
+// config configures a run with all faults.
 func config(name string) Config {
 	p, known := Find(name)
 	if !known {
@@ -60,14 +59,14 @@ func config(name string) Config {
 	return Config{Protocol: p, Faults: Within}
 }
 
-// digest runs a seed, and condenses its trace and its result.
+// digest runs a seed, and hashes its trace and its result.
 func digest(name string, seed uint64) string {
 	sum := sha256.New()
 	result, err := Run(config(name), seed, sum)
 	return fmt.Sprint(hex.EncodeToString(sum.Sum(nil)), result.Outcome, result.Steps, result.Violation, err)
 }
 
-// TestSameSeedSameRun: byte for byte, here and in another process.
+// TestSameSeedSameRun checks that the same seed gives the same run, byte for byte, in this and another process.
 func TestSameSeedSameRun(t *testing.T) {
 	t.Parallel()
 	for _, p := range Protocols() {
@@ -89,8 +88,7 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// TestWatchingChangesNothing: a run is the same with a trace or without, with coverage
-// or without.
+// TestWatchingChangesNothing checks that a run is the same with and without a trace and coverage.
 func TestWatchingChangesNothing(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		c := config("central")
@@ -109,7 +107,7 @@ func TestWatchingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestJobsChangeNothing: how many run at a time is not seen in what is reported.
+// TestJobsChangeNothing checks that the report does not depend on the number of jobs.
 func TestJobsChangeNothing(t *testing.T) {
 	var texts [2]string
 	for i, jobs := range []int{1, 4} {
@@ -125,7 +123,7 @@ func TestJobsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestSeeds runs a few seeds of every protocol, which must find nothing.
+// TestSeeds checks that a few seeds of every protocol find nothing.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	for _, p := range Protocols() {
@@ -145,9 +143,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestSeedsThatOnceFailed keeps what was found, with the reason. What a seed does
-// changes with what is drawn from it, so the timeline is what a reader needs; the seed
-// costs nothing to keep.
+// TestSeedsThatOnceFailed runs the seeds that once failed, with the reasons. The run of a seed changes with the draws,
+// so the reason is for readers; keeping the seed costs nothing.
 func TestSeedsThatOnceFailed(t *testing.T) {
 	t.Parallel()
 	manySeeds(t)
@@ -186,7 +183,7 @@ func TestSeedsThatOnceFailed(t *testing.T) {
 	}
 }
 
-// TestLongDelaysAreInEveryRun: delays of up to 5 D, beyond every patience.
+// TestLongDelaysAreInEveryRun checks that every run has delays of up to 5 D, beyond every timeout.
 func TestLongDelaysAreInEveryRun(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
 		result, err := Run(config("election"), seed, nil)

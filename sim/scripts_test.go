@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// TestScripts plays the scripts that are kept: each must end as it is written, and go as
-// its transcript says. One that has a line "without" breaks nothing while that rule is on.
+// TestScripts plays the stored scripts: each must have its verdict, and match its transcript. A script with a line
+// "without" breaks nothing while that rule is on.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/scripts/*.txt")
 	if err != nil || len(files) == 0 {
@@ -61,8 +61,8 @@ func testScript(t *testing.T, file string) {
 	golden.Match(t, file, strings.TrimRight(head, "\n")+"\n"+below+"\n"+transcript)
 }
 
-// TestTheUsualRunIsSensible: where a script says nothing all members find together, and
-// each worker has each name once.
+// TestTheUsualRunIsSensible checks that with an empty script all members form a view, and each worker has each name
+// once.
 func TestTheUsualRunIsSensible(t *testing.T) {
 	for _, p := range Protocols() {
 		s := usualScript()
@@ -80,7 +80,7 @@ func TestTheUsualRunIsSensible(t *testing.T) {
 	}
 }
 
-// TestScriptsAreReadAsTheyAreWritten: every seed's script, and what it says.
+// TestScriptsAreReadAsTheyAreWritten checks that every seed's script is read back unchanged.
 func TestScriptsAreReadAsTheyAreWritten(t *testing.T) {
 	script, _, err := Record(config("central"), 3, nil)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestScriptsAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// TestScriptsSayWhatIsWrong: the line, the key, the value, and what is allowed.
+// TestScriptsSayWhatIsWrong checks that errors have the line, the key, the value, and the allowed values.
 func TestScriptsSayWhatIsWrong(t *testing.T) {
 	const head = ScriptHeader + "\n[settings]\nprotocol central\n"
 	for text, want := range map[string][]string{
@@ -134,7 +134,7 @@ func TestScriptsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestScriptsThatCannotBePlayed: the setting, its value, and what is allowed.
+// TestScriptsThatCannotBePlayed checks that errors have the setting, its value, and the allowed values.
 func TestScriptsThatCannotBePlayed(t *testing.T) {
 	p, _ := Find("central")
 	for want, change := range map[string]func(*Script){
@@ -164,7 +164,7 @@ func TestScriptsThatCannotBePlayed(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeIsReported: choices that no run asks for, and those of another sort.
+// TestWhatCannotBeIsReported checks that choices that no run makes are reported, and those of a wrong type.
 func TestWhatCannotBeIsReported(t *testing.T) {
 	script, _, err := ParseScript(ScriptHeader + `
 [settings]
@@ -206,7 +206,7 @@ client7.0 call#1 at 1s
 	}
 }
 
-// FuzzScript: what is taken for a script is written as one that is read in the same way.
+// FuzzScript checks that an accepted script is formatted as one that reads the same.
 func FuzzScript(f *testing.F) {
 	f.Add(ScriptHeader + "\n[settings]\nprotocol central\nmembers 2\nnames n0 n1/slots/3\nfaults crash,any\n[faults]\ncrash#1 at 3s\n[messages]\na→b membership.Poll#5 latency 2s\n----\nok\n")
 	f.Add(ScriptHeader + "\n[settings]\nprotocol election\ndrift 0.25\ncells kept\n[users]\nclient0.0 call#3 waits not\n")

@@ -14,10 +14,10 @@ import (
 // ScriptHeader is the first line of a script.
 const ScriptHeader = "holdfast script 1"
 
-// Below stands between a script and what became of it when it was written.
+// Below separates a script from the outcome with which it was written.
 const below = "----"
 
-// usualScript is what a script's settings are where it does not say otherwise.
+// usualScript returns the default settings of a script.
 func usualScript() Script {
 	return Script{
 		Members: 3, Clients: 1, Workers: 1, Cells: cellNames[0], Duration: 20 * time.Second,
@@ -30,7 +30,7 @@ type setting struct {
 	name  string
 	value func(*Script) string
 	set   func(*Script, string) error
-	shown bool // always, and not only where it is unusual
+	shown bool // always, and not only if it differs from the default
 }
 
 func settingsOfScripts() []setting {
@@ -98,7 +98,7 @@ func settingsOfScripts() []setting {
 	}, settingsOfFar(length))
 }
 
-// settingsOfFar are how far members are from each other.
+// settingsOfFar are the settings for the distance between members.
 func settingsOfFar(length func(name string, at func(*Script) *time.Duration, shown bool) setting) []setting {
 	return []setting{
 		length("far", func(s *Script) *time.Duration { return &s.Far }, false),
@@ -182,11 +182,10 @@ func setNames(s *Script, v string) error {
 	return nil
 }
 
-// sections are the parts that a script has for its readers; a choice means the same in
-// each.
+// sections are the parts of a script for its readers; a choice means the same in each.
 var sections = [...]string{"settings", "faults", "processes", "users", "messages"}
 
-// section is where a choice is written.
+// section returns the section for a choice.
 func (c *Choice) section() string {
 	switch {
 	case c.who == "":
@@ -199,7 +198,7 @@ func (c *Choice) section() string {
 	return "processes"
 }
 
-// String is the script as a file has it, without what became of it.
+// String is the script as in a file, without its outcome.
 func (s *Script) String() string {
 	var b strings.Builder
 	b.WriteString(ScriptHeader + "\n\n[settings]\n")
@@ -225,9 +224,8 @@ func (s *Script) String() string {
 	return b.String()
 }
 
-// ParseScript reads a script, and returns what stands below it: the verdict and what
-// happened when it was written. The error names the line, what is wrong in it, and what
-// is allowed.
+// ParseScript reads a script, and returns the text below it: the verdict and the transcript with which it was written.
+// The error names the line, the mistake and the allowed values.
 func ParseScript(text string) (s *Script, golden string, err error) {
 	text, golden, _ = strings.Cut(text, "\n"+below+"\n")
 	usual := usualScript()
@@ -252,7 +250,7 @@ type scriptReader struct {
 	script   *Script
 	settings []setting
 	section  string
-	seen     map[string]int // in which line a key was
+	seen     map[string]int // the line of each key
 }
 
 func (r *scriptReader) line(number int, line string) error {

@@ -18,16 +18,16 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Settings are what one run is like: everything but what chance decides while it runs.
-// All of them are drawn from the seed, so that every run has its own mix of faults,
-// with its own odds and durations (Groce et al., Swarm Testing, 2012).
+// Settings describe one run before it starts: everything else is left to chance during the run. All of them are drawn
+// from the seed, so that every run has its own mix of faults, with its own odds and durations (Groce et al., Swarm
+// Testing, 2012).
 type settings struct {
 	protocol string
 	seed     uint64
 	members  int
 	founders int
 	faults   Faults // the mix of this run
-	once     bool   // where crashes are all there is: one of the coordinator, and no more
+	once     bool   // if crashes are the only fault: a single one, of the coordinator
 	duration time.Duration
 	stores   bool // members share a store
 
@@ -35,49 +35,49 @@ type settings struct {
 	drift   float64
 	memory  memory
 	weather weather
-	every   map[Fault]time.Duration // how often what comes and goes does, on average
+	every   map[Fault]time.Duration // average interval of each fault
 
 	clients         int
-	workers         int // of each
+	workers         int // per client
 	visitors        int // users of HTTP
 	locals          bool
-	ttl             []time.Duration // that clients ask for
-	restless        time.Duration   // how often a client comes, goes or wants another ttl; 0 means never (restless.go)
+	ttl             []time.Duration // of clients
+	restless        time.Duration   // interval at which clients come, leave or change their ttl; 0 means never (restless.go)
 	bias            Bias
-	costs           bool // the messages of users' deeds are counted when all has settled
-	survive         bool // who survives a coordinator's crash must keep his lock
+	costs           bool // count the messages of users' acts when all has settled
+	survive         bool // survivors of a coordinator's crash must keep their locks
 	modest          bool // clients want no horizon but for a while
 	names           []lockName
 	think           time.Duration
 	holding         time.Duration
-	impatient       int // how many of 10,000 waits are given up by their callers
+	impatient       int // of 10,000 waits, the number that callers give up
 	extend          int
 	foreign         int
 	waiters         int // bounds; 0 means the defaults
 	locksPerSession int
 	sessions        int
-	options         option.Values    // of the space, those that are not usual
-	known           probe.Known      // what is to be known of them here
-	shards          int              // how many logs members keep for the space
-	store           storage.Features // what a store can do
-	reforms         time.Duration    // how often operators change who votes there; 0 means never
-	busy            bool             // who wakes from a pause hears what has come before time is judged (busy.go)
-	meddles         time.Duration    // how often others use a client's credentials (meddling.go); 0 means never
+	options         option.Values    // of the space, other than the defaults
+	known           probe.Known      // the simulator's knowledge of the options
+	shards          int              // number of logs that members keep for the space
+	store           storage.Features // features of the store
+	reforms         time.Duration    // interval of operators' changes of voters; 0 means never
+	busy            bool             // a member that wakes from a pause reads arrivals before it judges time (busy.go)
+	meddles         time.Duration    // interval at which third parties use a client's credentials (meddling.go); 0 means never
 	heir            bool             // there is a client that takes sessions over (heir.go),
-	squanders       bool             // that one gives up what it has inherited
-	heirs           time.Duration    // so often; 0 where a script says when
-	crowd           int              // how many names a client asks for at the same time (burst.go),
-	burst           time.Duration    // and when; 0 where a script says it
+	squanders       bool             // which gives up what it has inherited
+	heirs           time.Duration    // interval of takeovers; 0 if a script has the times
+	crowd           int              // number of names that a client requests at once (burst.go),
+	burst           time.Duration    // and when; 0 if a script has the time
 	deafens         time.Duration    // when a leader hears no other member, and crashes (deafen.go); 0 means never
-	gathers         bool             // each client has a user that takes names together (gather.go)
-	crosses         time.Duration    // how often operators break locks while the authority moves (crossing.go); 0 means never
-	eager           time.Duration    // how often several members become the authority at once (eager.go); 0 means never
-	strikes         bool             // who takes part in a transfer crashes
-	snatch          time.Duration    // how often a member crashes that keeps something; 0 means never
-	far             afar             // how far members are from each other (far.go)
+	gathers         bool             // each client has a user that takes several names together (gather.go)
+	crosses         time.Duration    // interval of operators' breaks while the authority moves (crossing.go); 0 means never
+	eager           time.Duration    // interval at which several members become the authority at once (eager.go); 0 means never
+	strikes         bool             // participants of a transfer crash
+	snatch          time.Duration    // interval of crashes of members that keep something; 0 means never
+	far             afar             // distance between members (far.go)
 }
 
-// know reads what is to be known of the options. The error names the option that is wrong.
+// know reads the simulator's knowledge of the options. The error names the wrong option.
 func (s *settings) know(p *Protocol) error {
 	options, err := p.Descriptor.Check(s.options, nil, &protocol.Setup{Space: holdfast.DefaultSpace, Process: "r", Table: lock.Config{Drift: s.drift}})
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *settings) mustKnow(p *Protocol) {
 	}
 }
 
-// memory says what the members' cells go through.
+// memory is the reliability of the members' cells.
 type memory uint8
 
 const (
@@ -107,7 +107,7 @@ const (
 	// forgetful: any member may lose its cell or has none. Then no horizon is promised,
 	// and wall clocks are not set back (docs/design/promises.md §5.5).
 	forgetful
-	// mostForget: a quorum may be lost for good, and with it its cells.
+	// mostForget: a quorum may be lost permanently, cells included.
 	mostForget
 )
 
@@ -116,7 +116,7 @@ var memoryNames = [...]string{"kept", "one cell may be lost", "any cell may be l
 // trusted reports whether enough is remembered for promises that outlive leases.
 func (m memory) trusted() bool { return m != forgetful && m != mostForget }
 
-// lockName is a name that users lock, and how.
+// lockName is a name that users lock, and its use.
 type lockName struct {
 	name     string
 	use      holdfast.Mode
@@ -125,16 +125,16 @@ type lockName struct {
 
 func (n lockName) String() string { return n.name }
 
-// weather is how the network and the disks are at a time. Odds count in 10,000.
+// weather is the state of the network and the disks at a time. Odds count in 10,000.
 type weather struct {
-	latency   time.Duration // of most messages, at most
+	latency   time.Duration // maximum for most messages
 	delay     int
 	loss      int
 	duplicate int
 	reorder   int
-	disk      time.Duration // that most writes take, at most
+	disk      time.Duration // maximum for most writes
 	diskFail  int
-	store     time.Duration // that most ways to the store and back take, at most
+	store     time.Duration // maximum for most ways to the store and back
 	storeFail int
 }
 
@@ -145,9 +145,8 @@ func calm() weather {
 
 const longestRun = 48 * time.Hour
 
-// draw draws the settings of a run. What Later has is drawn from later, whether clients are
-// restless from restless, what the space's options are from options, and whether members are
-// eager from eager.
+// draw draws the settings of a run. The faults in Later come from later, the restlessness of clients from restless, the
+// space's options from options, and eagerness from eager.
 func draw(c *Config, r, later, restless, options, eager *rand.Rand, seed uint64) settings {
 	s := settings{
 		protocol: c.Protocol.Name, stores: c.Protocol.Stores, seed: seed, duration: c.Duration, lease: 3 * time.Second, drift: 0.05,
@@ -177,17 +176,15 @@ func draw(c *Config, r, later, restless, options, eager *rand.Rand, seed uint64)
 	return s
 }
 
-// drawFaults draws which faults the run has, and how often. Delay is in every run that
-// may have it.
+// drawFaults draws the run's faults, and their rates. Delay is in every run that may have it.
 func (s *settings) drawFaults(c *Config, r, later *rand.Rand) {
 	allowed := c.Faults & (c.Protocol.Faults | Beyond)
 	if s.members == 1 {
-		// No other member remembers: deleting its cell under living clients is what the
-		// documentation warns of.
+		// No other member remembers: the documentation warns of deleting its cell under living clients.
 		allowed = allowed.Without(Amnesia)
 	}
 	for _, f := range (allowed &^ Later).All() {
-		// A set of one fault is meant; of several, each run has its own half.
+		// A set of one fault is taken as it is; of several, each run has its own half.
 		if f == Delay || allowed&(allowed-1) == 0 || r.IntN(2) == 0 || c.Bias.AllFaults {
 			s.faults = s.faults.With(f)
 		}
@@ -212,9 +209,8 @@ func (s *settings) drawFaults(c *Config, r, later *rand.Rand) {
 	}
 }
 
-// drawLater draws those of Later. A view is forced where a quorum counts; and a cluster that
-// loses the cells of a quorum has no promise of horizons, nor of a clock that was set
-// back.
+// drawLater draws the faults of Later. A view is forced only where a quorum counts; a cluster that loses the cells of a
+// quorum has no promise of horizons, nor for a clock that was set back.
 func (s *settings) drawLater(c *Config, allowed Faults, r *rand.Rand) {
 	single := allowed&(allowed-1) == 0
 	none := !single && r.IntN(2) == 0
@@ -232,7 +228,7 @@ func (s *settings) drawLater(c *Config, allowed Faults, r *rand.Rand) {
 	}
 }
 
-// odds draws how likely a fault of the run is, in 10,000.
+// odds draws the odds of a fault of the run, in 10,000.
 func (s *settings) odds(r *rand.Rand, f Fault, least, most int) int {
 	if !s.faults.Has(f) {
 		return 0
@@ -291,8 +287,8 @@ func (s *settings) drawUsers(c *Config, r *rand.Rand) {
 // optionsStream is mixed with the seed to draw the options of a space.
 const optionsStream = 0x6f7074696f6e7690
 
-// drawOptions draws the options of a space, in a third of the runs for most of them, and what goes with them. Where users'
-// messages are counted there are none but those of stores.
+// drawOptions draws the options of a space, in a third of the runs for most of them, and the settings that go with
+// them. Runs that count users' messages have no options except those of stores.
 func (s *settings) drawOptions(c *Config, r *rand.Rand) {
 	run := probe.Run{Rand: r, Members: s.members, Options: s.options}
 	if c.Protocol.Draw != nil && (c.Faults != 0 || c.Protocol.Stores) {
@@ -323,7 +319,7 @@ func (s *settings) drawOptions(c *Config, r *rand.Rand) {
 	}
 }
 
-// drawLogs draws the options of a space whose members keep logs, from a source of chance of its own.
+// drawLogs draws the options of a space whose members keep logs, from its own source of chance.
 func (s *settings) drawLogs(c *Config, r dice) {
 	if more := 2 + r.IntN(3); r.IntN(3) == 0 && c.Protocol.hasOption("shards") {
 		s.options["shards"] = strconv.Itoa(more)
@@ -331,25 +327,25 @@ func (s *settings) drawLogs(c *Config, r dice) {
 	s.drawReforms(c, r)
 }
 
-// atLeastNames adds names until there are so many.
+// atLeastNames adds names up to a minimum number.
 func (s *settings) atLeastNames(least int) {
 	for i := len(s.names); i < least; i++ {
 		s.names = append(s.names, lockName{name: fmt.Sprintf("n%d", i)})
 	}
 }
 
-// longReigns lets users lock by so many names that it is worth while to have the authority near them, and
-// faults come so seldom that a reign lasts for some windows.
+// longReigns adds names until an authority close to its users pays off, and slows the rate of faults so that a reign
+// lasts for some windows.
 func (s *settings) longReigns() {
 	s.workers = 4
 	s.atLeastNames(8)
-	//tidy:unordered each is changed by itself
+	//tidy:unordered each is changed on its own
 	for f, every := range s.every {
 		s.every[f] = 4 * every
 	}
 }
 
-// more adds the rows of what few runs have.
+// more adds the rows that few runs have.
 func (s *settings) more(row func(name, format string, arguments ...any)) {
 	if len(s.options) > 0 {
 		row("options", "%v", s.options)
@@ -388,7 +384,7 @@ func (s *settings) String() string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(name, format string, arguments ...any) {
-		// A strings.Builder takes everything.
+		// A strings.Builder does not return errors.
 		_, _ = fmt.Fprintf(t, name+"\t"+format+"\n", arguments...)
 	}
 	row("setting", "value")

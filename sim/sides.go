@@ -9,32 +9,31 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// In partition mode any every side of a partition goes on, and no member is waited for:
-// what a member held that is lost may be granted at once, while its clients still believe
-// (docs/design/membership.md §8). So the promises hold within a side (docs/design/promises.md §3), and the judge
-// must know what that is. A side is an authority's reign and the tenures in its view that
-// follow it. Of two grants
+// In partition mode any every side of a partition continues, and no member is waited for: the holds of a lost member
+// may be granted at once, while its clients still believe (docs/design/membership.md §8). So the promises hold within a
+// side (docs/design/promises.md §3), which the judge must define. A side is an authority's reign and the tenures in its
+// view that follow it. Of two grants
 //
 //   - of one reign, by tenures that are still together in it: all promises hold;
-//   - of two reigns, of which the later one's first view has the earlier one's holder and
-//     joins no sides: its authority knew of it, and they hold as well;
-//   - of sides that were apart: both may be held, until the sides have met. Then one of
-//     the holders learns of its loss, or its tenure ends; until it has stopped, the name is taken.
+//   - of two reigns, if the first view of the later one has the holder of the earlier one and joins no sides: its
+//     authority knew of that grant, and all promises hold as well;
+//   - of sides that were apart: both may be held until the sides have met. Then one of the holders learns of its loss,
+//     or its tenure ends; until it has stopped, the name is taken.
 //
-// Tokens rise within a reign, and over all the reigns that a member follows one after the other.
+// Tokens rise within a reign, and across the successive reigns that a member follows.
 type sides struct {
 	world *world
-	first map[protocol.Epoch]*protocol.View // of each reign, as its authority has raised it
-	since map[pairing]instant               // when two holders that exclude each other were on one side
+	first map[protocol.Epoch]*protocol.View // the first view of each reign, as its authority raised it
+	since map[pairing]instant               // since when two conflicting holders have been on one side
 }
 
-// origin is where a grant comes from.
+// origin is the source of a grant.
 type origin struct {
 	reign  protocol.Epoch  // of the authority; zero if it ended before the grant was reported
 	tenure protocol.Tenure // of the member whose session holds
 }
 
-// pairing names two grants of one name.
+// pairing is a pair of grants of one name.
 type pairing struct {
 	name string
 	a, b requestKey
@@ -44,13 +43,13 @@ func newSides(w *world) *sides {
 	return &sides{world: w, first: map[protocol.Epoch]*protocol.View{}, since: map[pairing]instant{}}
 }
 
-// viewed takes note of a view that a member raises.
+// viewed records a view that a member raises.
 func (s *sides) viewed(m *process, v *protocol.View) {
 	if v.Coordinator != m.id || s.first[v.Epoch] != nil {
 		return
 	}
 	first := *v
-	first.Lease = nil // which is a part of the machine, and would keep all of that
+	first.Lease = nil // it is a part of the machine, and would keep all of that in memory
 	s.first[v.Epoch] = &first
 	if v.Merged {
 		s.world.hit(Any)
@@ -58,14 +57,14 @@ func (s *sides) viewed(m *process, v *protocol.View) {
 	}
 }
 
-// forget drops what is known of reigns that are over: no member follows them any more.
+// forget drops reigns that are over: no member follows them any more.
 func (s *sides) forget(j *judge) {
 	over := func(reign protocol.Epoch) bool { return s.authority(reign) == nil }
-	//tidy:unordered each is dropped or kept by itself
+	//tidy:unordered each is dropped or kept on its own
 	maps.DeleteFunc(s.first, func(reign protocol.Epoch, _ *protocol.View) bool { return over(reign) })
-	//tidy:unordered each name has reigns of its own
+	//tidy:unordered each name has separate reigns
 	for _, r := range j.names {
-		//tidy:unordered each is dropped or kept by itself
+		//tidy:unordered each is dropped or kept on its own
 		maps.DeleteFunc(r.reigns, func(reign protocol.Epoch, _ *[3]issued) bool { return over(reign) })
 		r.through = slices.DeleteFunc(r.through, func(t passage) bool {
 			m := s.world.network.of[protocol.ID(t.member)]
@@ -74,7 +73,7 @@ func (s *sides) forget(j *judge) {
 	}
 }
 
-// origin is that of a grant which a session's member tells of now.
+// origin returns the origin of a grant that a session's member reports now.
 func (s *sides) origin(session lock.SessionID, reign uint64) (o origin) {
 	m := s.of(session)
 	if m == nil {
@@ -87,7 +86,7 @@ func (s *sides) origin(session lock.SessionID, reign uint64) (o origin) {
 	return o
 }
 
-// of is the member of a session if it is up and follows a view.
+// of returns the member of a session if it is up and follows a view.
 func (s *sides) of(session lock.SessionID) *process {
 	if m := s.world.network.of[protocol.ID(session.Member)]; m != nil && m.up && m.view != nil && uint64(m.id) == session.Member {
 		return m
@@ -95,7 +94,7 @@ func (s *sides) of(session lock.SessionID) *process {
 	return nil
 }
 
-// authority is who leads a reign now, or nil.
+// authority is the present leader of a reign, or nil.
 func (s *sides) authority(reign protocol.Epoch) *process {
 	if m := s.world.network.of[reign.Candidate]; m != nil && m.up && m.view != nil && m.view.Epoch == reign && m.id == reign.Candidate {
 		return m
@@ -103,8 +102,7 @@ func (s *sides) authority(reign protocol.Epoch) *process {
 	return nil
 }
 
-// follows reports whether the holder of a grant is on the side of a reign now, as it and
-// the authority see it.
+// follows reports whether the holder of a grant is on the side of a reign now, to its knowledge and the authority's.
 func (s *sides) follows(g *grant, reign protocol.Epoch) bool {
 	m, leader := s.of(g.session), s.authority(reign)
 	if m == nil || leader == nil || m.view.Epoch != reign || m.view.Lease.Tenure != g.origin.tenure {
@@ -114,14 +112,14 @@ func (s *sides) follows(g *grant, reign protocol.Epoch) bool {
 	return listed && at.Tenure == g.origin.tenure
 }
 
-// reached reports whether a session is on the side where a grant was given.
+// reached reports whether a session is on the side that gave a grant.
 func (s *sides) reached(from lock.SessionID, g *grant) bool {
 	m := s.of(from)
 	return m != nil && m.view.Epoch == g.origin.reign
 }
 
-// apart reports whether two grants that exclude each other may both be believed in for a
-// while, because they were given on different sides. The later of them is g.
+// apart reports whether two conflicting grants may both be believed for a while, because they were given on different
+// sides. The later of them is g.
 func (s *sides) apart(h, g *grant) bool {
 	reign := g.origin.reign
 	if !s.follows(h, reign) || !s.follows(g, reign) {
@@ -138,16 +136,15 @@ func (s *sides) apart(h, g *grant) bool {
 	return !listed || at.Tenure != h.origin.tenure
 }
 
-// watch looks again and again for holders who exclude each other though their sides have
-// met long ago.
+// watch checks periodically for conflicting holders whose sides met long ago.
 func (s *sides) watch() {
 	w := s.world
 	s.look()
 	w.do(w.now+250*time.Millisecond, s.watch)
 }
 
-// Sides that have met must have ended one of two grants by then: while messages are lost
-// and delayed, and without that where both of them hear.
+// The time by which sides that have met must have ended one of two grants: while messages are lost and delayed, and
+// otherwise, if both can be reached.
 const (
 	notifyLate = 8 * 3 * time.Second
 	notifySoon = 5 * time.Second
@@ -176,7 +173,7 @@ func (s *sides) look() {
 	s.since = found
 }
 
-// meet takes note of two grants of one side that exclude each other.
+// meet records two conflicting grants of one side.
 func (s *sides) meet(found map[pairing]instant, h, g *grant) {
 	w := s.world
 	key := pairing{g.name, requestKey{h.session, h.request}, requestKey{g.session, g.request}}
@@ -192,15 +189,14 @@ func (s *sides) meet(found map[pairing]instant, h, g *grant) {
 	}
 }
 
-// isAway reports whether the holder of a grant hears nothing, because its client stays away when a core is healed: its belief ends by
-// its clock alone.
+// isAway reports whether the holder of a grant hears nothing, because its client stays away when a core is healed: only
+// its clock ends its belief.
 func (g *grant) isAway() bool {
 	r, of := g.holder.(*request)
 	return of && r.client.stuck
 }
 
-// rises checks P2 for a grant that is reported now: within its reign, and among those that
-// its member has reported.
+// rises checks P2 for a grant that is reported now: within its reign, and among those that its member has reported.
 func (s *sides) rises(j *judge, r *record, g *grant) {
 	if !s.follows(g, g.origin.reign) {
 		return
@@ -224,8 +220,8 @@ func (s *sides) rises(j *judge, r *record, g *grant) {
 	}
 }
 
-// succeeds checks P2 for a fresh exclusive grant that a member tells of: it follows one
-// authority after the other, and the tokens that it hears of rise from each to the next.
+// succeeds checks P2 for a new exclusive grant that a member reports: the member follows one authority after another,
+// and the tokens that it hears of rise from each to the next.
 func (s *sides) succeeds(j *judge, r *record, g *grant) {
 	i := slices.IndexFunc(r.through, func(t passage) bool { return t.member == g.session.Member })
 	if i < 0 {
@@ -238,14 +234,14 @@ func (s *sides) succeeds(j *judge, r *record, g *grant) {
 	r.through[i].token = g.token
 }
 
-// forgets is called when a member begins a life that may know less than the one before,
-// because its disk did not take what that one knew. In partition mode any it may be a side
-// by itself, and follows no member that it has forgotten: tokens rise within a side only.
+// forgets is called when a member begins a life that may know less than the one before, because its disk lost a write.
+// In partition mode any it may then be a separate side, and does not follow the members that it has forgotten: tokens
+// rise only within a side.
 func (j *judge) forgets(member uint64) {
 	if j.sides == nil {
 		return
 	}
-	//tidy:unordered each name has passages of its own
+	//tidy:unordered each name has separate passages
 	for _, r := range j.names {
 		r.through = slices.DeleteFunc(r.through, func(t passage) bool { return t.member == member })
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// split is a history of partition mode any: members 1 to 4, of which 1 leads 2, and 3
-// leads 4, under epochs with one counter; and what has been granted there.
+// split is a history of partition mode any: members 1 to 4, of which 1 leads 2, and 3 leads 4, under epochs with one
+// counter; and the grants there.
 type split struct {
 	*witness
 	world *world
@@ -34,7 +34,7 @@ func newSplit() *split {
 	return s
 }
 
-// lead lets a member lead others, under their present tenures.
+// lead makes a member lead others, under their present tenures.
 func (s *split) lead(leader protocol.ID, counter uint64, merged bool, members ...protocol.ID) {
 	view := protocol.View{Epoch: protocol.Epoch{Counter: counter, Candidate: leader}, Coordinator: leader, Installed: true, Merged: merged}
 	tenures := map[protocol.ID]protocol.Tenure{}
@@ -53,7 +53,7 @@ func (s *split) lead(leader protocol.ID, counter uint64, merged bool, members ..
 	}
 }
 
-// at is a session of a member, and what it is granted under a token of a reign.
+// grants reports a grant to a session of a member, with a token of a reign, and returns it.
 func (s *split) grants(member, session uint64, token holdfast.Token, change ...func(*grant)) grant {
 	g := hold(session, token, change...)
 	g.session = lock.SessionID{Member: member, Number: session}
@@ -149,8 +149,8 @@ func TestTheJudgeKnowsSides(t *testing.T) {
 	}
 }
 
-// TestTheJudgeWaitsForTheNotice: one of two holders whose sides have met gets a notice within a
-// time, in which messages may be lost.
+// TestTheJudgeWaitsForTheNotice checks that one of two holders whose sides have met must get a notice within a time, in
+// which messages may be lost.
 func TestTheJudgeWaitsForTheNotice(t *testing.T) {
 	for name, tt := range map[string]struct {
 		after    time.Duration
@@ -184,7 +184,7 @@ func TestTheJudgeWaitsForTheNotice(t *testing.T) {
 	}
 }
 
-// heldBy is a grant's holder, a client that may be away for good.
+// heldBy sets a grant's holder to a client that may stay away.
 func heldBy(away bool) func(*grant) {
 	client := &client{up: true, stuck: away}
 	return func(g *grant) {
@@ -202,7 +202,7 @@ func heldFor(c *client, ttl time.Duration) *request {
 	return r
 }
 
-// holder takes a name once, and notes what becomes of it.
+// holder takes a name once, and records the outcome.
 type holder struct {
 	t    *testing.T
 	lock *request
@@ -213,8 +213,8 @@ func (h *holder) granted(r *request)           { h.lock = r }
 func (h *holder) failed(_ *request, err error) { h.lost = err }
 func (h *holder) extended(*request, error)     {}
 
-// TestSidesMeet: each side of a partition has an authority, which grants; when they
-// meet, one of the two holders loses its lock as a duplicate, and the other stays.
+// TestSidesMeet checks that each side of a partition has an authority, which grants; when they meet, one of the two
+// holders loses its lock as a duplicate, and the other keeps it.
 func TestSidesMeet(t *testing.T) {
 	w := still(t, 4, 1<<Any|1<<Partition)
 	until := w.now + 20*time.Second

@@ -6,11 +6,10 @@ import (
 	"testing"
 )
 
-// BenchmarkSteps runs seeds of central with 5 members, all faults and all checks but the
-// comparison with a model, on one core. It reports how many events members were given in a
-// second, and how many steps of machines that were: an event goes through the session machine, the
-// membership and the space, as far as it concerns them. The steps are counted in a second
-// run of each seed, as counting costs time.
+// BenchmarkSteps runs seeds of central with 5 members, all faults and all checks except the comparison with a model, on
+// one core. It reports members' events per second, and machine steps per second: an event goes through the session
+// machine, the membership and the space, as far as it concerns them. The steps are counted in a second run of each
+// seed, as counting takes time.
 //
 //	go test ./sim -run xxx -bench Steps -benchtime 300x -cpu 1
 func BenchmarkSteps(b *testing.B) {
@@ -49,7 +48,7 @@ func BenchmarkSteps(b *testing.B) {
 	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
 }
 
-// uncompared is the first seed from that one on which is not compared with a model.
+// uncompared is the first seed, from a given one on, without a comparison with a model.
 func uncompared(seed uint64) uint64 {
 	if seed%slice == 0 {
 		seed++

@@ -2,7 +2,7 @@ package sim
 
 import "github.com/holdfast-locks/holdfast/protocol"
 
-// worldOf makes a world of members that are in one view, each with one space: a stand-in.
+// worldOf makes a world of members in one view, each with a stand-in as its one space.
 func worldOf[S protocol.Machine](c *Config, standIn func() S) (*world, []S) {
 	if err := c.check(); err != nil {
 		panic(err)

@@ -10,17 +10,16 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// store is the key-column-value store that the members of a run share, where their
-// protocol asks one (Protocol.Stores). It promises what package storage says and nothing
-// more: a request takes effect at one instant between being sent and being answered, how
-// far from both is drawn, and an error may leave behind anything. What was sent takes effect
-// also when its sender has crashed meanwhile. No partition cuts members off from it: to a
-// member that would be an error of the store, which is a fault of its own.
+// store is the key-column-value store that the members of a run share, if their protocol uses one (Protocol.Stores). It
+// keeps exactly the guarantees of package storage: a request takes effect at one instant between its sending and its
+// answer, which is drawn, and after an error its effect is unknown. A request takes effect even if its sender has
+// crashed meanwhile. No partition cuts members off from it: a member would see that as an error of the store, which is
+// a separate fault.
 type store struct {
 	world   *world
 	table   table   // rows of Mutate
-	swaps   table   // rows of Swap: nothing shows in a slice of the other kind
-	slow    instant // until when requests take long
+	swaps   table   // rows of Swap: a slice of the other kind does not show them
+	slow    instant // end of the time in which requests take long
 	forgets forgets
 	watches []watch
 }
@@ -33,21 +32,21 @@ type watch struct {
 	port protocol.Port
 }
 
-// inquiry is a request on its way to the store, and what becomes of it there.
+// inquiry is a request in flight to the store, and its outcome there.
 type inquiry struct {
 	by      *process
 	life    uint32
 	port    protocol.Port
 	request protocol.Message
-	answers time.Duration // that the answer takes
-	after   time.Duration // StoreFail: after which it is done nevertheless
-	fails   string        // how, or ""
+	answers time.Duration // latency of the answer
+	after   time.Duration // StoreFail: the delay after which it is executed nevertheless
+	fails   string        // the kind of failure, or ""
 	eventID uint32        // its number in the timeline
 	scope   scope
 }
 
-// How a request fails. In the first way nothing is done, and the answer says so. In the
-// others the answer is that the outcome is unknown: the request is not done, done, or done later.
+// The ways in which a request fails. In the first nothing is done, and the answer says so. In the others the answer is
+// that the outcome is unknown: the request is not executed, executed, or executed later.
 const (
 	failRefused = "refused"
 	failNever   = "never"
@@ -60,16 +59,16 @@ var (
 	readFailures = failures[:2]
 )
 
-// newStore makes the store of a run. A seed draws what its writes are ordered by.
+// newStore makes the store of a run. A seed determines the order of its writes.
 func newStore(w *world) *store {
 	w.within(theStore, "machine", 0)
 	return &store{world: w, table: table{}, swaps: table{}, forgets: forgets(w.oneIn("forgets", 2))}
 }
 
-// theStore is what the store is called.
+// theStore is the store's name.
 const theStore = "store"
 
-// keep takes what a member sends to its storage.
+// keep takes a member's request to its storage.
 func (w *world) keep(from *process, e *protocol.Envelope) {
 	save, isSave := e.Message.(storage.Save)
 	switch {
@@ -86,7 +85,7 @@ func (w *world) keep(from *process, e *protocol.Envelope) {
 	}
 }
 
-// submit takes a request off a member.
+// submit takes a request from a member.
 func (s *store) submit(m *process, port protocol.Port, request protocol.Message) {
 	w := s.world
 	if s.answersAtOnce(m, port, request) {
@@ -113,10 +112,10 @@ func (s *store) submit(m *process, port protocol.Port, request protocol.Message)
 	w.do(w.now+reaches, func() { s.reached(a) })
 }
 
-// toStore is whose act a request is, as that of a message is its link's.
+// toStore is the actor of a request, like the link of a message.
 func (m *process) toStore() string { return m.name + "→" + theStore }
 
-// named is what the act of a request is called, and inquired that of which it is the answer.
+// named is the name of the act of a request, and inquired that of an answer.
 func named(request protocol.Message) string { return reflect.TypeOf(request).Name() }
 
 func inquired(answer any) string {
@@ -133,7 +132,7 @@ func inquired(answer any) string {
 	return "Mutate"
 }
 
-// writes reports whether a request may leave something behind.
+// writes reports whether a request may change the store.
 func writes(request protocol.Message) bool {
 	switch request.(type) {
 	case storage.Mutate, storage.Swap:
@@ -142,14 +141,14 @@ func writes(request protocol.Message) bool {
 	return false
 }
 
-// takes chooses how long one way takes.
+// takes chooses the time of one way.
 func (s *store) takes(site string) time.Duration {
 	w := s.world
 	return w.length(site, usualLatency, func() time.Duration { return w.rand.between(200*time.Microsecond, w.weather.store) })
 }
 
-// long chooses how much longer one way takes at a store that is slow: not, for a moment, or
-// beyond every patience and lease. Usually it is not.
+// long chooses the extra time of one way at a slow store: none, a moment, or more than every timeout and lease. The
+// default is none.
 func (s *store) long(site string) time.Duration {
 	w := s.world
 	return w.length(site, 0, func() time.Duration {
@@ -177,7 +176,7 @@ func (s *store) fail(a *inquiry) {
 	}
 }
 
-// reached does what is asked for, or fails, and answers.
+// reached executes a request, or fails it, and answers.
 func (s *store) reached(a *inquiry) {
 	w := s.world
 	w.goOn(a.scope)
@@ -204,8 +203,7 @@ func (s *store) reached(a *inquiry) {
 	w.at(w.now+a.answers, t)
 }
 
-// write does what a Mutate asks for, as far as it does not fail, and returns the error of its
-// answer.
+// write executes a Mutate as far as it does not fail, and returns the error of its answer.
 func (s *store) write(a *inquiry, m *storage.Mutate) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -219,8 +217,7 @@ func (s *store) write(a *inquiry, m *storage.Mutate) error {
 	return s.failed(a)
 }
 
-// swap does what a Swap asks for, as far as it does not fail. What is done late is compared
-// late.
+// swap executes a Swap as far as it does not fail. A late one also compares late.
 func (s *store) swap(a *inquiry, r *storage.Swap) storage.Swapped {
 	if err := r.Check(); err != nil {
 		return storage.Swapped{ID: r.ID, Err: err}
@@ -246,7 +243,7 @@ func (s *store) swapNow(r *storage.Swap) storage.Swapped {
 	return done
 }
 
-// read does what a Slice asks for, if it does not fail.
+// read executes a Slice, if it does not fail.
 func (s *store) read(a *inquiry, r *storage.Slice) ([]storage.Entry, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -260,7 +257,7 @@ func (s *store) read(a *inquiry, r *storage.Slice) ([]storage.Entry, error) {
 	return s.table.slice(r, s.world.now), nil
 }
 
-// failed is the error with which a request is answered.
+// failed returns the error of a request's answer.
 func (s *store) failed(a *inquiry) error {
 	w := s.world
 	if a.fails == "" {
@@ -273,7 +270,7 @@ func (s *store) failed(a *inquiry) error {
 	return storage.ErrUnknown
 }
 
-// late does what was answered with an error long ago.
+// late executes a request that was answered with an error long ago.
 func (s *store) late(a *inquiry, do func()) {
 	w := s.world
 	w.goOn(a.scope)
@@ -282,7 +279,7 @@ func (s *store) late(a *inquiry, do func()) {
 	do()
 }
 
-// mutate does what a request asks for. How early a column is forgotten is drawn.
+// mutate executes a request. How early a column expires is drawn.
 func (s *store) mutate(m *storage.Mutate) {
 	w := s.world
 	until := instant(0)
@@ -296,8 +293,8 @@ func (s *store) mutate(m *storage.Mutate) {
 	}
 }
 
-// answersAtOnce does what takes no time: a look at the wall clock of one's own machine, and what
-// is never answered.
+// answersAtOnce executes requests that take no time: reads of the machine's own wall clock, and requests without an
+// answer.
 func (s *store) answersAtOnce(m *process, port protocol.Port, request protocol.Message) bool {
 	w := s.world
 	switch request := request.(type) {
@@ -332,7 +329,7 @@ func (s *store) answersAtOnce(m *process, port protocol.Port, request protocol.M
 	return true
 }
 
-// changed tells those who watch a row, but sometimes one of them not: no member may rely on it.
+// changed notifies the watchers of a row, but sometimes skips one: no member may rely on notices.
 func (s *store) changed(key string) {
 	for _, x := range s.watches {
 		if x.key == key && !s.world.odds("untold", s.world.weather.storeFail) {
@@ -347,7 +344,7 @@ func (s *store) say(x watch) {
 	w.at(w.now+s.takes("tells"), t)
 }
 
-// answered hands an answer to the member that has asked, if it is still there.
+// answered hands an answer to the member that made the request, if it still exists.
 func (s *store) answered(t *task) {
 	w := s.world
 	m := w.members[t.to]
@@ -376,14 +373,14 @@ func (n *nemesis) delayStore() {
 	w.befall(StoreSlow, w.store.slow, []string{theStore}, "the store is slow for %v", length)
 }
 
-// heal lets the store be as quick as it is without faults. It is part of every core.
+// heal restores the store's normal speed. It is part of every core.
 func (s *store) heal() {
 	if s != nil {
 		s.slow = 0
 	}
 }
 
-// drawStore draws what a run's store is like, from a source of chance of its own.
+// drawStore draws the properties of a run's store, from its own source of chance.
 func (s *settings) drawStore(r dice) {
 	s.weather.store = calm().store + r.below(20*time.Millisecond)
 	if s.bias.Tight {
@@ -392,7 +389,7 @@ func (s *settings) drawStore(r dice) {
 	s.weather.storeFail = s.odds(r.Rand, StoreFail, 50, 2000)
 }
 
-// simulatedStore is what a store of a run can do.
+// simulatedStore returns the features of a run's store.
 func simulatedStore(ttl, watch bool) storage.Features {
 	return storage.Features{Name: "simulated", Consistent: true, Swap: true, Durable: true, Clock: true, TTL: ttl, Watch: watch}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// inquirer is a space that asks the store what it is called with, and keeps the answers.
+// inquirer is a space that passes calls to the store as requests, and keeps the answers.
 type inquirer struct {
 	bystander
 	answers []protocol.Message
@@ -35,7 +35,7 @@ func (p *inquirer) Step(now protocol.Time, ev protocol.Event, out *protocol.Effe
 	}
 }
 
-// probed is a protocol of probes, which are listed as they start.
+// probed is a protocol of inquirers, which are listed as they start.
 func probed(probes *[]*inquirer) Protocol {
 	d := simtest.Describe("probed", func(*protocol.Setup) protocol.Machine {
 		p := &inquirer{}
@@ -48,7 +48,7 @@ func probed(probes *[]*inquirer) Protocol {
 	return p
 }
 
-// staged is a world of one inquirer and a store, of which a script says these lines.
+// staged is a world of one inquirer and a store, with these lines of a script.
 func staged(t *testing.T, lines ...string) (*world, *[]*inquirer) {
 	t.Helper()
 	var choices []Choice
@@ -71,7 +71,7 @@ func staged(t *testing.T, lines ...string) (*world, *[]*inquirer) {
 	return w, probes
 }
 
-// inquire lets the inquirer ask the store.
+// inquire makes the inquirer send a request to the store.
 func inquire(w *world, fact any) {
 	m := w.members[0]
 	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: 99, Op: 1}, Fact: fact})
@@ -79,8 +79,8 @@ func inquire(w *world, fact any) {
 
 func shown(w *world) string { return w.store.table.columns(storage.Slice{Key: "k"}, w.now) }
 
-// TestWhatAnErrorLeaves: nothing of what was refused; of what is not known, nothing, all, or
-// all of it later. A script can ask for each.
+// TestWhatAnErrorLeaves checks that a refused request leaves nothing, and that one with an unknown outcome leaves
+// nothing, everything, or everything later; a script can select each.
 func TestWhatAnErrorLeaves(t *testing.T) {
 	for _, c := range []struct {
 		lines       []string
@@ -137,8 +137,8 @@ func once(is bool) int {
 	return 0
 }
 
-// TestReadsFailToo, but nothing comes of that; and a script that asks for what a read cannot do
-// gets an error.
+// TestReadsFailToo checks that failed reads have no effect, and that a script with an impossible failure of a read gets
+// an error.
 func TestReadsFailToo(t *testing.T) {
 	w, probes := staged(t, "a→store Slice#2 fails yes", "a→store Slice#3 fails yes", "a→store Slice#3 how never", "a→store Slice#4 fails yes", "a→store Slice#4 how done")
 	inquire(w, put(1, "a=1"))
@@ -160,7 +160,8 @@ func TestReadsFailToo(t *testing.T) {
 	}
 }
 
-// TestWhatWasSentLands though its sender has crashed; the answer is not for its next life.
+// TestWhatWasSentLands checks that a request takes effect though its sender has crashed, and that its next life does
+// not get the answer.
 func TestWhatWasSentLands(t *testing.T) {
 	w, probes := staged(t, "a→store Mutate#1 late 3s")
 	m := w.members[0]
@@ -179,7 +180,7 @@ func TestWhatWasSentLands(t *testing.T) {
 	}
 }
 
-// TestThePausedHearLater.
+// TestThePausedHearLater checks that a paused member gets its answers when it wakes.
 func TestThePausedHearLater(t *testing.T) {
 	w, probes := staged(t)
 	m := w.members[0]
@@ -196,7 +197,7 @@ func TestThePausedHearLater(t *testing.T) {
 	}
 }
 
-// TestWhatNoStoreTakes is answered with what is allowed.
+// TestWhatNoStoreTakes checks that the answer to a wrong request has the allowed values.
 func TestWhatNoStoreTakes(t *testing.T) {
 	w, probes := staged(t)
 	inquire(w, &storage.Mutate{Key: "k"})
@@ -213,7 +214,7 @@ func TestWhatNoStoreTakes(t *testing.T) {
 	}
 }
 
-// TestTTLs are whole seconds, and may end early.
+// TestTTLs checks that ttls are whole seconds, and may end early.
 func TestTTLs(t *testing.T) {
 	w, _ := staged(t, "a→store Mutate#2 early 900ms")
 	for _, key := range []string{"k", "early"} {
@@ -230,8 +231,8 @@ func TestTTLs(t *testing.T) {
 	}
 }
 
-// TestNoStoreUndeclared: a protocol that asks one must say so, since a profile of it would
-// not be true.
+// TestNoStoreUndeclared checks that a protocol that uses a store must declare it, since its profile would be wrong
+// otherwise.
 func TestNoStoreUndeclared(t *testing.T) {
 	for _, c := range []struct {
 		what any
@@ -250,7 +251,7 @@ func TestNoStoreUndeclared(t *testing.T) {
 	}
 }
 
-// odd runs a protocol that sends something to its storage when it starts.
+// odd runs a protocol that sends a message to its storage when it starts.
 func odd(t *testing.T, what any, stores bool) Result {
 	t.Helper()
 	d := simtest.Describe("odd", func(*protocol.Setup) protocol.Machine { return &sender{message: what.(protocol.Message)} })
@@ -264,7 +265,7 @@ func odd(t *testing.T, what any, stores bool) Result {
 	return result
 }
 
-// sender sends something to its storage when it starts.
+// sender sends a message to its storage when it starts.
 type sender struct {
 	bystander
 	message protocol.Message

@@ -17,39 +17,39 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Members lock through a store, each for its own users: no member grants for others. A member that
-// wants a name looks whether another one has claimed it, writes a claim of its own into the row, and
-// reads the row again: if its claim stands there alone, the name is its own. Of two whose claims
-// land before either reads, each sees the other's, and takes its own back. No clock counts in
-// this, and no write is too slow: no member reads before its own was answered.
+// Members lock through a store, each for its own users: no member grants for others. A member that wants a name checks
+// whether another one has claimed it, writes its own claim into the row, and reads the row again: if its claim is the
+// only one there, the name is its own. Of two members whose claims land before either reads, each sees the other's, and
+// withdraws its own. No clock matters for this, and no write is too slow: no member reads before its own write was
+// answered.
 //
-// A claim is a column of its own, written once and never again. The member that wrote it knows what
-// becomes of it, until its tenure ends. Then the coordinator deletes it, as soon as
-// the membership says that no user of that tenure can hold anything.
+// A claim is a separate column, written once and never again. The member that wrote it decides what becomes of it,
+// until its tenure ends. Then the coordinator deletes it, once the membership reports that no user of that tenure can
+// hold anything.
 
-// stage is how far a member has come.
+// stage is the progress of a bid.
 type stage int
 
 const (
-	looking   stage = iota // whether the name is free
-	claiming               // the claim is being written
-	checking               // whether it stands there alone
-	numbering              // the token is being written
+	looking   stage = iota // reading whether the name is free
+	claiming               // writing the claim
+	checking               // reading whether the claim is alone
+	numbering              // writing the token
 	holding
-	leaving // the claim is being deleted
+	leaving // deleting the claim
 	gone
 )
 
-// bid is what a member does for one of its users.
+// bid is a member's attempt to lock a name for one of its users.
 type bid struct {
 	simtest.Want
 	mark    mark
 	stage   stage
-	request uint64        // the request to the store that is under way, or 0
+	request uint64        // the request to the store in progress, or 0
 	since   protocol.Time // since when
 }
 
-// mark is a claim: who has written it, under which epoch and tenure.
+// mark is a claim: its member, and the epoch and tenure under which it was written.
 type mark struct {
 	epoch  uint64
 	by     protocol.ID
@@ -66,7 +66,7 @@ func markOf(column string) (k mark, is bool) {
 	return k, n == 5
 }
 
-// found tells of a claim that stands in a member's way, and may be no member's any more.
+// found reports a claim that is in a member's way, and may be abandoned.
 type found struct {
 	name string
 	mark mark
@@ -74,7 +74,7 @@ type found struct {
 
 func (f found) String() string { return fmt.Sprintf("found %q %s", f.name, f.mark.column()) }
 
-// clear says that a member holds nothing of an earlier epoch.
+// clear reports that a member holds nothing of an earlier epoch.
 type clear struct {
 	epoch  protocol.Epoch
 	tenure protocol.Tenure
@@ -85,11 +85,11 @@ func (c clear) String() string { return fmt.Sprintf("clear %d %v", c.epoch.Count
 type locker struct {
 	simtest.Front
 	rand   *rand.Rand
-	naive  bool // it takes it for granted that what it writes has landed after inTime
+	naive  bool // it assumes that its writes have landed after inTime
 	bids   []bid
 	count  uint64                   // of requests to the store, and of claims
 	lapsed uint64                   // the count when the last tenure ended
-	pause  map[string]protocol.Time // by name: when to try again
+	pause  map[string]protocol.Time // by name: the time of the next attempt
 }
 
 const inTime = 200 * time.Millisecond
@@ -131,14 +131,13 @@ func (m *locker) wanted(b *bid) bool {
 	return slices.ContainsFunc(m.Wants, func(w simtest.Want) bool { return w.Session == b.Session && w.ID == b.ID })
 }
 
-// proceed says again what is to be heard, looks after what waits, and begins what is new:
-// one bid for a name at a time.
+// proceed repeats its reports, checks waiting bids, and begins new ones: one bid for a name at a time.
 func (m *locker) proceed(now protocol.Time, out *protocol.Effects) {
 	if m.Clear() {
 		out.Send(m.View.Coordinator, clear{m.View.Epoch, m.View.Lease.Tenure})
 	}
 	if !m.View.Installed || !m.MayTake(now, m.View.Epoch, m.View.Lease.Tenure) {
-		return // the coordinator would not know the tenure yet, or not any more
+		return // the coordinator would not know the tenure yet, or no longer
 	}
 	for _, w := range m.Wants {
 		if w.Token == 0 && !slices.ContainsFunc(m.bids, func(b bid) bool { return b.Name == w.Name }) {
@@ -156,7 +155,7 @@ func (m *locker) proceed(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// request asks the store, and remembers for what.
+// request sends a request to the store, and remembers its purpose.
 func (m *locker) request(now protocol.Time, b *bid, s stage, request protocol.Message, out *protocol.Effects) {
 	m.count++
 	b.request, b.stage, b.since = m.count, s, now
@@ -170,7 +169,7 @@ func (m *locker) request(now protocol.Time, b *bid, s stage, request protocol.Me
 	}
 }
 
-// bidOf returns whose request was answered; nil if that does not matter any more.
+// bidOf returns the bid whose request was answered; nil if it no longer matters.
 func (m *locker) bidOf(id uint64) *bid {
 	i := slices.IndexFunc(m.bids, func(b bid) bool { return b.request == id })
 	if i < 0 {
@@ -180,7 +179,7 @@ func (m *locker) bidOf(id uint64) *bid {
 	return &m.bids[i]
 }
 
-// leave takes back the claim of a bid. What an error has left may come yet: found will tell.
+// leave withdraws the claim of a bid. A write that ended with an error may still land: found will report it.
 func (m *locker) leave(now protocol.Time, b *bid, out *protocol.Effects) {
 	if b.stage == looking {
 		b.stage = gone
@@ -230,8 +229,8 @@ func (m *locker) sliced(now protocol.Time, b *bid, row *storage.Sliced, out *pro
 	}
 }
 
-// found deletes a claim of this member of which it knows nothing, as one that was given up
-// and landed late; and the coordinator that of a tenure that cannot hold anything.
+// found deletes a claim of this member that it does not know, because it was given up and landed late; the coordinator
+// deletes that of a tenure that cannot hold anything.
 func (m *locker) found(now protocol.Time, f found, out *protocol.Effects) {
 	k := f.mark
 	ours := k.by == m.Self && m.View != nil && k.tenure == m.View.Lease.Tenure && k.count > m.lapsed
@@ -252,10 +251,9 @@ func lockerProtocol(naive bool) sim.Protocol {
 	return sim.Of(d)
 }
 
-// What stands between here and the imports is the whole protocol. Nothing in the simulator
-// knows of it.
+// The code above, down from the imports, is the whole protocol. Nothing in the simulator knows it.
 
-// exercised is how often runs have hit something, as coverage tells it.
+// exercised is how often runs have hit a row of coverage.
 func exercised(t *testing.T, s *sim.Summary, c sim.Config, what string) (hits int) {
 	t.Helper()
 	var text strings.Builder
@@ -291,7 +289,7 @@ func clean(t *testing.T, c sim.Config, seeds int) *sim.Summary {
 // ofStores are the faults of stores.
 func ofStores() sim.Faults { return sim.Faults(0).With(sim.StoreSlow).With(sim.StoreFail) }
 
-// TestARightLockerIsClean, regardless of what the store does, and with all faults.
+// TestARightLockerIsClean checks that a correct locker passes all faults of the store, and all faults.
 func TestARightLockerIsClean(t *testing.T) {
 	t.Parallel()
 	manySeeds(t)
@@ -317,8 +315,8 @@ func TestARightLockerIsClean(t *testing.T) {
 	}
 }
 
-// TestANaiveLockerIsCaught by a store that is slow, and by nothing else: who takes a write
-// for landed that may still be under way shares his lock.
+// TestANaiveLockerIsCaught checks that a slow store, and nothing else, reveals a locker that takes a write in flight
+// for landed: two members share a lock.
 func TestANaiveLockerIsCaught(t *testing.T) {
 	manySeeds(t)
 	c := sim.Config{Protocol: lockerProtocol(true), Faults: sim.Faults(0).With(sim.StoreFail), Duration: 10 * time.Second}
@@ -337,8 +335,8 @@ func TestANaiveLockerIsCaught(t *testing.T) {
 	}
 }
 
-// TestWhatAStoreDoesIsReported: the same seed is the same run, a script of it says all that a
-// store has done, and its timeline has the store in a lane of its own.
+// TestWhatAStoreDoesIsReported checks that the same seed is the same run, that its script has all acts of the store,
+// and that its timeline has the store in a separate lane.
 func TestWhatAStoreDoesIsReported(t *testing.T) {
 	c := sim.Config{Protocol: lockerProtocol(false), Faults: ofStores().With(sim.Loss).With(sim.Crash).With(sim.Pause), Duration: 20 * time.Second, Bias: sim.Bias{AllFaults: true, Often: 4}}
 	for seed := uint64(2); seed <= 4; seed++ {

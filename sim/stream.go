@@ -13,37 +13,37 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// stream is a client's session and what it is connected by. It drives package internal/client/session as package client does, with links
-// and one thing at a time.
+// stream is a client's session and its connection. It drives package internal/client/session as package client does,
+// with links and one event at a time.
 type stream struct {
 	client   *client
 	machine  *clientsession.Machine
 	effects  clientsession.Effects
-	waiting  []clientsession.Event // for their step: the present one, and those that its effects have led to
+	waiting  []clientsession.Event // events to step: the present one, and those that its effects have caused
 	stepping bool
 	present  clientsession.Event
 	said     [1]*schema.Event // memory of present
 
 	session *presence
-	link    *link   // that is served; nil while there is none
-	asked   []*link // that are not
+	link    *link   // the serving link; nil while there is none
+	asked   []*link // links that do not serve yet
 	later   []laterFailure
-	sent    map[uint64]instant // when its heartbeats were, that may be answered
-	renewed instant            // when that was sent which the present event answers
-	foreign uint64             // attempts to release what another session holds
+	sent    map[uint64]instant // sending times of heartbeats that may be answered
+	renewed instant            // sending time of the message that the present event answers
+	foreign uint64             // attempts to release other sessions' holds
 }
 
-// foreignIDs is below the ids of releases of what other sessions hold: the machine gives none of them.
+// foreignIDs starts the ids of releases of other sessions' holds: the machine uses lower ones.
 const foreignIDs = 1 << 60
 
-// laterFailure is a contact that comes to nothing at a time of the client's clock.
+// laterFailure is a contact that fails at a time of the client's clock.
 type laterFailure struct {
 	at   time.Duration
 	link *link
 	err  error
 }
 
-// newStream makes the stream of a life of a client, with a session to take over or none.
+// newStream makes the stream of a life of a client, with or without a session to take over.
 func newStream(c *client, resumes *presence) stream {
 	config := clientsession.Config{
 		TTL: c.ttl, Name: c.name, Number: c.drawn(), LastID: uint64(c.life) << 32,
@@ -67,7 +67,7 @@ func newStream(c *client, resumes *presence) stream {
 // placeOf is the address of a member.
 func placeOf(m *process) api.Address { return api.Address{Network: "tcp", Place: m.name} }
 
-// first puts an address in front of the others.
+// first moves an address to the front.
 func first(all []api.Address, place api.Address) []api.Address {
 	ordered := []api.Address{place}
 	for _, other := range all {
@@ -78,7 +78,7 @@ func first(all []api.Address, place api.Address) []api.Address {
 	return ordered
 }
 
-// wake is when the stream has something to do.
+// wake is the time of the stream's next act.
 func (s *stream) wake() time.Duration {
 	at := s.machine.Wake()
 	for i := range s.later {
@@ -87,7 +87,7 @@ func (s *stream) wake() time.Duration {
 	return at
 }
 
-// tick does what the time has come for.
+// tick does what is due.
 func (s *stream) tick(now time.Duration) {
 	for i := 0; i < len(s.later); {
 		l := s.later[i]
@@ -103,7 +103,7 @@ func (s *stream) tick(now time.Duration) {
 	}
 }
 
-// failsAfter lets a contact come to nothing when a while has passed.
+// failsAfter makes a contact fail after a while.
 func (s *stream) failsAfter(while time.Duration, l *link, err error) {
 	s.later = append(s.later, laterFailure{after(s.client.now(), while), l, err})
 }
@@ -111,7 +111,7 @@ func (s *stream) failsAfter(while time.Duration, l *link, err error) {
 // connected reports whether there is a stream.
 func (s *stream) connected() bool { return s.link != nil }
 
-// step lets the machine take an event now, and does what comes of it. An event that its effects lead to comes behind them.
+// step steps the machine with an event, and performs the effects. Events that they cause follow.
 func (s *stream) step(ev clientsession.Event) {
 	s.waiting = append(s.waiting, ev)
 	if s.stepping {
@@ -136,7 +136,7 @@ func (s *stream) step(ev clientsession.Event) {
 	s.waiting, s.stepping = s.waiting[:0], false
 }
 
-// send says what there is to say on the stream, and the hello on one that greets.
+// send sends pending messages on the stream, and the hello on a new one.
 func (s *stream) send() {
 	if a := s.present.Contact; s.present.Kind == clientsession.Greet {
 		hello := a.Hello()
@@ -156,7 +156,7 @@ func (s *stream) send() {
 	}
 }
 
-// note takes note of what is sent.
+// note records a sent message.
 func (s *stream) note(op *schema.Operation) {
 	c := s.client
 	switch kind := op.GetKind().(type) {
@@ -178,7 +178,7 @@ func (s *stream) note(op *schema.Operation) {
 	}
 }
 
-// find returns a user's request that is not settled, or nil.
+// find returns a user's unsettled request, or nil.
 func (s *stream) find(id uint64) *request {
 	if r := s.machine.Request(id); r != nil {
 		asked, _ := r.Caller.(*request)
@@ -196,13 +196,12 @@ func (s *stream) acquire(want wantedLock, who asker) *request {
 	return r
 }
 
-// abandon is called when the user that asked does not want the lock any more.
+// abandon is called when the user no longer wants the requested lock.
 func (s *stream) abandon(r *request) {
 	s.step(clientsession.Event{Kind: clientsession.GiveUp, Request: &r.Request})
 }
 
-// abandonOrUnlock is what a user's last word about a lock comes to: it does not want
-// it any more, or unlocks it.
+// abandonOrUnlock gives up a request, or unlocks its lock.
 func (s *stream) abandonOrUnlock(r *request) {
 	if r.lock == nil {
 		s.abandon(r)
@@ -212,7 +211,7 @@ func (s *stream) abandonOrUnlock(r *request) {
 		s.end(r, nil)
 	}
 	r.session.unlocks = r
-	_ = r.lock.UnlockAsync() // its error says why it ended, which is known
+	_ = r.lock.UnlockAsync() // its error is why the lock ended, which is known
 }
 
 // extendTo asks for another hold limit.
@@ -226,8 +225,8 @@ func (s *stream) extendTo(r *request, hold time.Duration) {
 	s.step(clientsession.Event{Kind: clientsession.Extend, Request: &r.Request, Extension: &clientsession.Extension{}, Span: hold})
 }
 
-// outlive notes of what its owner has unlocked already of the grant of r that the grant may end by the limit that is asked for before
-// that unlock arrives: then the unlock is refused, rightly.
+// outlive marks requests that enter the grant of r and are being unlocked: the limit that is being requested may end
+// the grant before their unlock arrives. Then the unlock is rightly refused.
 func (s *stream) outlive(r *request) {
 	for _, left := range s.requests() {
 		if left.State() == clientsession.Releasing && left.want.name == r.want.name && left.Token() == r.Token() {
@@ -236,7 +235,7 @@ func (s *stream) outlive(r *request) {
 	}
 }
 
-// requests lists the users' requests that are not settled, in the order of their ids.
+// requests lists the users' unsettled requests, in the order of their ids.
 func (s *stream) requests() (all []*request) {
 	for _, r := range s.machine.Requests() {
 		if asked, is := r.Caller.(*request); is {
@@ -246,7 +245,7 @@ func (s *stream) requests() (all []*request) {
 	return all
 }
 
-// answer does what is to be done about a request.
+// answer performs an effect about a request.
 func (s *stream) answer(r *request, e *clientsession.Effect) {
 	w := s.client.world
 	switch e.Kind {
@@ -277,7 +276,7 @@ func (s *stream) answer(r *request, e *clientsession.Effect) {
 	case clientsession.AnswerExtend:
 		err := e.Err
 		if err == nil {
-			err = r.lock.Check() // its old limit may have been seen to end it
+			err = r.lock.Check() // its user may have seen its old limit end it
 		}
 		r.asker.extended(r, err)
 	case clientsession.FailRelease:
@@ -287,7 +286,7 @@ func (s *stream) answer(r *request, e *clientsession.Effect) {
 	}
 }
 
-// end ends the lock of a request because of why; nil is its user's word.
+// end ends the lock of a request for the reason why; nil means by its user.
 func (s *stream) end(r *request, why error) {
 	if r.ended {
 		return
@@ -299,15 +298,15 @@ func (s *stream) end(r *request, why error) {
 	s.client.world.judge.ended(grantOf(s.client, r), holdfast.Why(why))
 }
 
-// tellEnded tells the machine if the lock of a request has ended otherwise: its user has seen its deadline pass. What comes of it is done
-// with the effects that are being done.
+// tellEnded tells the machine if the lock of a request has ended another way: its user has seen its deadline pass. The
+// resulting effects are performed with the present ones.
 func (s *stream) tellEnded(r *request) {
 	if err := r.lock.Check(); err != nil {
 		s.machine.Step(s.client.now(), &clientsession.Event{Kind: clientsession.Unheld, Request: &r.Request, Err: err}, &s.effects)
 	}
 }
 
-// react does what is to be done about links and the session.
+// react performs an effect about links and the session.
 func (s *stream) react(e *clientsession.Effect) {
 	c := s.client
 	switch e.Kind {
@@ -329,7 +328,7 @@ func (s *stream) react(e *clientsession.Effect) {
 	}
 }
 
-// serve takes the stream of a contact for the one that there is.
+// serve makes the link of a contact the serving one.
 func (s *stream) serve(e *clientsession.Effect) {
 	l := linkOf(e.Contact)
 	s.link, s.renewed = l, l.helloed
@@ -343,7 +342,7 @@ func (s *stream) serve(e *clientsession.Effect) {
 	s.squander()
 }
 
-// forget leaves a session that has ended.
+// forget drops a session that has ended.
 func (s *stream) forget(e *clientsession.Effect) {
 	p := s.session
 	s.session = nil
@@ -351,20 +350,20 @@ func (s *stream) forget(e *clientsession.Effect) {
 	case e.Lost:
 		s.client.world.trace("%s has lost session %v", s.client, p.id)
 		if p.taken {
-			s.client.endSoon() // what it was started for is over
+			s.client.endSoon() // the purpose of its start is over
 		}
 	case e.Err != nil:
 		s.onTakenOver(p)
 	}
 }
 
-// heard takes the events that a member has sent on a link.
+// heard takes the events of a member from a link.
 func (s *stream) heard(l *link, events []*schema.Event) {
 	switch {
 	case l == s.link:
 		for _, event := range events {
 			if s.link != l {
-				return // the session has ended by an event before
+				return // an earlier event has ended the session
 			}
 			if event.GetBeat() != nil {
 				s.renewed = s.sent[event.GetId()]
@@ -378,7 +377,7 @@ func (s *stream) heard(l *link, events []*schema.Event) {
 	}
 }
 
-// sessionID is the present session's, zero while there is none.
+// sessionID is the present session's id, zero while there is none.
 func (s *stream) sessionID() lock.SessionID {
 	if s.session == nil {
 		return lock.SessionID{}
@@ -386,17 +385,17 @@ func (s *stream) sessionID() lock.SessionID {
 	return s.session.id
 }
 
-// say says something that the machine does not: a user's mistake, or an attempt to take what is another's.
+// say sends a message that the machine does not: a user's mistake, or an attempt to take another's lock.
 func (s *stream) say(op operation) {
 	if s.link != nil {
 		s.link.say(op)
 	}
 }
 
-// errUnanswered is why a request fails that no member has answered in time.
+// errUnanswered is the error of a request that no member has answered in time.
 var errUnanswered = fmt.Errorf("%w: no member has answered", holdfast.ErrUnavailable)
 
-// after adds without passing the end of time.
+// after adds durations without overflow.
 func after(now, d time.Duration) time.Duration {
 	if d > protocol.Never-now {
 		return protocol.Never

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// suffices reports whether the members of a core can do without all others.
+// suffices reports whether the members of a core can work without all others.
 func (w *world) suffices(c *core) bool {
 	if w.settings.faults.Has(Any) && slices.ContainsFunc(w.members, func(m *process) bool { return c.in[m.place] && m.goesOn() }) {
 		return true
@@ -46,8 +46,8 @@ func (w *world) suffices(c *core) bool {
 	return enough(newest, there) && enough(election.NewestOf(withGuests(founderViews, guests)...), there)
 }
 
-// withGuests adds to the views of founders those of guests that these have. Any other guest is not asked by a member that
-// elects: what it alone knows, as that a view is installed, helps none of them.
+// withGuests adds to the views of founders those of guests in these views. Members that elect do not ask any other
+// guest: what only such a guest knows, for example that a view is installed, does not help them.
 func withGuests(views []*election.View, guests map[protocol.ID][]*election.View) []*election.View {
 	all := slices.Clone(views)
 	for _, v := range views {
@@ -76,8 +76,7 @@ func enough(v *election.View, there map[protocol.ID]bool) bool {
 	return are
 }
 
-// quorate reports whether more than half of some voters are there, or half of them with the
-// most senior one.
+// quorate reports whether more than half of some voters are there, or half of them including the most senior one.
 func quorate(voters []protocol.ID, there map[protocol.ID]bool) bool {
 	count := 0
 	for _, id := range voters {
@@ -88,8 +87,8 @@ func quorate(voters []protocol.ID, there map[protocol.ID]bool) bool {
 	return 2*count > len(voters) || 2*count == len(voters) && count > 0 && there[voters[0]]
 }
 
-// remembers returns the id with which a member will go on, and which views it has accepted: those
-// that are synced and, while it runs, what it is about to sync.
+// remembers returns the id with which a member will continue, and the views that it has accepted: those on disk and,
+// while it runs, the one that it is about to sync.
 func (m *process) remembers() (id protocol.ID, accepted []*election.View) {
 	if m.kept && m.disk.synced != nil {
 		if cell, err := membership.DecodeCell(m.disk.synced); err == nil {
@@ -106,9 +105,9 @@ func (m *process) remembers() (id protocol.ID, accepted []*election.View) {
 	return id, slices.DeleteFunc(accepted, func(v *election.View) bool { return v == nil })
 }
 
-// disowned reports whether a view is a change that its coordinator, a member of the rest, has not
-// written: it tells no other member of one before that, and so a core must not depend on it. Of a
-// member that has lost a cell since, what it had written is not known.
+// disowned reports whether a view is a change that its coordinator, a member of the rest, has not written. The
+// coordinator does not send a change before it is written, so a core must not depend on it. For a member that has lost
+// a cell since, its writes are unknown.
 func (c *core) disowned(w *world) func(*election.View) bool {
 	return func(v *election.View) bool {
 		m := w.network.of[v.Epoch.Candidate]

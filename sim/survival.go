@@ -11,13 +11,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Survival counts runs whose only fault is one crash of the coordinator, with a client
-// holding a lock through another member at that moment; and those of them in which
-// every such holder kept its lock until it gave it back. Of 2,500 seeds of central with crash
-// alone 1,046 are such runs, and in two of them (1991 and 2135) one lost its lock: the crashed
-// coordinator was back in the very moment in which the others elected, stood as the most
-// senior one itself, and a member that promised itself to the one candidate had no place in the
-// view of the other. No promise is broken by that, and no client is granted anything early.
+// Survival counts runs whose only fault is one crash of the coordinator, with a client holding a lock through another
+// member at that moment; and the runs among them in which every such holder kept its lock until it released it. Of
+// 2,500 seeds of central with crash alone 1,046 are such runs, and in two of them (1991 and 2135) one client lost its
+// lock: the crashed coordinator was back at the moment of the others' election and stood as the most senior candidate
+// itself, and a member that promised itself to the one candidate had no place in the view of the other. This breaks no
+// promise, and no client gets an early grant.
 type Survival struct{ Crashes, Kept int }
 
 func (s *Survival) add(o Survival) { s.Crashes += o.Crashes; s.Kept += o.Kept }
@@ -26,10 +25,10 @@ func (s *Survival) add(o Survival) { s.Crashes += o.Crashes; s.Kept += o.Kept }
 type survivors struct {
 	holders []believer
 	lost    bool
-	detail  string // of the first that has lost its lock
+	detail  string // of the first holder that has lost its lock
 }
 
-// ended takes note of a lock that has ended. A hold limit is its holder's own request.
+// ended records a lock that has ended. A hold limit is its holder's own request.
 func (s *survivors) ended(g *grant, why holdfast.Loss) {
 	if why != "" && why != holdfast.HoldLimit && slices.Contains(s.holders, g.holder) {
 		if !s.lost {
@@ -39,7 +38,7 @@ func (s *survivors) ended(g *grant, why holdfast.Loss) {
 	}
 }
 
-// crashOnce lets the coordinator crash once, which is all that happens in the run.
+// crashOnce lets the coordinator crash once, as the only fault of the run.
 func (n *nemesis) crashOnce() {
 	w := n.world
 	w.do(n.when(Crash.String(), w.rand.between(w.settings.duration/4, w.settings.duration/2)), n.crashCoordinator)
@@ -58,10 +57,10 @@ func (n *nemesis) crashCoordinator() {
 	w.do(w.now+w.between("down", 20*time.Millisecond, 4*w.settings.lease), m.start)
 }
 
-// holdersElsewhere returns who holds a lock through another member than one.
+// holdersElsewhere returns the holders through other members than one.
 func (j *judge) holdersElsewhere(member uint64) (found []believer) {
 	now := j.clock()
-	//tidy:unordered who is found is a set
+	//tidy:unordered the result is a set
 	for _, r := range j.names {
 		for i := range r.holders {
 			if h := &r.holders[i]; h.session.Member != member && h.holder.believesAt(now) {
@@ -72,7 +71,7 @@ func (j *judge) holdersElsewhere(member uint64) (found []believer) {
 	return found
 }
 
-// survival is what the run adds to the count.
+// survival is the run's contribution to the count.
 func (j *judge) survival() (s Survival) {
 	if len(j.survivors.holders) > 0 {
 		s.Crashes = 1
@@ -83,15 +82,15 @@ func (j *judge) survival() (s Survival) {
 	return s
 }
 
-// checkSurvival demands, where the run does so, that every client that held through another member
-// than the one that crashed has kept its lock (P9).
+// checkSurvival demands, in some runs, that every client that held through a member other than the crashed one has kept
+// its lock (P9).
 func (w *world) checkSurvival(s Survival) {
 	if w.settings.survive && s.Kept < s.Crashes {
 		w.judge.violate("P9", "the coordinator has crashed, and nothing else has happened, and %s", w.judge.survivors.detail)
 	}
 }
 
-// limitsOf are the bounds that a refusal may name, and their values.
+// limitsOf returns the bounds that a refusal may name, and their values.
 func limitsOf(s *settings) map[string]int64 {
 	return map[string]int64{
 		"waiters_per_name":  int64(cmp.Or(s.waiters, lock.DefaultWaitersPerName)),
@@ -99,13 +98,12 @@ func limitsOf(s *settings) map[string]int64 {
 	}
 }
 
-// checkBounds compares what the authority has with what it may have (P8). In partition
-// mode any duplicates keep their places until they have stopped: no other holder gets
-// in with them, as their holders show.
+// checkBounds compares the authority's table with its bounds (P8). In partition mode any duplicates keep their places
+// until they have stopped: no other holder gets in with them, as their holders show.
 func (w *world) checkBounds(shown *lock.Lock) {
 	most := w.judge.limits["waiters_per_name"]
 	if w.protocol.Peers {
-		most *= int64(len(w.members)) // each keeps its own clients' bound, and no member sees all
+		most *= int64(len(w.members)) // each member bounds its own clients, and none sees all
 	}
 	if int64(len(shown.Waiters)) > most {
 		w.judge.violate("P8", "%d wait for %q where waiters_per_name is %d", len(shown.Waiters), shown.Name, most)
@@ -119,10 +117,10 @@ func (w *world) checkBounds(shown *lock.Lock) {
 	}
 }
 
-// looks are the things that an operator looks at.
+// looks are the things that an operator reads.
 var looks = [...]string{"at-a-name", "at-names", "at-the-space"}
 
-// look lets an operator look at things, which changes nothing and must not be wrong.
+// look makes an operator read the space's state, which changes nothing and must not be wrong.
 func (n *nemesis) look(m *process) {
 	w := n.world
 	name := pick(w, "shown", w.settings.names).name

@@ -8,32 +8,31 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// table is what a store has: by key, the columns of a row in their order.
+// table is the contents of a store: by key, the columns of a row in their order.
 type table map[string][]column
 
-// column is one of a row, or what is left of one that was deleted: a store that goes by
-// timestamps must remember that for a while.
+// column is a column of a row, or the tombstone of a deleted one, which a store that orders by timestamps keeps for a
+// while.
 type column struct {
 	storage.Entry
 	stamp   int64
 	deleted bool
 	since   instant // of the last write
-	until   instant // when it is forgotten by itself; 0 means never
+	until   instant // when it expires; 0 means never
 }
 
-// forgets says that a store keeps no memory of what was deleted.
+// forgets reports that a store keeps no tombstones.
 type forgets bool
 
-// buried is for how long it is remembered that a column was deleted: far longer than any
-// write is under way.
+// buried is how long a tombstone is kept: far longer than any write is in flight.
 const buried = 10 * time.Minute
 
-// gone reports whether no reader sees the column any more.
+// gone reports whether readers no longer see the column.
 func (c *column) gone(now instant) bool { return c.deleted || c.until > 0 && c.until <= now }
 
-// mutate does all that a request asks for. The columns that it adds are forgotten at until.
-// The highest timestamp wins, of equals a deletion, and of equal additions the higher value;
-// but a store that forgets has no deletions to compare with.
+// mutate executes all parts of a request. The columns that it adds expire at until. The highest timestamp wins; among
+// equal ones a deletion wins, and among equal additions the higher value. A store that forgets has no deletions to
+// compare with.
 func (t table) mutate(m *storage.Mutate, now, until instant, quick forgets) {
 	row := slices.DeleteFunc(t[m.Key], func(c column) bool { return c.gone(now) && max(c.since, c.until)+buried < now })
 	write := func(c column) {
@@ -57,7 +56,7 @@ func (t table) mutate(m *storage.Mutate, now, until instant, quick forgets) {
 	t[m.Key] = row
 }
 
-// swap replaces a column if it is what is expected, and returns what it is.
+// swap replaces a column if it equals the expected value, and returns the present value.
 func (t table) swap(s *storage.Swap, now instant) storage.Swapped {
 	row := t[s.Key]
 	i, found := slices.BinarySearchFunc(row, s.Column, func(c column, name string) int { return cmp.Compare(c.Column, name) })
@@ -76,7 +75,7 @@ func (t table) swap(s *storage.Swap, now instant) storage.Swapped {
 	return storage.Swapped{ID: s.ID, Done: true}
 }
 
-// replacedBy reports whether a write of the column takes the place of what is there.
+// replacedBy reports whether a write of the column replaces the present value.
 func (c *column) replacedBy(to *column, now instant) bool {
 	if to.stamp != c.stamp {
 		return to.stamp > c.stamp
@@ -84,7 +83,7 @@ func (c *column) replacedBy(to *column, now instant) bool {
 	return to.deleted || !c.gone(now) && to.Value >= c.Value
 }
 
-// slice returns what a request asks for.
+// slice returns the requested columns.
 func (t table) slice(s *storage.Slice, now instant) (entries []storage.Entry) {
 	for i := range t[s.Key] {
 		c := &t[s.Key][i]

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// columns lists what a row shows, as "column=value".
+// columns lists the visible columns of a row, as "column=value".
 func (t table) columns(s storage.Slice, now instant) string {
 	var all []string
 	for _, e := range t.slice(&s, now) {
@@ -33,8 +33,7 @@ func put(stamp int64, entries string) *storage.Mutate {
 	return m
 }
 
-// TestWhoseWriteWins: the higher timestamp, in a store that remembers what was deleted, and in one
-// that does not.
+// TestWhoseWriteWins checks that the higher timestamp wins, in a store with tombstones and in one without.
 func TestWhoseWriteWins(t *testing.T) {
 	type write struct {
 		stamp   int64
@@ -69,7 +68,7 @@ func TestWhoseWriteWins(t *testing.T) {
 	}
 }
 
-// TestSlicesAreInOrder, and as wide as they are asked for.
+// TestSlicesAreInOrder checks that slices are in order, and as wide as requested.
 func TestSlicesAreInOrder(t *testing.T) {
 	all := table{}
 	all.mutate(put(1, "b=2 a=1 \xff=5 ab=3 c=4"), 0, 0, false)
@@ -87,7 +86,7 @@ func TestSlicesAreInOrder(t *testing.T) {
 	}
 }
 
-// TestColumnsAreForgotten when their time is over, as if they were deleted then.
+// TestColumnsAreForgotten checks that expired columns count as deleted at that time.
 func TestColumnsAreForgotten(t *testing.T) {
 	all := table{}
 	all.mutate(put(5, "a=1"), 0, time.Second, false)
@@ -106,7 +105,7 @@ func TestColumnsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestRowsStaySmall: what was deleted long ago is not kept, and what was deleted lately is.
+// TestRowsStaySmall checks that old tombstones are dropped, and recent ones are kept.
 func TestRowsStaySmall(t *testing.T) {
 	all := table{}
 	for i := range 1000 {

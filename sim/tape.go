@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// scope names an act: the third call of client1.0, or, where who is empty, the second
-// crash. What is done once only has no number.
+// scope names an act: the third call of client1.0, or, if who is empty, the second crash. An act that happens once has
+// no number.
 type scope struct {
 	who, what string
 	act       int
@@ -18,23 +18,23 @@ type scope struct {
 type site struct {
 	scope
 	name string
-	nth  int // of those of this name in this act; from 1
+	nth  int // number among the choices of this name in this act, from 1
 }
 
-// tape records the choices of a run, or tells them.
+// tape records the choices of a run, or plays them.
 type tape struct {
 	replaying bool
-	choices   []Choice // in the order in which they were made or, of a script, of its lines
+	choices   []Choice // in the order of the run or, in a script, of its lines
 
 	scope  scope
-	silent bool // telling: the script does not mention this act
+	silent bool // playing: the script does not mention this act
 	said   map[site]int
-	acts   map[scope][]int // telling: which acts of each actor have an "at", in their order; scope.act is 0
-	begun  map[scope]int   // how many acts of each actor have begun; scope.act is 0
-	counts map[site]int    // how often something was chosen; site.nth is 0
-	about  map[scope]bool  // telling: the script mentions that act
-	used   []bool          // telling: by choice
-	wrong  []string        // telling: by choice, why it could not be as it says
+	acts   map[scope][]int // playing: the acts of each actor with an "at", in order; scope.act is 0
+	begun  map[scope]int   // number of acts that each actor has begun; scope.act is 0
+	counts map[site]int    // number of choices of each name; site.nth is 0
+	about  map[scope]bool  // playing: the acts that the script mentions
+	used   []bool          // playing: by choice
+	wrong  []string        // playing: by choice, why its value was not allowed
 }
 
 func newTape() *tape {
@@ -56,7 +56,7 @@ func newReplay(choices []Choice) *tape {
 			t.acts[whose] = append(t.acts[whose], at.act)
 		}
 	}
-	//tidy:unordered each list is sorted by itself
+	//tidy:unordered each list is sorted on its own
 	for _, acts := range t.acts {
 		slices.Sort(acts)
 	}
@@ -78,7 +78,7 @@ func (t *tape) begin(who, what string) {
 	t.enter(scope{who, what, t.begun[of]})
 }
 
-// current enters the act of who that was begun last.
+// current enters the latest act of who.
 func (t *tape) current(who, what string) {
 	if t != nil {
 		t.enter(scope{who, what, t.begun[scope{who, what, 0}]})
@@ -105,7 +105,7 @@ func (t *tape) call(who string, now time.Duration, pause func() time.Duration) (
 	return max(at, now), act, true
 }
 
-// when returns the time of an act that a script tells.
+// when returns the time of an act in a script.
 func (t *tape) when(s scope) time.Duration {
 	i := t.said[site{s, due, 1}]
 	t.used[i] = true
@@ -123,7 +123,7 @@ type appointment struct {
 	when  time.Duration
 }
 
-// due lists the acts of a kind that a script tells.
+// due lists the acts of a kind in a script.
 func (t *tape) due(who, what string) (all []appointment) {
 	for _, act := range t.acts[scope{who, what, 0}] {
 		s := scope{who, what, act}
@@ -132,8 +132,8 @@ func (t *tape) due(who, what string) (all []appointment) {
 	return all
 }
 
-// next looks for the next choice of that name in this act, and returns its index if a
-// script has it. A choice of no act would be played in another one than it was made in.
+// next finds the next choice of that name in this act, and returns its index if the script has it. A choice outside an
+// act would be played in another one than it was made in.
 func (t *tape) next(name string) (site, int) {
 	if t.scope == (scope{}) {
 		panic(fmt.Sprintf("sim: the choice %q is of no act: see world.within", name))
@@ -158,8 +158,8 @@ func (t *tape) next(name string) (site, int) {
 // keep records a choice.
 func (t *tape) keep(at site, v Value) { t.choices = append(t.choices, Choice{site: at, Value: v}) }
 
-// chosen records what is drawn, where that is not as usual, or returns what a script says. What a script may not say reads as
-// what is allowed.
+// chosen records a drawn value if it differs from the default, or returns the script's value. A value that is not
+// allowed reads as an allowed one.
 func chosen[T comparable](t *tape, name string, usual T, drawn func() T, value func(T) Value, read func(Value) (T, string)) T {
 	at, i := t.next(name)
 	switch {
@@ -240,8 +240,7 @@ func (t *tape) option(name string, usual, n int, option func(int) string, drawn 
 	return usual
 }
 
-// order takes the names that it knows in the order in which the script has them, and the
-// others after them.
+// order returns the known names in the order of the script, and the others after them.
 func (t *tape) order(name string, names []string, drawn func() []int) []int {
 	at, i := t.next(name)
 	if !t.replaying {

@@ -13,9 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
 
-// The coordinator gives names to the members that say again and again that they want them, and
-// says again and again who has what; a member that does not want a name any more answers that. So
-// any message may be lost, late or doubled.
+// Members repeatedly send the coordinator the names that they want, and the coordinator repeatedly sends its grants; a
+// member that no longer wants a name answers that. So any message may be lost, late or duplicated.
 
 // claim says of a request that it is wanted, or over; given, that it has its name.
 type claim struct {
@@ -85,7 +84,7 @@ func toyProtocol(naive bool) sim.Protocol {
 
 // What stands between here and the imports is the whole protocol.
 
-// manySeeds skips with -short a test that shows something only in many seeds.
+// manySeeds skips, with -short, a test that needs many seeds.
 func manySeeds(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -93,8 +92,7 @@ func manySeeds(t *testing.T) {
 	}
 }
 
-// TestARightToyIsClean with all faults and checks, though the simulator has never heard
-// of it.
+// TestARightToyIsClean checks that a correct toy passes all faults and checks, though the simulator does not know it.
 func TestARightToyIsClean(t *testing.T) {
 	manySeeds(t)
 	s, err := sim.RunMany(sim.Config{Protocol: toyProtocol(false), Faults: sim.Within, Linearizable: true}, 1, 30, 2, nil)
@@ -109,7 +107,7 @@ func TestARightToyIsClean(t *testing.T) {
 	}
 }
 
-// needy is a toy whose coordinator grants only while a whole number of members is there.
+// needy is a toy whose coordinator grants only while all members are there.
 type needy struct {
 	toy
 	quorum int
@@ -123,8 +121,8 @@ func (m *needy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	m.toy.Step(now, ev, out)
 }
 
-// TestAProtocolThatNeedsAllIsStuck: as soon as all come back a needy toy goes on as if nothing
-// had been. It is found because only a core is healed, and some member stays away.
+// TestAProtocolThatNeedsAllIsStuck checks that a needy toy is found, because some runs heal only a core without some
+// member; once all are back it continues as if nothing had happened.
 func TestAProtocolThatNeedsAllIsStuck(t *testing.T) {
 	manySeeds(t)
 	p := sim.Of(simtest.Describe("needy", func(s *protocol.Setup) protocol.Machine { return &needy{toy{Front: simtest.Front{Self: s.Self}}, 3} }))
@@ -148,7 +146,7 @@ func TestAProtocolThatNeedsAllIsStuck(t *testing.T) {
 	}
 }
 
-// TestANaiveToyIsCaught: a coordinator that grants at once is found out by what users see.
+// TestANaiveToyIsCaught checks that users' answers reveal a coordinator that grants at once.
 func TestANaiveToyIsCaught(t *testing.T) {
 	s, err := sim.RunMany(sim.Config{Protocol: toyProtocol(true), Faults: sim.Within}, 1, 400, 2, nil)
 	if err != nil {

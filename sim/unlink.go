@@ -10,11 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// When all has settled, in runs whose network comes apart, one link is cut for good: that between a member which decides in the
-// space and another one. The coordinator hears both, and both stay in the view; or it is that other one, and drops who decides. The
-// users of the other one are to be served nevertheless, at once and later.
+// When all has settled, in runs with network splits, one link is cut permanently: between a member that decides in the
+// space and another one. Either the coordinator is a third member that hears both, and both stay in the view; or the
+// coordinator is the other one, and drops the member that decides. The users of the other member must still be served,
+// at once and later.
 
-// linkless is a user within a member that does not hear who decides.
+// linkless is a user within a member that does not hear the member that decides.
 type linkless struct {
 	member      *process
 	decider     *process
@@ -24,20 +25,20 @@ type linkless struct {
 	sink        uint64
 	request     uint64
 	granted     bool
-	got         string // what came instead
+	got         string // the answer that came instead
 }
 
-// unlinks are the ways in which a link is cut, seen from the user's member.
+// unlinks are the ways of cutting a link, seen from the user's member.
 var unlinks = [...]string{"both", "it-is-not-heard", "it-hears-nothing"}
 
-// unlinked counts runs in which one is cut.
+// unlinked counts runs with a cut link.
 var unlinked = mark{"link", "cut for good, and a third member hears both"}
 
-// unlinking are the faults of runs whose network comes apart.
+// unlinking are the faults of runs with network splits.
 const unlinking Faults = 1<<Partition | 1<<OneWay
 
-// checkUnlinked cuts a link when all has settled, and sees whether users are served who are behind it. Where votes change, the
-// two members at the link may be all that vote.
+// checkUnlinked cuts a link when all has settled, and checks that the users behind it are served. Where votes change,
+// the two members at the link may be the only voters.
 func (w *world) checkUnlinked() {
 	if !w.protocol.Logs || w.settings.faults&unlinking == 0 || w.nemesis.reformed || w.settings.known.Autopilot > 0 || w.judge.violation != nil || w.over() {
 		return
@@ -57,7 +58,7 @@ func (w *world) checkUnlinked() {
 		}
 	}
 	if len(others) < 2 {
-		return // no third one hears both
+		return // no third member hears both
 	}
 	l := &linkless{member: pick(w, "member", others), decider: decider, since: w.now, coordinator: coordinator}
 	way := w.among("way", 0, unlinks[:])
@@ -97,8 +98,9 @@ func (l *linkless) hear(reply *protocol.Reply) {
 	}
 }
 
-// patience is how long the user waits: a lease, which is three election timeouts, where the coordinator hears both sides; and
-// where it does not, or another one coordinates by now, until that one has dropped who decides and others have asked it to hand over.
+// patience is how long the user waits: a lease, which is three election timeouts, if the coordinator hears both sides.
+// Otherwise, or if another member coordinates by now, it lasts until that one has dropped the member that decides and
+// others have asked it to hand over.
 func (l *linkless) patience(w *world) time.Duration {
 	if c := w.coordinator(); c != nil && c == l.coordinator && c != l.member {
 		return w.settings.lease + w.slower(8*beatWays)
@@ -106,7 +108,7 @@ func (l *linkless) patience(w *world) time.Duration {
 	return 6*w.settings.lease + w.slower(16*beatWays)
 }
 
-// serve lets the user lock a name that is free, and give it back.
+// serve makes the user lock a free name, and release it.
 func (l *linkless) serve(w *world) {
 	m := l.member
 	l.granted = false

@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
-// TestWhoIsBehindACutLinkIsServed, and the run fails where no other member carries their messages.
+// TestWhoIsBehindACutLinkIsServed checks that users behind a cut link are served, and that the run fails if no other
+// member forwards their messages.
 func TestWhoIsBehindACutLinkIsServed(t *testing.T) {
 	manySeeds(t)
 	protocol, _ := Find("consensus")

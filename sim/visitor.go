@@ -11,10 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// visitor is a user of HTTP: curl, or `holdfast acquire`. Each thing it wants is a
-// connection of its own to one member, and its session is a OneShot. It believes in
-// its lock for the ttl of the latest answer, counted from when it sent what that
-// answers (docs/design/formats.md §1). Where sessions outlast their members it asks as again.go says.
+// visitor is a user of HTTP: curl, or `holdfast acquire`. Each of its calls is a separate connection to one member, and
+// its session is a OneShot. It believes in its lock for the ttl of the latest answer, counted from the sending of its
+// request (docs/design/formats.md §1). Where sessions outlast their members, again.go describes its calls.
 type visitor struct {
 	world *world
 	name  string
@@ -23,18 +22,18 @@ type visitor struct {
 	ttl   time.Duration
 
 	act     int // the call, in the names of choices
-	round   int // which lock it wants; what belongs to an earlier one is void
+	round   int // number of the wanted lock; messages about an earlier one are void
 	want    wantedLock
 	session lock.SessionID
 	secret  session.Secret
 	token   holdfast.Token
 	held    bool
-	until   time.Duration // of its belief, on its clock
+	until   time.Duration // end of its belief, on its clock
 	hold    time.Duration // when its hold limit ends
 	request uint64
 
-	// Where it makes a call several times: the latest, how often it has been made, the first that a member has asked for and of
-	// which round that is, and the latest round in which it was granted what it wants.
+	// For repeated calls: the latest one, how often the call has been made, the first request of a member for it and
+	// the round of that request, and the latest round that was granted.
 	current *visit
 	calls   int
 	first   requestKey
@@ -52,29 +51,27 @@ func (s *visitor) String() string { return s.name }
 
 func (s *visitor) now() time.Duration { return s.clock.read(s.world.now) }
 
-// visit is one connection of a visitor: what a member's edge does for it, and whether
-// the visitor still waits.
+// visit is one connection of a visitor: the part of a member's edge, and whether the visitor still waits.
 type visit struct {
 	visitor *visitor
 	round   int
-	about   visitor // as it was when this was sent
+	about   visitor // a copy at the time of sending
 	member  *process
 	life    uint32
 	sent    time.Duration // on the visitor's clock
-	arrived protocol.Time // on the member's
+	arrived protocol.Time // on the member's clock
 	sink    uint64
 	request uint64
-	answer  func(*protocol.Reply) // what to do with the next reply
+	answer  func(*protocol.Reply) // handles the next reply
 	over    bool
 	eventID uint32 // its number in the timeline
 
-	broken   bool // its visitor reads it no more
+	broken   bool // its visitor no longer reads it
 	gone     bool // and its member knows that
-	answered bool // its member has answered, or has given up what it was for
+	answered bool // its member has answered, or has given up the request
 }
 
-// plan lets the visitor want its next lock after a pause, unless it does something else
-// before.
+// plan schedules the visitor's next lock after a pause, unless it does something else before.
 func (s *visitor) plan(pause func() time.Duration) {
 	w := s.world
 	at, act, comes := w.call(s.name, w.now, pause)
@@ -93,7 +90,7 @@ func (s *visitor) plan(pause func() time.Duration) {
 	}
 }
 
-// begin wants a lock.
+// begin asks for a lock.
 func (s *visitor) begin() {
 	w := s.world
 	if w.settling {
@@ -123,7 +120,7 @@ func (s *visitor) begin() {
 	})
 }
 
-// visit sends a request, which has a name; it arrives, or does not.
+// visit sends a request with a name; it may be lost.
 func (s *visitor) visit(what string, do func(*visit)) *visit {
 	w := s.world
 	v := &visit{visitor: s, round: s.round, about: *s, member: s.place, life: s.place.life, sent: s.now()}
@@ -153,7 +150,7 @@ func (v *visit) arrive(do func(*visit)) {
 	}
 }
 
-// call steps the member; then is called with the answer, after the step.
+// call steps the member, and passes the answer to then, after the step.
 func (v *visit) call(port protocol.Port, fact any, then func(*protocol.Reply)) {
 	v.answer = then
 	op := uint64(1)
@@ -163,7 +160,7 @@ func (v *visit) call(port protocol.Port, fact any, then func(*protocol.Reply)) {
 	v.member.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: v.sink, Op: op}, Fact: fact})
 }
 
-// hear takes a reply. Queued is no answer: the connection goes on waiting.
+// hear takes a reply. Queued is not an answer: the connection still waits.
 func (v *visit) hear(reply *protocol.Reply) {
 	if reply.Result == nil && reply.Decision.Kind == lock.Queued || v.answer == nil {
 		return
@@ -177,7 +174,7 @@ func (v *visit) hear(reply *protocol.Reply) {
 	})
 }
 
-// acquire is POST acquire: a session, then the lock, then the ttl that both have.
+// acquire is POST acquire: it opens a session, takes the lock, and answers with the ttl of both.
 func (v *visit) acquire() {
 	s := &v.about
 	v.call(protocol.Below, &session.Open{Kind: session.OneShot, TTL: s.ttl}, func(reply *protocol.Reply) {
@@ -196,8 +193,7 @@ func (v *visit) acquire() {
 	})
 }
 
-// decided goes on with what became of the request: a grant is reported with what
-// is left of the session.
+// decided handles the outcome of the request: a grant is reported with the rest of the session's ttl.
 func (v *visit) decided(opened *session.Opened, reply *protocol.Reply) {
 	d := reply.Decision
 	if d.Kind != lock.Granted {
@@ -215,7 +211,7 @@ func (v *visit) decided(opened *session.Opened, reply *protocol.Reply) {
 	})
 }
 
-// undo takes back what was asked for, and ends the session.
+// undo takes back the request, and ends the session.
 func (v *visit) undo(opened *session.Opened) {
 	w := v.visitor.world
 	if v.request != 0 {
@@ -224,7 +220,7 @@ func (v *visit) undo(opened *session.Opened) {
 	v.call(protocol.Below, &session.End{ID: opened.ID, Proven: true}, func(*protocol.Reply) { v.close() })
 }
 
-// close lets go of the sink.
+// close drops the sink.
 func (v *visit) close() {
 	if !v.over {
 		v.over = true
@@ -232,7 +228,7 @@ func (v *visit) close() {
 	}
 }
 
-// back carries an answer, which has a name, to the visitor.
+// back carries an answer with a name to the visitor.
 func (v *visit) back(what string, then func()) {
 	w, s := v.visitor.world, v.visitor
 	eventID := w.reporter.returned(v, what)
@@ -250,7 +246,7 @@ func (v *visit) back(what string, then func()) {
 	})
 }
 
-// granted believes, for the ttl that counts from the sending of the request.
+// granted starts the visitor's belief, for the ttl that counts from the sending of the request.
 func (s *visitor) granted(v *visit, opened *session.Opened, d *lock.Decision, ttl time.Duration) {
 	w := s.world
 	now := s.now()

@@ -8,22 +8,22 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// worker is a thread of a client that takes locks, works under them and gives them
-// back, as users do: well, badly, and in every way that the library offers.
+// worker is a thread of a client that takes locks, works under them and releases them, as users do: correctly,
+// incorrectly, and with every feature of the library.
 type worker struct {
 	client   *client
 	number   int
 	name     string        // as in the names of choices
-	call     int           // that it plans or makes, in the names of choices
-	next     time.Duration // when it has something to do
-	request  *request      // that it waits for or holds
-	second   *request      // the same lock, entered again
+	call     int           // the planned or current call, in the names of choices
+	next     time.Duration // time of its next act
+	request  *request      // its waiting or granted request
+	second   *request      // a reentry of the same lock
 	until    time.Duration // when it unlocks, or gives up waiting
-	writes   int           // to the register, that it still means to make
-	ignores  bool          // that its hold limit has passed, where its name has a grace
-	probes   int           // names that it has still to take once, after all faults
+	writes   int           // number of writes to the register that are left
+	ignores  bool          // it ignores that the hold limit has passed, if its name has a grace
+	probes   int           // names that it has yet to take once, after all faults
 	probing  bool
-	refusals int     // of its probes, since one was granted
+	refusals int     // of its probes, since the last grant
 	since    instant // when it began to wait
 }
 
@@ -33,13 +33,13 @@ func newWorker(c *client, number int) *worker {
 	return w
 }
 
-// plan sets when the worker wants its next lock: after a pause or, where a script tells,
-// when that says; then it may be never.
+// plan sets the time of the worker's next call: after a pause or, in a script, at the time given there, which may be
+// never.
 func (w *worker) plan(pause func() time.Duration) {
 	w.next, w.call = w.client.nextCall(w.String(), w.call, pause)
 }
 
-// chooses names the choices that follow after the worker's call.
+// chooses names the choices that follow the worker's call.
 func (w *worker) chooses() { w.client.chooses(w.String(), w.call) }
 
 func (w *worker) String() string { return w.name }
@@ -47,7 +47,7 @@ func (w *worker) String() string { return w.name }
 // idle reports whether the worker neither holds nor waits.
 func (w *worker) idle() bool { return w.request == nil }
 
-// act does what the worker's time has come for.
+// act does what is due.
 func (w *worker) act(now time.Duration) {
 	w.next = protocol.Never
 	switch r := w.request; {
@@ -59,7 +59,7 @@ func (w *worker) act(now time.Duration) {
 		w.rest()
 	case !r.believes(now) && !(w.ignores && r.over()):
 		w.client.stream.abandonOrUnlock(r)
-		w.rest() // it has noticed that the lock is lost
+		w.rest() // it has noticed the loss of the lock
 	case now >= w.until:
 		w.unlock()
 	default:
@@ -86,7 +86,7 @@ func (w *worker) begin(now time.Duration) {
 	w.request = w.client.stream.acquire(want, w)
 }
 
-// probe takes each name once, after all faults: that must succeed.
+// probe takes each name once, after all faults: each must be granted.
 func (w *worker) probe(time.Duration) {
 	world := w.client.world
 	if !w.probing {
@@ -102,7 +102,7 @@ func (w *worker) probe(time.Duration) {
 	w.request = w.client.stream.acquire(world.exclusive(name), w)
 }
 
-// granted begins the work under a lock.
+// granted starts the work under a lock.
 func (w *worker) granted(r *request) {
 	world := w.client.world
 	now := w.client.now()
@@ -135,7 +135,7 @@ func (w *worker) granted(r *request) {
 	w.proceed(now)
 }
 
-// proceed sets when to act next under the lock.
+// proceed sets the time of the next act under the lock.
 func (w *worker) proceed(now time.Duration) {
 	w.next = w.until
 	if w.writes > 0 && w.until > now {
@@ -144,7 +144,7 @@ func (w *worker) proceed(now time.Duration) {
 	}
 }
 
-// work writes to the register, or does something that it should not.
+// work writes to the register, or misuses the lock.
 func (w *worker) work(now time.Duration) {
 	world := w.client.world
 	w.write(true)
@@ -156,7 +156,7 @@ func (w *worker) work(now time.Duration) {
 	w.proceed(now)
 }
 
-// steal gives back what another session holds, under the token that every client can read.
+// steal releases a lock of another session, with the token that every client can read.
 func (w *worker) steal() {
 	world := w.client.world
 	s := &w.client.stream
@@ -170,8 +170,7 @@ func (w *worker) steal() {
 	s.say(operation{Operation: releaseOf(foreignIDs+s.foreign, name, token), foreign: true})
 }
 
-// write writes to the register under the token. A worker that does not look may do so
-// long after its lock has ended.
+// write writes to the register with the token. A worker that does not look may do so long after its lock has ended.
 func (w *worker) write(looks bool) {
 	r := w.request
 	if r == nil || r.State() != clientsession.Held && !r.over() || w.writes == 0 && !looks {
@@ -183,7 +182,7 @@ func (w *worker) write(looks bool) {
 	world.do(world.now+world.latency(), func() { world.register.write(of) })
 }
 
-// unlock gives the lock back, and now and then does it twice.
+// unlock releases the lock, and sometimes does it twice.
 func (w *worker) unlock() {
 	world := w.client.world
 	for _, r := range []*request{w.second, w.request} {
@@ -210,7 +209,7 @@ func (w *worker) rest() {
 	w.request, w.second, w.writes = nil, nil, 0
 	think := world.settings.think
 	if world.settling {
-		think = 10 * time.Millisecond * time.Duration(max(1, w.refusals/8)) // what is refused at once may be so for long
+		think = 10 * time.Millisecond * time.Duration(max(1, w.refusals/8)) // a name that is refused at once may stay so for long
 	}
 	w.plan(func() time.Duration { return world.rand.below(think) })
 	if w.probing && w.probes == 0 {

@@ -12,53 +12,52 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// world is one run: all processes, what lies between them, and the one source of
-// chance.
+// world is one run: all processes, their connections, and the one source of chance.
 type world struct {
 	engine
 	settings settings
 	protocol *Protocol
-	rand     dice  // what a script does not say is drawn from it
-	tape     *tape // nil where choices are neither recorded nor played
+	rand     dice  // for choices that no script has
+	tape     *tape // nil if choices are neither recorded nor played
 	weather  weather
 
 	members    []*process
 	clients    []*client
 	visitors   []*visitor
-	crowd      *crowd // nil where no client asks for many names at the same time
+	crowd      *crowd // nil if no client requests many names at once
 	links      []*link
-	spareLinks []link // that are not in use yet
+	spareLinks []link // not in use yet
 	edge       serving
 	frames     frames
 	network    network
 	nemesis    nemesis
 	mover      mover
-	store      *store // nil where the protocol asks none
+	store      *store // nil if the protocol uses none
 	judge      *judge
 	register   register
-	tenures    map[tenancy]bool // tenures that could hold something, where nothing is granted (restless.go)
+	tenures    map[tenancy]bool // in protocols without locks: tenures that could hold something (restless.go)
 	count      *counts
-	reporter   *reporter // nil where no observer is set
+	reporter   *reporter // nil without an observer
 	steps      int
 	compared   bool      // histories are compared with models
-	page       io.Writer // that shows one of them; nil for none
+	page       io.Writer // for one of them; nil for none
 
 	healed   bool    // no more faults
-	healedAt instant // when that began
-	core     *core   // of those who are healed; nil where all are
+	healedAt instant // when healing began
+	core     *core   // the healed members; nil if all are
 	cores    Core
 	meter    *meter  // nil while messages are not counted
 	settling bool    // and no more new work
-	until    instant // when the run is not interesting any more; 0 means never
+	until    instant // when the run loses interest; 0 means never
 	tracing  bool
 	broken   breaks
-	brief    bool // the trace leaves out what is usual
+	brief    bool // the trace leaves out the defaults
 	writer   io.Writer
-	records  func(member string) io.Writer           // nil where no member is recorded
-	around   func(protocol.Machine) protocol.Machine // stands between a member and its machine; nil where nothing does
+	records  func(member string) io.Writer           // nil if no member is recorded
+	around   func(protocol.Machine) protocol.Machine // wraps a member's machine; nil does not
 }
 
-// newWorld sets the stage: nothing has happened yet.
+// newWorld sets up a run before its first event.
 func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	r := newDice(seed, 0x686f6c6466617374)
 	later := newDice(seed, 0x6c61746572)
@@ -89,13 +88,13 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	return w
 }
 
-// observed lets an observer see what happens in a world that is staged.
+// observed adds an observer to a staged world.
 func (w *world) observed(by func(timeline.Event)) {
 	w.reporter = newReporter(w, by)
 	w.judge.reporter = w.reporter
 }
 
-// stage makes all members and clients that the settings have. None has started yet.
+// stage makes all members and clients of the settings. None has started yet.
 func (w *world) stage() {
 	s := &w.settings
 	w.weather, w.edge.config = s.weather, w.edgeConfig()
@@ -150,7 +149,7 @@ func (w *world) stage() {
 	}
 }
 
-// addClient makes a client with a clock and an order of the members of its own.
+// addClient makes a client with its own clock and its own order of the members.
 func (w *world) addClient(name string) *client {
 	c := &client{world: w, number: int32(len(w.clients)), name: name}
 	w.within(c.name, "machine", 0)
@@ -164,7 +163,7 @@ func (w *world) addClient(name string) *client {
 	return c
 }
 
-// names lists what the first n members are called.
+// names lists the names of the first n members.
 func (w *world) names(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -183,16 +182,16 @@ func (w *world) shuffled() []int {
 	return order
 }
 
-// anyTTL chooses a ttl of those that clients ask for; usually the first.
+// anyTTL chooses one of the clients' ttls; by default the first.
 func (w *world) anyTTL(site string) time.Duration {
 	return w.length(site, w.settings.ttl[0], func() time.Duration { return w.settings.ttl[w.rand.IntN(len(w.settings.ttl))] })
 }
 
-// skew chooses how far a wall clock is set from what it should show.
+// skew chooses the error of a wall clock.
 func (w *world) skew(site string) time.Duration {
 	most := time.Hour
 	if bound := w.settings.known.Skew; bound != 0 {
-		// Claims are dated by wall clocks, any two of which differ by less than that.
+		// Claims are dated by wall clocks, any two of which must differ by less than the bound.
 		most = bound / 2
 		if w.settings.faults.Has(SkewBeyond) {
 			most *= 20
@@ -200,14 +199,14 @@ func (w *world) skew(site string) time.Duration {
 	}
 	return w.length(site, 0, func() time.Duration {
 		if w.settings.known.Skew != 0 && w.rand.IntN(2) == 0 {
-			return most * time.Duration(2*w.rand.IntN(2)-1) // as far apart as they may be
+			return most * time.Duration(2*w.rand.IntN(2)-1) // as far apart as allowed
 		}
 		return w.rand.between(-most, most)
 	})
 }
 
-// dial makes a clock that shows something, and runs at a rate within the drift. The
-// extremes are drawn more often than what lies between.
+// dial makes a clock with a drawn reading, and a rate within the drift. The extremes are drawn more often than rates in
+// between.
 func (w *world) dial() dial {
 	shown := w.below("clock", 1000*time.Second)
 	return dial{shown: shown, rate: w.rate()}
@@ -236,7 +235,7 @@ func (w *world) rate() int64 {
 	return million + drawn()
 }
 
-// run lets everything happen until limit, or until a promise is broken.
+// run executes events until limit, or until a promise is broken.
 func (w *world) run(limit instant) {
 	if w.until > 0 {
 		limit = min(limit, w.until)
@@ -265,16 +264,16 @@ func (w *world) run(limit instant) {
 	if w.judge.violation == nil {
 		w.now = max(w.now, limit)
 		if w.reporter != nil {
-			w.reporter.look() // what ends by a clock comes before what is reported next, at this instant
+			w.reporter.look() // ends by a clock precede the next reports of this instant
 		}
 	}
 }
 
-// over reports whether the run ends before its end, with nothing found.
+// over reports whether the run stops early without a violation.
 func (w *world) over() bool { return w.until > 0 && w.now >= w.until && w.judge.violation == nil }
 
-// standstill is how many things may happen in one instant: more is a machine that asks
-// to be woken again and again. What arrives does not count.
+// standstill is the maximum number of events at one instant: more means that a machine asks to be woken again and
+// again. Arrivals do not count.
 const standstill = 10_000
 
 // concerns names the receiver of a task.
@@ -326,12 +325,11 @@ func (w *world) trace(format string, arguments ...any) {
 	if !w.tracing {
 		return
 	}
-	// A trace that cannot be written is missed by its reader, not by the run.
+	// An error of the trace's writer does not affect the run.
 	_, _ = fmt.Fprintf(w.writer, "%12.6f  "+format+"\n", append([]any{w.now.Seconds()}, arguments...)...)
 }
 
-// detail writes a line of what happens all the time: a brief trace has it only where it is
-// part of an act that the script mentions.
+// detail writes a line for a frequent event: a brief trace has it only as part of an act that the script mentions.
 func (w *world) detail(format string, arguments ...any) {
 	if w.tracing && (!w.brief || w.tape != nil && !w.tape.silent) {
 		w.trace(format, arguments...)
@@ -350,18 +348,18 @@ func (w *world) founders() []string {
 	return all
 }
 
-// wallOf is what the wall clock of a member's machine shows.
+// wallOf is the reading of the wall clock of a member's machine.
 func (w *world) wallOf(m *process) time.Duration {
 	return w.trueWall() + m.wall
 }
 
-// trueWall is what it should show.
+// trueWall is the right reading.
 func (w *world) trueWall() time.Duration {
 	return membership.Origin*time.Second + 1000*time.Hour + w.now
 }
 
-// exclusive is a request for a name that is compatible with no other or, where every lock is one of some
-// entries, for one of them.
+// exclusive returns a request for a name that excludes all others or, where every lock covers some entries, all others
+// for its entry.
 func (w *world) exclusive(name string) wantedLock {
 	if capacity := w.settings.known.Capacity; capacity != 0 {
 		return wantedLock{name: name, mode: holdfast.ModeSlots, units: 1, capacity: capacity}
@@ -369,7 +367,7 @@ func (w *world) exclusive(name string) wantedLock {
 	return wantedLock{name: name}
 }
 
-// request draws what a user wants: of workers, some name an owner.
+// request draws a user's request: some workers name an owner.
 func (w *world) request(who *worker) wantedLock {
 	s := &w.settings
 	n := pick(w, "name", s.names)
@@ -383,7 +381,7 @@ func (w *world) request(who *worker) wantedLock {
 		if s.known.Capacity == 0 {
 			want.units += w.number("more-units", n.capacity)
 			if w.protocol.Peers && w.oneIn("other-capacity", 12) {
-				want.capacity++ // peers refuse that, each by what it knows itself
+				want.capacity++ // peers refuse that, each by its own knowledge
 			}
 		}
 	}
@@ -405,11 +403,11 @@ func (w *world) request(who *worker) wantedLock {
 	return want
 }
 
-// patiences are how long a user waits, each as often as it is drawn.
+// patiences are the words for how long a user waits, each repeated by its odds.
 var patiences = [...]string{"not", "a-while", "a-while", "for-ever", "for-ever", "for-ever", "for-ever", "for-ever"}
 
-// hold chooses how long a lock is used: mostly shortly, now and then far longer than a
-// lease; usually it is given back at once.
+// hold chooses how long a lock is used: mostly briefly, sometimes far longer than a lease; by default it is released at
+// once.
 func (w *world) hold() time.Duration {
 	return w.length("hold", 0, func() time.Duration {
 		if w.settling || w.healed && w.rand.IntN(2) == 0 {
@@ -422,7 +420,7 @@ func (w *world) hold() time.Duration {
 	})
 }
 
-// patience chooses after what time a user gives up waiting; usually never, which is 0.
+// patience chooses after what time a user gives up waiting; by default never, which is 0.
 func (w *world) patience() time.Duration {
 	return w.length("gives-up", 0, func() time.Duration {
 		if !w.rand.odds(w.settings.impatient) {

@@ -52,7 +52,7 @@ func BenchmarkCopy(b *testing.B) {
 	}
 }
 
-// BenchmarkEntry tells what an entry of the usual operations costs, in both directions.
+// BenchmarkEntry measures an entry of the usual operations, in both directions.
 func BenchmarkEntry(b *testing.B) {
 	e := Entry{At: time.Hour}
 	for n := range uint64(16) {
@@ -85,7 +85,7 @@ func BenchmarkEntry(b *testing.B) {
 	})
 }
 
-// BenchmarkSnapshot tells what it costs to write a replica of 10,000 names down, and to restore it.
+// BenchmarkSnapshot measures a snapshot of a replica of 10,000 names, and its restore.
 func BenchmarkSnapshot(b *testing.B) {
 	r, err := New(Config{})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// taking is a copy that is under way, and what it is to come to.
+// taking is a copy in progress, and its expected result.
 type taking struct {
 	*Copy
 	parts  [][]byte
@@ -17,8 +17,8 @@ type taking struct {
 	begun  int // the step
 }
 
-// TestCopiesAreOfTheirBeginning: those that are taken part by part, several at a time, while entries change what they have not
-// come to.
+// TestCopiesAreOfTheirBeginning checks that copies taken part by part, several at a time, have the state of their
+// beginning, while entries change the rest.
 func TestCopiesAreOfTheirBeginning(t *testing.T) {
 	changed, longest := 0, 0
 	for seed := range uint64(300) {

@@ -18,7 +18,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/format.txt anew")
 
-// kinds are operations of all forms, with all that each can have.
+// kinds are operations of all forms, with all their fields.
 func kinds() (ops []Op) {
 	o := Op{
 		ID: OpID{1 << 63, 300}, Session: lock.SessionID{Member: 1<<63 + 1, Number: 70_000}, Request: 1<<64 - 1, Name: "customers/17", Token: 1<<40 | 5,
@@ -55,7 +55,7 @@ func kinds() (ops []Op) {
 	return ops
 }
 
-// TestFormatStays: entries and snapshots are written as they were, byte for byte, because logs and copies last.
+// TestFormatStays checks that entries and snapshots keep their format, byte for byte, because logs and copies last.
 func TestFormatStays(t *testing.T) {
 	const path = "testdata/format.txt"
 	var lines []string
@@ -102,7 +102,7 @@ func TestFormatStays(t *testing.T) {
 	}
 }
 
-// TestEntriesAreRefused that no replica writes, and the error says what is wrong.
+// TestEntriesAreRefused checks that entries that no replica writes are refused, with a description of the error.
 func TestEntriesAreRefused(t *testing.T) {
 	unhex := func(s string) []byte {
 		b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))

@@ -8,8 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// TestInherit: what a session's client before holds the later one inherits, what that client waits for over its stream ends, and what
-// it asks for later is refused, also where another of the later client's operations has come first.
+// TestInherit checks that a later client of a session inherits the holds of the one before, that the earlier client's
+// waits on its stream end, and that its later requests are refused, also if another operation of the later client came
+// first.
 func TestInherit(t *testing.T) {
 	first, second := lock.Attachment{Client: 7, Generation: 1}, lock.Attachment{Client: 5, Generation: 2}
 	by := func(client lock.Attachment, o Op) Op {

@@ -22,7 +22,7 @@ func cancel(n, request uint64, name string) Op {
 	return Op{Kind: Cancel, Session: id(n), Request: request, Name: name}
 }
 
-// decisionsOf is what an operation decides, as one line.
+// decisionsOf lists the decisions of an operation in one line.
 func decisionsOf(out Effects) string {
 	line := ""
 	for _, d := range out.Decisions {
@@ -40,8 +40,8 @@ func decisionsOf(out Effects) string {
 	return line[1:]
 }
 
-// TestIntents: what a client wants once is one hold, whichever requests it has sent for it and in which order they and their ends
-// come; and so it is in a copy that is restored after any of them.
+// TestIntents checks that an intent of a client is one hold, regardless of its number of requests and the order of
+// these and their ends, also in a copy restored after any of them.
 func TestIntents(t *testing.T) {
 	type step struct {
 		op   Op
@@ -113,7 +113,7 @@ func TestIntents(t *testing.T) {
 	}
 }
 
-// TestHoldLimitOfAnIntent counts from when each request was sent: who asks later has less of it.
+// TestHoldLimitOfAnIntent checks that the limit counts from the sending of each request: a later one has less of it.
 func TestHoldLimitOfAnIntent(t *testing.T) {
 	limited := func(request uint64, age time.Duration) Op {
 		o := wanted(1, request, "x", "w")
@@ -140,14 +140,14 @@ func TestHoldLimitOfAnIntent(t *testing.T) {
 		if len(all) != 2 || all[0].Request != 1 || all[1].Request != 2 || all[0].Hold-all[1].Hold < 3800*time.Millisecond || all[0].Hold-all[1].Hold > 4*time.Second {
 			t.Fatalf("%s: decided %+v; want the second to have 4 s less", name, all)
 		}
-		// The latest that the second's client believes is its hold after its request came.
+		// The latest time until which the second's client believes is its hold after its request came.
 		if came := b.at; name == "it holds" && came+all[1].Hold*105/100 > end {
 			t.Errorf("%s: believed until %v, ended at %v", name, came+all[1].Hold, end)
 		}
 	}
 }
 
-// TestIntentsAreBounded: those that are over by number and time, and by how many requests one is asked for.
+// TestIntentsAreBounded checks the bounds on ended intents, by number and time, and on the requests of one intent.
 func TestIntentsAreBounded(t *testing.T) {
 	b := newHarness(t, Config{Requests: 2, Remember: time.Minute})
 	b.do(open(1), open(2))
@@ -189,7 +189,7 @@ func TestIntentsAreBounded(t *testing.T) {
 	}
 }
 
-// checkIntents: each is held or waited for once, by who asks for it.
+// checkIntents checks that each intent is held or waited for once, by its own session.
 func checkIntents(t *testing.T, r *Replica) {
 	t.Helper()
 	over := 0
@@ -233,7 +233,8 @@ func checkIntents(t *testing.T, r *Replica) {
 	}
 }
 
-// TestEndIdle ends a session that has nothing, by what the log says: another member may have asked for something meanwhile.
+// TestEndIdle checks that a session without holds and waits is ended by what the log says: another member may have made
+// a request meanwhile.
 func TestEndIdle(t *testing.T) {
 	b := newHarness(t, Config{})
 	b.do(open(1), open(2))

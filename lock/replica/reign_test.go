@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// TestReignBeginsAbove: an entry can say above which reign the one that begins is, and what it
-// says is read again; one that no log can have is refused.
+// TestReignBeginsAbove checks that an entry can give a lower bound for its reign, that this is read back, and that an
+// impossible one is refused.
 func TestReignBeginsAbove(t *testing.T) {
 	r, err := New(Config{})
 	if err != nil {

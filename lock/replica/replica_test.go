@@ -59,7 +59,7 @@ func (b *harness) do(ops ...Op) Effects {
 	return b.apply(Entry{Ops: ops})
 }
 
-// only returns what was decided about one request.
+// only returns the one decision about operations.
 func (b *harness) only(ops ...Op) lock.Decision {
 	b.Helper()
 	out := b.do(ops...)
@@ -96,13 +96,13 @@ func TestReleaseGrantsTheNext(t *testing.T) {
 	}
 }
 
-// TestRequestsActOnce: also when they are repeated after 10,000 others, and in a copy that was restored. Package consensus plays
-// by name what Hazelcast tests of that (docs/protocols/consensus.md).
+// TestRequestsActOnce checks that requests act once, also if repeated after 10,000 others, and in a restored copy.
+// Package consensus plays Hazelcast's tests of this by name (docs/protocols/consensus.md).
 func TestRequestsActOnce(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		ends func(b *harness, d lock.Decision) // what ends request 7 of session 1
-		op   Op                                // that is repeated
+		ends func(b *harness, d lock.Decision) // ends request 7 of session 1
+		op   Op                                // the repeated operation
 		want lock.Decision
 	}{
 		{"lock that waits is granted once", nil, acquire(1, 7, "x"), lock.Decision{Kind: lock.Granted}},
@@ -135,7 +135,7 @@ func TestRequestsActOnce(t *testing.T) {
 	}
 }
 
-// TestForgottenOutcomeIsRefused: that a request has ended is known longer than how.
+// TestForgottenOutcomeIsRefused checks that the end of a request is remembered longer than its outcome.
 func TestForgottenOutcomeIsRefused(t *testing.T) {
 	b := newHarness(t, Config{Outcomes: 3})
 	b.do(open(1))
@@ -150,7 +150,7 @@ func TestForgottenOutcomeIsRefused(t *testing.T) {
 	}
 }
 
-// TestCancelledBeforeItCame has no effect when it comes.
+// TestCancelledBeforeItCame checks that a request that was cancelled before its arrival has no effect.
 func TestCancelledBeforeItCame(t *testing.T) {
 	b := newHarness(t, Config{})
 	b.do(open(1))
@@ -162,8 +162,8 @@ func TestCancelledBeforeItCame(t *testing.T) {
 	}
 }
 
-// TestGivenUp: what a member gives up of itself stays where another one was asked for it, too, in whichever order that comes,
-// and is given up where none was.
+// TestGivenUp checks that a request that a member gives up on its own keeps the hold if another request was made for
+// it, in whichever order that comes, and gives it up otherwise.
 func TestGivenUp(t *testing.T) {
 	by := func(o Op, member, number uint64) Op {
 		o.ID = OpID{member, number}
@@ -205,7 +205,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestRefusalIsRepeated of the same kind.
+// TestRefusalIsRepeated checks that a repeated request gets a refusal of the same kind.
 func TestRefusalIsRepeated(t *testing.T) {
 	b := newHarness(t, Config{Table: lock.Config{WaitersPerName: 1}})
 	b.do(open(1), open(2), open(3))
@@ -223,7 +223,8 @@ func TestRefusalIsRepeated(t *testing.T) {
 	}
 }
 
-// TestExpiredSession loses what it holds, and its later requests are answered with that.
+// TestExpiredSession checks that an expired session loses its holds, and that its later requests are refused with that
+// reason.
 func TestExpiredSession(t *testing.T) {
 	b := newHarness(t, Config{})
 	b.do(open(1), open(2))
@@ -243,7 +244,7 @@ func TestExpiredSession(t *testing.T) {
 	}
 }
 
-// TestTimeComesWithEntries, and never goes back.
+// TestTimeComesWithEntries checks that time comes from entries, and never goes back.
 func TestTimeComesWithEntries(t *testing.T) {
 	b := newHarness(t, Config{})
 	b.do(open(1), open(2))
@@ -270,7 +271,7 @@ func TestTimeComesWithEntries(t *testing.T) {
 	}
 }
 
-// TestBounds of sessions, and what is wrong with an Open.
+// TestBounds checks the bounds on sessions, and the errors of an Open.
 func TestBounds(t *testing.T) {
 	b := newHarness(t, Config{Sessions: 2})
 	other := open(1)
@@ -292,7 +293,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestReignsFollow each other, and a restored state's are above the given one.
+// TestReignsFollow checks that reigns follow each other, and that those of a restored state are above the given one.
 func TestReignsFollow(t *testing.T) {
 	b := newHarness(t, Config{})
 	b.do(open(1))
@@ -310,7 +311,7 @@ func TestReignsFollow(t *testing.T) {
 	}
 }
 
-// snapshotParts is a snapshot.
+// snapshotParts returns the parts of a snapshot.
 func snapshotParts(t *testing.T, r *Replica) (parts [][]byte) {
 	t.Helper()
 	if err := r.Snapshot(func(part []byte) error { parts = append(parts, part); return nil }); err != nil {
@@ -330,7 +331,7 @@ func restored(c Config, parts [][]byte) (*Replica, error) {
 	return s.Done()
 }
 
-// copied is the replica that a snapshot makes.
+// copied is the replica restored from a snapshot.
 func copied(t *testing.T, r *Replica) *Replica {
 	t.Helper()
 	c, err := restored(r.config, snapshotParts(t, r))
@@ -349,7 +350,7 @@ func random(rand *rand.Rand) Op {
 		Kind: Kind(1 + rand.IntN(int(Attach))), Session: id(1 + rand.Uint64N(6) + 6*rand.Uint64N(2)*rand.Uint64N(4)), Request: 1 + rand.Uint64N(40), Name: fmt.Sprint("n", rand.IntN(5)),
 		TTL: time.Second, Wait: lock.Never, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}, Age: time.Duration(rand.Int64N(1e9)),
 	}
-	if rand.IntN(3) > 0 { // the others mostly end what there is
+	if rand.IntN(3) > 0 { // most others end an existing request
 		o.Kind = []Kind{Open, Acquire, Acquire, Acquire, Release, Cancel}[rand.IntN(6)]
 	}
 	o.Secret[0] = byte(o.Session.Number)
@@ -389,7 +390,7 @@ func random(rand *rand.Rand) Op {
 	return o
 }
 
-// TestCopiesMatch: those that read the entries, and those that are restored on the way.
+// TestCopiesMatch checks that copies match: those that read the entries, and those that are restored on the way.
 func TestCopiesMatch(t *testing.T) {
 	seeds := uint64(80)
 	if testing.Short() {
@@ -422,7 +423,7 @@ func TestCopiesMatch(t *testing.T) {
 	}
 }
 
-// checkOnce: what holds or waits is known by its number.
+// checkOnce checks that holds and waits are known by number.
 func checkOnce(t *testing.T, r *Replica) {
 	t.Helper()
 	for _, s := range r.sessions {
@@ -435,7 +436,7 @@ func checkOnce(t *testing.T, r *Replica) {
 	checkIntents(t, r)
 }
 
-// readParts restores what a file has, a part a line.
+// readParts restores the snapshot in a file, a part a line.
 func readParts(t *testing.T, path string) *harness {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -463,7 +464,7 @@ func readParts(t *testing.T, path string) *harness {
 	return &harness{t, r, r.Now()}
 }
 
-// TestFormerSnapshots are read, and what they do not say is not known.
+// TestFormerSnapshots checks that former snapshots are read, and that what they lack is unknown.
 func TestFormerSnapshots(t *testing.T) {
 	b := readParts(t, "testdata/former.txt")
 	b.do(Op{Kind: Cancel, ID: OpID{1, 1}, Session: id(1), Request: 4, Name: "x", GivenUp: true})
@@ -487,8 +488,8 @@ func TestFormerSnapshots(t *testing.T) {
 	copied(t, b.Replica)
 }
 
-// TestAttach has one client after the other use a session: copies that hear of them in any order agree on the last one, whose
-// session no earlier one ends.
+// TestAttach checks that copies that hear of a session's successive clients in any order agree on the last one, and
+// that no earlier one ends the session.
 func TestAttach(t *testing.T) {
 	attached := func(client, generation uint64, former ...uint64) (a lock.Attachments) {
 		a.Attachment = lock.Attachment{Client: client, Generation: generation}
@@ -541,7 +542,8 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestDamagedSnapshotIsRefused: any byte of it that is wrong, missing or too many, and parts in another order.
+// TestDamagedSnapshotIsRefused checks that any wrong, missing or additional byte is refused, and parts in another
+// order.
 func TestDamagedSnapshotIsRefused(t *testing.T) {
 	b := newHarness(t, Config{})
 	rand := rand.New(rand.NewPCG(1, 1))
@@ -572,7 +574,8 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	wrong("from behind", parts)
 }
 
-// TestPartsFitAJournal, for any texts that clients have: one that does not ends the member's part.
+// TestPartsFitAJournal checks that parts fit a journal for any texts of clients: one that does not fit would end the
+// member's part.
 func TestPartsFitAJournal(t *testing.T) {
 	b := newHarness(t, Config{})
 	long := strings.Repeat("x", wire.MaxText)
@@ -596,7 +599,8 @@ func TestPartsFitAJournal(t *testing.T) {
 	copied(t, b.Replica)
 }
 
-// TestOperationsActOnce: a member that did not hear of one sends it again, and another copy of it may come much later.
+// TestOperationsActOnce checks that an operation acts once, though its member sends it again without an answer, and a
+// copy may come much later.
 func TestOperationsActOnce(t *testing.T) {
 	b := newHarness(t, Config{})
 	b.do(open(1), open(2))
@@ -617,7 +621,7 @@ func TestOperationsActOnce(t *testing.T) {
 	}
 }
 
-// TestMembersAreBounded of which it is known what sessions have ended.
+// TestMembersAreBounded checks the bound on members whose ended sessions are remembered.
 func TestMembersAreBounded(t *testing.T) {
 	b := newHarness(t, Config{})
 	for member := uint64(1); member <= MaxMembers+1; member++ {
@@ -659,7 +663,8 @@ func TestEndedNumbers(t *testing.T) {
 	}
 }
 
-// TestOperationsAlone: one is written as it is in an entry, no longer than its Size, and one that could not be read back is an error.
+// TestOperationsAlone checks that a single operation is encoded as in an entry, no longer than its Size, and that one
+// that could not be read back is an error.
 func TestOperationsAlone(t *testing.T) {
 	rand := rand.New(rand.NewPCG(5, 5))
 	for range 500 {
@@ -746,6 +751,6 @@ func FuzzRestore(f *testing.F) {
 			s.sessions, s.gone, s.done, s.outcomes, s.entries = 5, 5, 5, 5, 5
 		}
 		sum := checksum(s.number, rest)
-		_ = s.Add(append([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, rest...)) // it says so, or takes it
+		_ = s.Add(append([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, rest...)) // it returns an error, or takes it
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// kept has what only formats on disk have.
+// kept has fields that only disk formats have.
 type kept struct {
 	Small   int
 	High    uint64
@@ -31,7 +31,7 @@ func (k *kept) Code(c *wire.Coder) {
 	c.Rest(&k.Rest)
 }
 
-// TestKept: what is appended is taken again, or refused with words that say what is wrong.
+// TestKept checks that encoded values are read back, and that others are refused with a description of the error.
 func TestKept(t *testing.T) {
 	whole := "\xac\x02" + "\x01\x02\x03\x04\x05\x06\x07\x08" + "\x05" + "sum" + "\x05texts" + "\x03" + "rest"
 	want := kept{300, 0x0102030405060708, true, false, true, [3]byte{'s', 'u', 'm'}, "texts", -2, []byte("rest")}
@@ -66,7 +66,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestFirstErrorStays, one of which is that bytes are left; and bytes of a value that has no form are not given away.
+// TestFirstErrorStays checks that the first error stays, such as that for trailing bytes, and that bytes of a value
+// without a form are not returned.
 func TestFirstErrorStays(t *testing.T) {
 	var n uint64
 	c := wire.From([]byte("\x01\x02\x03"))

@@ -38,7 +38,7 @@ var (
 	table = wire.NewTable(types)
 )
 
-// TestBytes: the numbers and the fields stand where the page says.
+// TestBytes checks that the numbers and the fields are where the documentation says.
 func TestBytes(t *testing.T) {
 	for _, tt := range []struct {
 		message any
@@ -60,7 +60,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestTableRefuses what is in none of its lists, and leaves the bytes before it alone.
+// TestTableRefuses checks that a type outside all of its lists is refused, and leaves the bytes before it unchanged.
 func TestTableRefuses(t *testing.T) {
 	for _, m := range []any{nil, card{}, &note{}, parcel{}, parcel{note{}}, parcel{&card{}}, 7} {
 		if b, err := table.Append([]byte("before"), m); !errors.Is(err, wire.ErrKind) || string(b) != "before" {
@@ -83,7 +83,7 @@ func TestTableRefuses(t *testing.T) {
 	}
 }
 
-// TestTypesOfATable: a type may be in several lists, with one number, and each number has one type.
+// TestTypesOfATable checks that a type may be in several lists, with one number, and that each number has one type.
 func TestTypesOfATable(t *testing.T) {
 	if got := wire.NewTable(types, types[1:]).Types(); len(got) != len(types) {
 		t.Errorf("%d types, want %d", len(got), len(types))

@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// toy is a protocol in which others answer, and this member if own.
+// toy is a protocol in which others answer, and this member too if own is set.
 type toy struct {
 	others []int
 	own    bool
-	mute   bool // nothing can be sent
+	mute   bool // no message can be sent
 	sent   []string
 }
 
@@ -52,14 +52,14 @@ func (p *toy) Break(protocol.Time, *Query, *protocol.Effects) ([]lock.Grant, err
 
 func (p *toy) Inspect(protocol.Time) *protocol.Condition { return &protocol.Condition{Locks: 1} }
 
-// call begins a call, and returns what its caller gets at once.
+// call begins a call, and returns its immediate replies.
 func call(c *Calls[int], fact any) []protocol.Reply {
 	var out protocol.Effects
 	c.OnCall(time.Second, &protocol.Event{Kind: protocol.Call, Fact: fact}, &out)
 	return out.Replies
 }
 
-// take has an answer of one of the others, and returns what a caller gets.
+// take delivers an answer of another member, and returns the replies to the caller.
 func take(c *Calls[int], from int, a Answer) []protocol.Reply {
 	var out protocol.Effects
 	c.Take(time.Second, &a, func(_ *Call[int], other int) bool { return other == from }, &out)
@@ -74,8 +74,8 @@ func (p *toy) checkSent(t *testing.T, want ...string) {
 	p.sent = nil
 }
 
-// TestCallsAreNumbered: a call keeps its number when it is asked anew, and says which is the lowest that is not answered. One
-// that no other has to answer has none, and is not bounded.
+// TestCallsAreNumbered checks that a repeated call keeps its number, and reports the lowest unanswered one. A call that
+// needs no other member's answer has none, and is not bounded.
 func TestCallsAreNumbered(t *testing.T) {
 	p := &toy{own: true}
 	c := New(Config{Operators: 2, Chunk: 9, Patience: time.Second}, p)
@@ -100,7 +100,8 @@ func TestCallsAreNumbered(t *testing.T) {
 	}
 }
 
-// TestPartsOfAListing: what is left of the last name is asked for, and the page goes as far as its first part says.
+// TestPartsOfAListing checks that the rest of the last name is requested, and that the page ends where its first part
+// does.
 func TestPartsOfAListing(t *testing.T) {
 	p := &toy{others: []int{2}}
 	c := New(Config{Operators: 2, Chunk: 2, Patience: time.Second}, p)
@@ -124,7 +125,7 @@ func TestPartsOfAListing(t *testing.T) {
 	}
 }
 
-// TestCallsAreRepeated, and given up; one that cannot be sent waits to be asked.
+// TestCallsAreRepeated checks that calls are repeated, and given up, and that a call that cannot be sent waits.
 func TestCallsAreRepeated(t *testing.T) {
 	p := &toy{others: []int{2, 3}, own: true}
 	c := New(Config{Operators: 2, Chunk: 2, Patience: time.Second}, p)

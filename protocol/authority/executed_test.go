@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestExecutedIsForgotten: what operators of a process have had done is remembered while a view has
-// it, and for twice as long as an operator waits when none has; not beyond the process.
+// TestExecutedIsForgotten checks that the executed operator calls of a process are remembered while a view has it, for
+// twice an operator's wait when none has, and never beyond the process.
 func TestExecutedIsForgotten(t *testing.T) {
 	const self, other = 1, 2
 	m, err := New(Config{Self: self}, Rules{Title: "authority", Terms: struct{ Terms }{}})
@@ -28,7 +28,7 @@ func TestExecutedIsForgotten(t *testing.T) {
 		{10 * long, with(5), true},
 		{11 * long, alone, true},
 		{12 * long, alone, true},
-		{12*long + 1, with(5), true}, // it has come back, and is asked again
+		{12*long + 1, with(5), true}, // it has come back
 		{20 * long, alone, true},
 		{21*long + 1, alone, false},
 	} {

@@ -8,8 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestASecondReportIsConfirmedRequestByRequest: an authority asks a holder again under another epoch of its reign, and may take a late copy of the
-// report before for the new one. So when that is known, what the holder waits for is sent again, and what it has released is, too.
+// TestASecondReportIsConfirmedRequestByRequest checks that a holder repeats its waiting requests and its releases after
+// a second report: an authority asks a holder again under another epoch of its reign, and may take a late copy of the
+// first report for the new one.
 func TestASecondReportIsConfirmedRequestByRequest(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, want := range map[string]int{"": 2, "a second report is confirmed wish by wish": 0} {
@@ -29,8 +30,8 @@ func TestASecondReportIsConfirmedRequestByRequest(t *testing.T) {
 	}
 }
 
-// sentAfterSecondReport returns what a holder sends when the authority knows its second report. By then it waits for one name, and has
-// released another one.
+// sentAfterSecondReport returns the messages of a holder once the authority knows its second report. By then it waits
+// for one name, and has released another one.
 func sentAfterSecondReport(t *testing.T) []protocol.Message {
 	t.Helper()
 	const self, other = 1, 2

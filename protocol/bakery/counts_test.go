@@ -16,19 +16,19 @@ const (
 	wanted    = 40 // locks in each schedule
 )
 
-// sizes are clusters of one, two and three leaders, and of members that do not lead.
+// sizes are clusters of one, two and three leaders, and one with members that do not lead.
 var sizes = []int{1, 2, 3, 5}
 
 func exclusive(*schedule) lock.Request {
 	return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}}
 }
 
-// kindOf is the type of what an envelope says, without its package.
+// kindOf is the type of an envelope's body, without its package.
 func kindOf(body bakery.Body) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", body), "bakery.")
 }
 
-// steps are what a lock that no other client wants says to each of the other leaders, or is answered.
+// steps are the messages of an uncontended lock to each of the other leaders, with their answers.
 func steps(published bool) []string {
 	if published {
 		return []string{
@@ -38,23 +38,23 @@ func steps(published bool) []string {
 	return []string{"Entering", "Entered", "Add", "Added"}
 }
 
-// takeSent returns what was sent since it was asked last.
+// takeSent returns the messages sent since the last call.
 func (s *schedule) takeSent() map[string]int {
 	sent := maps.Clone(s.sent)
 	clear(s.sent)
 	return sent
 }
 
-// next lets a client do what comes next for it, and all that follows from it.
+// next performs the next act of a client, and all its consequences.
 func (s *schedule) next(c *client) map[string]int {
 	s.act(c)
 	s.drain()
 	return s.takeSent()
 }
 
-// TestUncontendedLockCosts: 20 messages between three leaders as published and 8 merged, 10 and 4
-// between two, and none where one is alone. Its end is a Drop to each other leader. A member that does
-// not lead also has Lock and Locked, Unlock and Unlocked.
+// TestUncontendedLockCosts checks that a lock takes 20 messages between three leaders as published and 8 merged, 10 and
+// 4 between two, and none with one. Its end is a Drop to each other leader. A member that does not lead also has Lock
+// and Locked, Unlock and Unlocked.
 func TestUncontendedLockCosts(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
@@ -85,10 +85,10 @@ func TestUncontendedLockCosts(t *testing.T) {
 	}
 }
 
-// TestTurnCosts: a lock that ends while many wait for it says so, and who comes next asks for
-// agreement once and is answered once by each: six messages between three leaders, however many
-// wait, and none of those that wait hears anything. (One that is asked before it has heard of the end says no, and
-// takes that back: TestContendedLockCosts.)
+// TestTurnCosts checks the cost of a turn: a lock that ends while many wait announces that, and the next one asks for
+// agreement once and gets one answer from each. This takes six messages between three leaders, however many wait, and
+// none of the other waiters gets any. (A leader that is asked before it has heard of the end refuses, and takes that
+// back: TestContendedLockCosts.)
 func TestTurnCosts(t *testing.T) {
 	const crowd = 20
 	for _, published := range []bool{false, true} {
@@ -124,7 +124,7 @@ func TestTurnCosts(t *testing.T) {
 	}
 }
 
-// holder is who holds, or nil.
+// holder is the client that holds, or nil.
 func (s *schedule) holder() *client {
 	for _, p := range s.members {
 		for _, c := range p.clients {
@@ -136,10 +136,10 @@ func (s *schedule) holder() *client {
 	return nil
 }
 
-// TestContendedLockCosts: regardless of which others want it and of the order in which messages come,
-// each lock has the steps of its set once to each other leader. Contention adds an answer of a leader
-// that could not agree at first and can now; and in the merged set Exiting, Activate and Activated, as
-// far as the ticket could not exit or be agreed to with its number.
+// TestContendedLockCosts checks that each lock sends the steps of its set once to each other leader, regardless of
+// contention and the order of messages. Contention adds an answer of a leader that could not agree at first and now
+// can. The merged set also has Exiting, Activate and Activated, if the ticket could not exit or be agreed to with its
+// number.
 func TestContendedLockCosts(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
@@ -181,7 +181,7 @@ func TestContendedLockCosts(t *testing.T) {
 	}
 }
 
-// TestLossyNetwork: the same locks over a network that loses, doubles and mixes all messages, as time passes.
+// TestLossyNetwork checks the same locks over a network that loses, duplicates and reorders messages, as time passes.
 func TestLossyNetwork(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {

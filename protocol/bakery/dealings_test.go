@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// deliverBut delivers all but what is under way to or from a member, and returns that.
+// deliverBut delivers all messages except those in flight to or from a member, which it returns.
 func (s *schedule) deliverBut(id protocol.ID) (held []flight) {
 	for len(s.transit) > 0 {
 		f := s.transit[0]
@@ -23,8 +23,8 @@ func (s *schedule) deliverBut(id protocol.ID) (held []flight) {
 	return held
 }
 
-// TestDealingsAreRead: how far a ticket is at its master, which leader has answered first, from when on it has its
-// place, and what comes when it has ended.
+// TestDealingsAreRead checks the progress of a ticket at its master, the first leader to answer, the time from which it
+// has its place, and late messages after its end.
 func TestDealingsAreRead(t *testing.T) {
 	s := newSchedule(t, 1, 3, 1, bakery.Config{})
 	s.inOrder, s.left, s.holdTurns = true, 10, 1
@@ -41,7 +41,7 @@ func TestDealingsAreRead(t *testing.T) {
 	finds := func(m protocol.Message) probe.Finding {
 		return read().Finds(master.machine, &protocol.View{Number: 1}, slow.id, m)
 	}
-	// Everything to and from the slow leader stays under way.
+	// All messages to and from the slow leader stay in flight.
 	var held []flight
 	settle := func() { held = append(held, s.deliverBut(slow.id)...) }
 	s.act(client)
@@ -73,7 +73,7 @@ func TestDealingsAreRead(t *testing.T) {
 	if read().TopicOf(master.machine, locked) != probe.TopicNone || !read().Serves(master.machine) || finds(claims) != probe.FindsNothing {
 		t.Error("its master is not who it was from the beginning")
 	}
-	s.act(client) // it gives back
+	s.act(client) // it unlocks
 	settle()
 	if drawn := read().Drawn(master.machine); len(drawn) != 0 {
 		t.Errorf("tickets are left: %+v", drawn)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// farCable is a cable on which each envelope takes a while.
+// farCable is a cable with latency.
 type farCable struct {
 	*cable
 	way    time.Duration
@@ -16,13 +16,13 @@ type farCable struct {
 	posted [2]int // envelopes of each end
 }
 
-// flown is an envelope on its way.
+// flown is an envelope in flight.
 type flown struct {
 	Envelope
 	arrives time.Duration
 }
 
-// tick lets 5 ms pass, and delivers what has arrived.
+// tick lets 5 ms pass, and delivers arrivals.
 func (w *farCable) tick() {
 	w.depart()
 	w.pass(5 * time.Millisecond)
@@ -35,7 +35,7 @@ func (w *farCable) tick() {
 	}
 }
 
-// depart puts envelopes on their way.
+// depart sends envelopes.
 func (w *farCable) depart() {
 	for _, envelope := range w.transit {
 		w.posted[envelope.From.ID-1]++
@@ -44,7 +44,8 @@ func (w *farCable) depart() {
 	w.transit = nil
 }
 
-// burst says thousands of envelopes at once, of which the first is lost, and returns how long it takes until all are heard.
+// burst sends thousands of envelopes at once, of which the first is lost, and returns how long it takes until all are
+// heard.
 func (w *farCable) burst() time.Duration {
 	began := w.now
 	w.say(0)
@@ -58,9 +59,9 @@ func (w *farCable) burst() time.Duration {
 	return w.now - began
 }
 
-// TestALinkWaitsForARoundTrip: where a round trip takes twice as long as patience, a link that is behind catches up in a few round
-// trips. Later an envelope is sent once: it is not sent again before its confirmation can have come. Without the rule the link sends the
-// oldest envelopes again and again, and catches up by so many in each round trip.
+// TestALinkWaitsForARoundTrip checks that with a round trip of twice the initial timeout, a link that is behind catches
+// up in a few round trips, and later sends an envelope once: not again before its confirmation can have come. Without
+// the rule the link sends the oldest envelopes again and again, and catches up by only as many per round trip.
 func TestALinkWaitsForARoundTrip(t *testing.T) {
 	defer mutation.Switch("")
 	for _, rule := range []string{"", "a link waits for a round trip"} {
@@ -85,8 +86,8 @@ func TestALinkWaitsForARoundTrip(t *testing.T) {
 	}
 }
 
-// TestCopiesThatComeTogetherAreHeardOnce: of copies that come at the same time one is confirmed, and once more a while later, because
-// the first confirmation may be lost.
+// TestCopiesThatComeTogetherAreHeardOnce checks that of copies that come together one is confirmed, and once more a
+// while later, because the first confirmation may be lost.
 func TestCopiesThatComeTogetherAreHeardOnce(t *testing.T) {
 	w := &farCable{cable: newCable(t, 1), way: time.Millisecond}
 	w.bad = false

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// TestBodiesAboutNothing: a body that names a ticket that there is not, or that is another's to say, may be late and
-// honest. It changes nothing, and nothing is sent, replied or raised.
+// TestBodiesAboutNothing checks bodies that name an unknown ticket, or one that belongs to another member: these may be
+// late and honest. They change nothing, and nothing is sent, replied or raised.
 func TestBodiesAboutNothing(t *testing.T) {
 	foreign := ticketOf(3, 1, "W")
 	for _, said := range []struct {
@@ -48,7 +48,7 @@ func TestBodiesAboutNothing(t *testing.T) {
 		{2, bakery.Claim{Claims: []bakery.Claimed{{Ticket: foreign}}}},
 		{4, bakery.Claim{Claims: []bakery.Claimed{{Ticket: ticketOf(4, 9, "W"), Token: 9}}}},
 		{2, bakery.Unlock{Key: keyOf(1, 1)}},
-		{2, bakery.Unlocking{Key: keyOf(1, 1), Left: time.Hour}}, // it is neither 2's nor has 2 its ticket
+		{2, bakery.Unlocking{Key: keyOf(1, 1), Left: time.Hour}}, // the ticket is neither 2's nor known to 2
 		{2, bakery.Unlocking{Key: keyOf(1, 77), Left: time.Hour}},
 		{2, bakery.Unlocking{Key: keyOf(2, 1)}},
 		{2, bakery.Unlocking{Key: keyOf(2, 1), Left: -time.Hour}},
@@ -75,7 +75,8 @@ func TestBodiesAboutNothing(t *testing.T) {
 	}
 }
 
-// TestElectionsByOthers: only the elector says who leads, and only under the view's own term is it agreed to.
+// TestElectionsByOthers checks that only the elector names the leaders, and that only the view's own term gets
+// agreement.
 func TestElectionsByOthers(t *testing.T) {
 	of := func(view uint64) bakery.Election {
 		return bakery.Election{Term: bakery.Term{Epoch: 4, View: view}, Leaders: []local.Place{placeOf(2)}}
@@ -100,7 +101,7 @@ func TestElectionsByOthers(t *testing.T) {
 	}
 }
 
-// hostile draws values that are about what a witness has, or far from it.
+// hostile draws values close to those of a witness, or far from them.
 type hostile struct{ *rand.Rand }
 
 // fill draws a value of any type.
@@ -135,7 +136,7 @@ func (h hostile) fill(v reflect.Value) {
 	}
 }
 
-// draw makes a message of a member's: an envelope in turn, or one about leaders.
+// draw makes a message of a member: an envelope in turn, or one about leaders.
 func (h hostile) draw(w *witness, from protocol.ID) protocol.Message {
 	vocabulary := wire.Values(bakery.Descriptor().Messages)
 	drawn := reflect.New(reflect.TypeOf(vocabulary[h.IntN(len(vocabulary))])).Elem()
@@ -155,8 +156,8 @@ func (h hostile) draw(w *witness, from protocol.ID) protocol.Message {
 	return nil
 }
 
-// TestHostileMembersBreakNothing: regardless of what the others say, a member goes on: it neither panics nor wants to be
-// woken for ever at one moment.
+// TestHostileMembersBreakNothing checks that a member continues regardless of the others' messages: it neither panics
+// nor asks to be woken endlessly at one moment.
 func TestHostileMembersBreakNothing(t *testing.T) {
 	for _, config := range []bakery.Options{{}, {Grace: time.Second}} {
 		for seed := range uint64(400) {
@@ -195,7 +196,7 @@ func (w *witness) rests(seed uint64) {
 	w.t.Fatalf("seed %d: the member never rests before %v", seed, now)
 }
 
-// TestNewNamesTheWrongField: in the words of the caller that has given it.
+// TestNewNamesTheWrongField checks that the error uses the names of the caller's fields.
 func TestNewNamesTheWrongField(t *testing.T) {
 	for _, test := range []struct {
 		config bakery.Config

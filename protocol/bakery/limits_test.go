@@ -17,7 +17,7 @@ func leading(t *testing.T) *Machine {
 	return m
 }
 
-// TestLimitOfCapacity: leaders tell each other who uses slots, so there is a highest capacity.
+// TestLimitOfCapacity checks the maximum capacity, which exists because leaders send each other the users of slots.
 func TestLimitOfCapacity(t *testing.T) {
 	p := proxy{leading(t)}
 	slots := func(capacity int) error {
@@ -31,7 +31,7 @@ func TestLimitOfCapacity(t *testing.T) {
 	}
 }
 
-// TestLimitOfTickets: a name has so many tickets, of those who are choosing a number and of those who have one.
+// TestLimitOfTickets checks the maximum number of tickets of a name, with and without a number.
 func TestLimitOfTickets(t *testing.T) {
 	m := leading(t)
 	wants := &Ticket{Key: Key{1, 0, 1}, Name: "n"}
@@ -51,7 +51,8 @@ func TestLimitOfTickets(t *testing.T) {
 	}
 }
 
-// TestLimitOfUnheardEnvelopes: a leader takes no tickets while another one leaves so much unheard.
+// TestLimitOfUnheardEnvelopes checks that a leader takes no tickets while another one has too many unconfirmed
+// envelopes.
 func TestLimitOfUnheardEnvelopes(t *testing.T) {
 	m := leading(t)
 	wants := &Ticket{Key: Key{1, 0, 1}, Name: "n"}
@@ -70,7 +71,7 @@ func TestLimitOfUnheardEnvelopes(t *testing.T) {
 	limit(t, m, failed, "unheard", 65536)
 }
 
-// limit checks which limit a client's error has.
+// limit checks the limit in a client's error.
 func limit(t *testing.T, m *Machine, failed *Failed, name string, value int64) {
 	t.Helper()
 	var got *holdfast.LimitError
@@ -79,8 +80,8 @@ func limit(t *testing.T, m *Machine, failed *Failed, name string, value int64) {
 	}
 }
 
-// TestLimitOfEarlyEnvelopes: of envelopes under a term that is about to come so many are kept; the others are
-// sent again.
+// TestLimitOfEarlyEnvelopes checks that a bounded number of envelopes under a coming term are kept; the others are sent
+// again.
 func TestLimitOfEarlyEnvelopes(t *testing.T) {
 	m := leading(t)
 	for range 1025 {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// cable joins the links of two members, which say to each other what means nothing: that tickets
-// have ended, with a number each. It loses, doubles and mixes envelopes as long as it is bad.
+// cable joins the links of two members, which send each other meaningless messages: ends of tickets with successive
+// numbers. While it is bad, it loses, duplicates and reorders envelopes.
 type cable struct {
 	t       *testing.T
 	rand    *rand.Rand
@@ -44,7 +44,7 @@ func newCable(t *testing.T, seed uint64) *cable {
 	return w
 }
 
-// say lets an end say the next number.
+// say makes an end send the next number.
 func (w *cable) say(end int) {
 	w.said[end]++
 	w.ends[end].say(w.now, protocol.ID(2-end), Unlocked{Key: Key{Member: 1, Number: w.said[end]}}, &w.outs[end])
@@ -67,7 +67,7 @@ func (w *cable) collect(end int) {
 	w.outs[end].Reset()
 }
 
-// deliver delivers any envelope. Where it is taken, it is the next one that was posted.
+// deliver delivers any envelope. An accepted one must be the next that was posted.
 func (w *cable) deliver() {
 	w.t.Helper()
 	w.deliverThis(w.rand.IntN(len(w.transit)))
@@ -99,8 +99,8 @@ func (w *cable) pass(d time.Duration) {
 	}
 }
 
-// TestLinksKeepOrder: over a network that loses a third of all envelopes, doubles some and mixes all, each envelope
-// is taken once and in turn; and when the network is good again, nothing is left to be sent.
+// TestLinksKeepOrder checks that over a network that loses a third of all envelopes, duplicates some and reorders all,
+// each envelope is taken once and in turn, and that nothing is left to send once the network is good again.
 func TestLinksKeepOrder(t *testing.T) {
 	lost := 0
 	seeds := uint64(300)
@@ -146,8 +146,8 @@ func TestLinksKeepOrder(t *testing.T) {
 	}
 }
 
-// TestLinksRepeatTheOldest: of many envelopes that are unheard so many are sent again at a time, the oldest, and
-// later each time.
+// TestLinksRepeatTheOldest checks that a bounded number of unconfirmed envelopes is sent again at a time, the oldest
+// ones, with growing delays.
 func TestLinksRepeatTheOldest(t *testing.T) {
 	w := newCable(t, 1)
 	for range maxCopies + 10 {
@@ -170,8 +170,8 @@ func TestLinksRepeatTheOldest(t *testing.T) {
 	}
 }
 
-// TestALinkCatchesUp: where one envelope was lost, while thousands are sent each second, the other end is behind
-// for a moment, and not ever further; no envelope is sent much more often than it takes.
+// TestALinkCatchesUp checks that after a loss, with thousands of envelopes sent per second, the other end lags only for
+// a moment, and no envelope is sent much more often than necessary.
 func TestALinkCatchesUp(t *testing.T) {
 	w := newCable(t, 1)
 	w.bad = false
@@ -198,7 +198,7 @@ func TestALinkCatchesUp(t *testing.T) {
 	}
 	tick()
 	l := w.ends[0].linkTo(2)
-	for range 60 { // the last word of what was taken may wait
+	for range 60 { // the last confirmation may be delayed
 		tick()
 	}
 	if len(l.queue) != 0 || w.ends[1].linkTo(1).seen != w.said[0] {
@@ -212,8 +212,8 @@ func TestALinkCatchesUp(t *testing.T) {
 	}
 }
 
-// TestALeaderThatHasLeftHasNoLink: whether a leader leaves too much unheard is asked of those alone who are in the
-// view, and the links to those keep their numbers.
+// TestALeaderThatHasLeftHasNoLink checks that only leaders in the view count as having too many unconfirmed envelopes,
+// and that the links to them keep their numbers.
 func TestALeaderThatHasLeftHasNoLink(t *testing.T) {
 	w := newCable(t, 1)
 	m := w.ends[0]

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// witness is member 1 of four, which elects, leads with 2 and 3, holds H, and has a ticket for W that waits
-// for 2's: so every message could change something. Member 4 does not lead.
+// witness is member 1 of four, which elects, leads with 2 and 3, holds H, and has a ticket for W that waits for 2's: so
+// every message could change something. Member 4 does not lead.
 type witness struct {
 	t       *testing.T
 	machine *bakery.Machine
@@ -22,10 +22,10 @@ type witness struct {
 	said    map[protocol.ID]uint64 // envelopes of each other member
 }
 
-// tag is that of all members in the view of a witness.
+// tag is the tag of all members in the view of a witness.
 var tag = local.Tag{View: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}}
 
-// term is that of the leaders 1, 2 and 3.
+// term is the term of the leaders 1, 2 and 3.
 var term = bakery.Term{Epoch: 4, View: 1}
 
 func keyOf(member protocol.ID, number uint64) bakery.Key {
@@ -34,7 +34,7 @@ func keyOf(member protocol.ID, number uint64) bakery.Key {
 
 func placeOf(member protocol.ID) local.Place { return local.Place{ID: member, Since: 1} }
 
-// ticketOf is an exclusive ticket of a member's.
+// ticketOf is an exclusive ticket of a member.
 func ticketOf(member protocol.ID, number uint64, name string) bakery.Ticket {
 	return bakery.Ticket{Key: keyOf(member, number), For: placeOf(member), Name: name}
 }
@@ -76,7 +76,7 @@ func newWitness(t *testing.T, config bakery.Config) *witness {
 	return w
 }
 
-// step takes one event, and returns what came of it.
+// step steps with one event, and returns the effects.
 func (w *witness) step(ev protocol.Event) protocol.Effects {
 	w.t.Helper()
 	w.machine.Step(0, ev, &w.out)
@@ -90,14 +90,14 @@ func (w *witness) receive(from protocol.ID, message protocol.Message) protocol.E
 	return w.step(protocol.Event{Kind: protocol.Receive, From: from, Fact: message})
 }
 
-// say lets a member say something under the term, in turn.
+// say makes a member send a body under the term, in turn.
 func (w *witness) say(from protocol.ID, body bakery.Body) protocol.Effects {
 	w.t.Helper()
 	w.said[from]++
 	return w.receive(from, w.envelope(from, body))
 }
 
-// envelope is the newest of a member's.
+// envelope is the newest envelope of a member.
 func (w *witness) envelope(from protocol.ID, body bakery.Body) bakery.Envelope {
 	return bakery.Envelope{Term: term, From: placeOf(from), To: placeOf(1), Seq: w.said[from], Body: body}
 }
@@ -108,8 +108,8 @@ func (w *witness) lock(name string, id uint64) protocol.Effects {
 	return w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: id}, Fact: &want})
 }
 
-// future is all that a witness does when it goes on: W is granted, H given back, N asked for, and
-// operators ask what there is. What it says is compared without the numbers of envelopes.
+// future is the further behaviour of a witness: W is granted, H released, N requested, and operators query the space.
+// Its messages are compared without the numbers of envelopes.
 func (w *witness) future() (effects []protocol.Effects) {
 	w.t.Helper()
 	call := func(fact any) {
@@ -135,7 +135,7 @@ func (w *witness) future() (effects []protocol.Effects) {
 	return effects
 }
 
-// unchanged: a witness does the same as another one that has taken no message.
+// unchanged checks that a witness behaves like another one that has received no message.
 func unchanged(t *testing.T, w *witness) {
 	t.Helper()
 	got, otherwise := w.future(), newWitness(t, bakery.Config{}).future()
@@ -144,7 +144,7 @@ func unchanged(t *testing.T, w *witness) {
 	}
 }
 
-// malformedBodies are what no honest member says.
+// malformedBodies are bodies that no honest member sends.
 func malformedBodies() map[string]bakery.Body {
 	lock := func(wrong func(*bakery.Ticket)) bakery.Body {
 		ticket := ticketOf(2, 7, "Q")
@@ -177,7 +177,7 @@ func malformedBodies() map[string]bakery.Body {
 	}
 }
 
-// TestMalformedEnvelopes: each is noted, and all that its receiver does later is what one does that has not received
+// TestMalformedEnvelopes checks that each is noted, and that its receiver later behaves like one that has not received
 // it. It has its turn on its link like any other.
 func TestMalformedEnvelopes(t *testing.T) {
 	for name, body := range malformedBodies() {
@@ -192,8 +192,8 @@ func TestMalformedEnvelopes(t *testing.T) {
 	}
 }
 
-// TestEnvelopesOutOfPlace: an envelope of another term, of a stay that has ended, of another member or out of
-// turn changes nothing.
+// TestEnvelopesOutOfPlace checks that an envelope of another term, of an ended stay, of another member or out of turn
+// changes nothing.
 func TestEnvelopesOutOfPlace(t *testing.T) {
 	drop := bakery.Drop{Key: keyOf(2, 1)}
 	for name, wrong := range map[string]func(*bakery.Envelope){

@@ -20,8 +20,8 @@ func modes(s *schedule) lock.Request {
 	return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}}}
 }
 
-// TestModesTogether: clients of every mode and several at each member want one name. The clients
-// inside are compatible, and no client is left behind.
+// TestModesTogether checks that when several clients of every mode at each member want one name, the holders are
+// compatible, and no client is left waiting.
 func TestModesTogether(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
@@ -41,7 +41,8 @@ func TestModesTogether(t *testing.T) {
 	}
 }
 
-// TestModesOverALossyNetwork: the same over a network that loses, doubles and mixes all messages, as time passes.
+// TestModesOverALossyNetwork checks the same over a network that loses, duplicates and reorders messages, as time
+// passes.
 func TestModesOverALossyNetwork(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {

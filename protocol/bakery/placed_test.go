@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 )
 
-// TestAllThatWaitKnowTheirPlaces: three clients want a name at about the same time, and when nothing more is on its way one holds
-// it and the others know behind how many they wait. A ticket with a lower number may become known to a leader after its
-// own ticket was the first there and has asked for agreement (seed 2466 alone shows that).
+// TestAllThatWaitKnowTheirPlaces checks that of three clients that want a name at about the same time, one holds it and
+// the others know their places once no message is in flight. A ticket with a lower number may become known to a leader
+// after its own ticket was the first there and has asked for agreement (only seed 2466 shows that).
 func TestAllThatWaitKnowTheirPlaces(t *testing.T) {
 	waiting := 0
 	seeds := rounds(20_000)

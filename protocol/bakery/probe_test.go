@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// read is what reads off leaders.
+// read returns the probe of leaders.
 func read() probe.Leaders {
 	d := bakery.Descriptor()
 	return probe.Of(&d).LeaderProbe
 }
 
-// TestLeadersAreRead from messages, and from members that have no view.
+// TestLeadersAreRead checks the probe on messages, and on members without a view.
 func TestLeadersAreRead(t *testing.T) {
 	read := read()
 	space, err := bakery.New(bakery.Config{Self: 1, Founders: 3})

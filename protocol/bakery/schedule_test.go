@@ -12,15 +12,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 )
 
-// A schedule lets the clients of some members want one name again and again, and delivers the
-// messages in an order that a seed draws. Each pair of members keeps the order of what one sends
-// to the other, and no time passes, so nothing is repeated and each message is one that the
-// algorithm needs; or the network loses, doubles and mixes them, and time passes. Each answer to a client
-// is held against the properties of the algorithm when it happens, and messages are counted.
+// In a schedule, the clients of some members want one name repeatedly, and messages arrive in an order drawn from a
+// seed. Each pair of members keeps the order of its messages, and no time passes, so nothing is repeated and the
+// algorithm needs each message; or the network loses, duplicates and reorders them, and time passes. Each answer to a
+// client is checked against the properties of the algorithm at once, and messages are counted.
 
 const contested = "X"
 
-// restless is how many turns a run may take; it takes some thousands.
+// restless is the maximum number of turns of a run, which takes some thousands.
 const restless = 200_000
 
 // schedule is one run.
@@ -29,21 +28,21 @@ type schedule struct {
 	failed    bool
 	rand      *rand.Rand
 	now       protocol.Time
-	holdTurns int  // holders give back once in so many turns
-	lossy     bool // the network keeps nothing
-	inOrder   bool // it keeps all, in the order of sending
+	holdTurns int  // holders release once in so many turns
+	lossy     bool // the network does not keep messages in order
+	inOrder   bool // it keeps the order of sending across all links
 	members   []*peer
 	transit   []flight
-	requests  func(*schedule) lock.Request // what is wanted next; its mode and units
-	left      int                          // wishes to come
+	requests  func(*schedule) lock.Request // draws the mode and units of the next request
+	left      int                          // number of requests left
 
 	inside  map[lock.SessionID]*lock.Decision
 	keys    map[lock.SessionID]bakery.Key // of the newest ticket that was drawn for a client
 	numbers map[bakery.Key]uint64         // of tickets that have one and have not ended
 	ended   map[bakery.Key]bool
-	sent    map[string]int   // envelopes, by what they say
-	tokens  []holdfast.Token // of exclusive grants, in their order
-	most    int              // inside at once
+	sent    map[string]int   // envelopes, by type of body
+	tokens  []holdfast.Token // of exclusive grants, in order
+	most    int              // maximum number of holders at once
 	waited  int              // requests that were answered Queued
 	grants  int
 }
@@ -60,7 +59,7 @@ type client struct {
 	session lock.SessionID
 	request uint64
 	state   state
-	placed  bool // knows behind how many it waits
+	placed  bool // it knows its place in the queue
 	token   holdfast.Token
 }
 
@@ -77,7 +76,7 @@ type flight struct {
 	message  protocol.Message
 }
 
-// newSchedule makes the members of one view, of which up to three lead, and so many clients at each.
+// newSchedule makes the members of one view, of which up to three lead, and a number of clients at each.
 func newSchedule(t testing.TB, seed uint64, members, clients int, config bakery.Config) *schedule {
 	s := &schedule{
 		t: t, rand: rand.New(rand.NewPCG(seed, 17)), inside: map[lock.SessionID]*lock.Decision{},
@@ -105,8 +104,7 @@ func newSchedule(t testing.TB, seed uint64, members, clients int, config bakery.
 	return s
 }
 
-// viewOf is an open view of the members 1 to n, all of them founders, of which the first
-// coordinates, and elects.
+// viewOf is an open view of the members 1 to n, all of them founders, of which the first coordinates, and elects.
 func viewOf(n int, number, epoch uint64) *protocol.View {
 	view := &protocol.View{
 		Number: number, Epoch: protocol.Epoch{Counter: epoch, Candidate: 1}, Coordinator: 1, Installed: true, Open: true,
@@ -119,21 +117,21 @@ func viewOf(n int, number, epoch uint64) *protocol.View {
 	return view
 }
 
-// errorf says what is wrong with a run, and ends it.
+// errorf reports an error of a run, and ends it.
 func (s *schedule) errorf(format string, args ...any) {
 	s.t.Helper()
 	s.failed = true
 	s.t.Errorf(format, args...)
 }
 
-// drain delivers what is on its way until nothing is.
+// drain delivers messages until none is in flight.
 func (s *schedule) drain() {
 	for len(s.transit) > 0 {
 		s.deliver()
 	}
 }
 
-// run draws what happens next until all requests are granted and given back.
+// run draws events until all requests are granted and released.
 func (s *schedule) run() {
 	for turns := 0; !s.failed; turns++ {
 		able := s.able()
@@ -153,7 +151,7 @@ func (s *schedule) run() {
 	}
 }
 
-// able lists the clients that can do something.
+// able lists the clients that can act.
 func (s *schedule) able() (able []*client) {
 	for _, p := range s.members {
 		for _, c := range p.clients {
@@ -165,7 +163,7 @@ func (s *schedule) able() (able []*client) {
 	return able
 }
 
-// resting reports whether no member waits for any time to come.
+// resting reports whether no member waits for any time.
 func (s *schedule) resting() bool {
 	return !slices.ContainsFunc(s.members, func(p *peer) bool { return p.machine.Wake() != protocol.Never })
 }
@@ -180,7 +178,7 @@ func (s *schedule) pass() {
 	}
 }
 
-// rest looks at where a run has ended: no client wants anything any more.
+// rest checks the state at the end of a run, when no client wants anything any more.
 func (s *schedule) rest() {
 	for _, p := range s.members {
 		for _, c := range p.clients {
@@ -197,7 +195,7 @@ func (s *schedule) rest() {
 	}
 }
 
-// act lets a client do what comes next for it.
+// act performs the next act of a client.
 func (s *schedule) act(c *client) {
 	if c.state == holds && len(s.transit) > 0 && s.rand.IntN(s.holdTurns) > 0 {
 		s.deliver()
@@ -257,7 +255,7 @@ func (s *schedule) step(p *peer, ev protocol.Event) {
 	}
 }
 
-// note takes what a member notes: who leads, at first, and nothing that it has ignored.
+// note checks a member's note: the first leaders, and no ignored message.
 func (s *schedule) note(p *peer, note protocol.Note) {
 	switch note.(type) {
 	case bakery.Led, protocol.Serving:
@@ -266,7 +264,7 @@ func (s *schedule) note(p *peer, note protocol.Note) {
 	}
 }
 
-// count counts what an envelope says, and keeps which tickets have which numbers.
+// count counts an envelope's body, and records the numbers of tickets.
 func (s *schedule) count(message protocol.Message) {
 	envelope, is := message.(bakery.Envelope)
 	if !is {
@@ -286,7 +284,7 @@ func (s *schedule) count(message protocol.Message) {
 	}
 }
 
-// onDecision holds a decision against what must be true of it.
+// onDecision checks a decision against the properties of the algorithm.
 func (s *schedule) onDecision(p *peer, d *lock.Decision) {
 	c := p.clients[d.Session.Number-1]
 	switch d.Kind {
@@ -309,7 +307,7 @@ func (s *schedule) onDecision(p *peer, d *lock.Decision) {
 	}
 }
 
-// compatible looks at who is inside: M1, for all modes.
+// compatible checks that the holders are compatible: M1, for all modes.
 func (s *schedule) compatible() {
 	units, shared, exclusive, capacity := 0, 0, 0, 0
 	tokens := map[holdfast.Token]bool{}
@@ -333,15 +331,15 @@ func (s *schedule) compatible() {
 	}
 }
 
-// ordered looks at an exclusive grant: its token is above those of all before it, and no ticket that has
-// a number comes before its own: M6.
+// ordered checks an exclusive grant: its token exceeds all earlier ones, and no ticket with a number precedes its own:
+// M6.
 func (s *schedule) ordered(d *lock.Decision) {
 	if n := len(s.tokens); n > 0 && slices.Max(s.tokens) >= d.Token {
 		s.errorf("token %d is granted after %d", d.Token, slices.Max(s.tokens))
 	}
 	s.tokens = append(s.tokens, d.Token)
 	key := s.keys[d.Session]
-	//tidy:unordered each is looked at
+	//tidy:unordered each is checked
 	for other, number := range s.numbers {
 		if number < s.numbers[key] || number == s.numbers[key] && other.Compare(key) < 0 {
 			s.errorf("%v with number %d is granted before %v with number %d", key, s.numbers[key], other, number)
@@ -349,7 +347,7 @@ func (s *schedule) ordered(d *lock.Decision) {
 	}
 }
 
-// rounds is how many seeds a test plays: a tenth of them with -short.
+// rounds is the number of seeds in a test: a tenth of them with -short.
 func rounds(all uint64) uint64 {
 	if testing.Short() {
 		return all / 10
@@ -357,7 +355,7 @@ func rounds(all uint64) uint64 {
 	return all
 }
 
-// each plays so many schedules, each a subtest of its own only where it fails.
+// each plays a number of schedules, each as a subtest only if it fails.
 func each(t *testing.T, seeds int, play func(t testing.TB, seed uint64)) {
 	t.Helper()
 	for seed := range uint64(seeds) {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
-// answered is a coordinator of mode any, member 1, that has been given the reports of
-// members 2 and 3, and what it has said since.
+// answered is a coordinator of mode any, member 1, that has received the reports of members 2 and 3, and its later
+// messages.
 func answered(t *testing.T, reports ...[]lock.Entry) (*central.Machine, []string) {
 	t.Helper()
 	m, err := central.New(central.Config{Self: 1, Any: true})
@@ -56,9 +56,8 @@ func reported(member, request uint64, owner string, token uint64, revoked bool) 
 	}
 }
 
-// TestReportOfAGrantThatIsHalfRevoked: the holder of a grant has heard of one of its holds
-// that it is to end, and not of the other. All of it is to end, whichever comes first, and
-// it hears of the other one alone.
+// TestReportOfAGrantThatIsHalfRevoked checks a grant whose holder knows of the revocation of one of its holds only. The
+// whole grant must end, whichever report comes first, and the holder hears only of the other hold.
 func TestReportOfAGrantThatIsHalfRevoked(t *testing.T) {
 	notified, unnotified := reported(2, 1, "o", 4, true), reported(2, 2, "o", 4, false)
 	for _, entries := range [][]lock.Entry{{notified, unnotified}, {unnotified, notified}} {
@@ -72,8 +71,8 @@ func TestReportOfAGrantThatIsHalfRevoked(t *testing.T) {
 	}
 }
 
-// released releases wishes of a member one by one, and returns those before whose release
-// a request of the coordinator's own client was not granted.
+// released releases a member's requests one by one, and returns those before whose release a request of the
+// coordinator's own client was not granted.
 func released(m *central.Machine, member uint64, requests ...uint64) string {
 	var out protocol.Effects
 	granted := func() bool {
@@ -98,8 +97,8 @@ func released(m *central.Machine, member uint64, requests ...uint64) string {
 	return held.String()
 }
 
-// TestReportThatCannotBe: one token of one session for two owners is nothing that any
-// authority has given. The second is lost, and hears so.
+// TestReportThatCannotBe checks that one token of one session for two owners, which no authority gives, makes the
+// second owner lose its hold, with a notice.
 func TestReportThatCannotBe(t *testing.T) {
 	m, sent := answered(t, []lock.Entry{reported(2, 1, "o", 4, false), reported(2, 2, "p", 4, false)}, nil)
 	if want := []string{"2: lost w2 lost: duplicate"}; !slices.Equal(sent, want) {
@@ -110,8 +109,8 @@ func TestReportThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestRevokedTwiceIsDecidedOnce: a holder that was revoked under an earlier authority
-// gets no second notice, and does not stand in the way of the holder that it had lost to.
+// TestRevokedTwiceIsDecidedOnce checks that a holder that was revoked under an earlier authority gets no second notice,
+// and does not block the holder that it had lost to.
 func TestRevokedTwiceIsDecidedOnce(t *testing.T) {
 	m, sent := answered(t, []lock.Entry{reported(2, 1, "", 4, true)}, []lock.Entry{reported(3, 1, "", 5, false)})
 	if len(sent) != 0 {

@@ -16,7 +16,7 @@ import (
 // TestConversations plays each conversation in testdata. Package protocoltest lists the commands.
 func TestConversations(t *testing.T) { protocoltest.Play(t, central.Descriptor()) }
 
-// TestStrangersAreIgnored: what a member sends that no view has is noted, and ignored.
+// TestStrangersAreIgnored checks that a message of a member outside every view is noted, and ignored.
 func TestStrangersAreIgnored(t *testing.T) {
 	m := protocoltest.NewMachine(t, central.Descriptor(), nil, protocol.Setup{Self: 1})
 	var out protocol.Effects

@@ -7,8 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// checks are the promises, from the holder's side: between the report of a grant and
-// its end as its client knows it.
+// checks are the promises from the holder's side: between the report of a grant and its end as its client knows it.
 type checks struct {
 	w        *world
 	failed   string
@@ -20,7 +19,7 @@ type checks struct {
 
 type nameHistory struct {
 	live   []*belief
-	tokens holdfast.Token // the highest that was reported
+	tokens holdfast.Token // the highest reported token
 	last   lock.Request
 }
 
@@ -40,7 +39,7 @@ func (c *checks) name(name string) *nameHistory {
 	return h
 }
 
-// begun checks a grant against all that is believed in, and against all tokens before.
+// begun checks a grant against all current beliefs, and against all earlier tokens.
 func (c *checks) begun(b *belief) {
 	if b.until <= c.w.now {
 		return // over by its client's clock before the report came

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// client is a process of its own that locks and unlocks through its member.
+// client is a separate process that locks and unlocks through its member.
 type client struct {
 	at       *citizen
 	local    bool // part of the member's process: its session outlives a lapse
@@ -21,7 +21,7 @@ type client struct {
 	life     int
 }
 
-// request is one request, as its client sees it.
+// request is one request from its client's point of view.
 type request struct {
 	client  *client
 	request lock.Request
@@ -31,11 +31,11 @@ type request struct {
 	belief  *belief // nil while it does not hold
 }
 
-// belief is what the client of a grant takes for true.
+// belief is a client's belief in its grant.
 type belief struct {
 	request *request
 	token   holdfast.Token
-	until   time.Duration // true time; Never while nothing limits it
+	until   time.Duration // true time; Never without a limit
 }
 
 func newClient(c *citizen, local bool) *client {
@@ -49,7 +49,7 @@ func (cl *client) open() {
 	cl.session, cl.requests, cl.life = cl.at.opened(), map[uint64]*request{}, cl.at.life
 }
 
-// act does something now and then.
+// act makes random calls from time to time.
 func (cl *client) act() {
 	w := cl.at.w
 	w.after(time.Duration(w.rand.Int64N(int64(4*time.Second))), func() {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
-// TestGivenUpRequestsLeaveNothing: a flood of requests that would wait for an hour, each
-// given up at once, keeps no memory at the member that asked until the hour is over.
+// TestGivenUpRequestsLeaveNothing checks that a flood of requests with a wait of an hour, each given up at once, keeps
+// no memory at their member until the hour is over.
 func TestGivenUpRequestsLeaveNothing(t *testing.T) {
 	c := protocoltest.New(t, central.Descriptor())
 	c.Say("members a b")
@@ -27,7 +27,7 @@ func TestGivenUpRequestsLeaveNothing(t *testing.T) {
 	}
 	churn(1000)
 	before := heapInUse()
-	churn(50_000) // 16 bytes of each would be 800 kB
+	churn(50_000) // 16 bytes for each would be 800 kB
 	if grown := heapInUse() - before; grown > 300<<10 {
 		t.Errorf("the heap has grown by %d bytes", grown)
 	}
@@ -36,7 +36,7 @@ func TestGivenUpRequestsLeaveNothing(t *testing.T) {
 	}
 }
 
-// heapInUse is what is in use after a collection.
+// heapInUse is the heap in use after a collection.
 func heapInUse() int64 {
 	var stats runtime.MemStats
 	runtime.GC()

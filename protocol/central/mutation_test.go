@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
-// budget is within how many random runs a rule that is switched off must be noticed.
+// budget is the number of random runs within which a disabled rule must be noticed.
 const budget = 3000
 
-// TestMutationsAreFound: with one rule off the promises' own checks find a violation,
-// and with all rules on the same runs find none.
+// TestMutationsAreFound checks that with one rule disabled the promises' own checks find a violation, and that with all
+// rules on the same runs find none.
 func TestMutationsAreFound(t *testing.T) {
 	for _, rule := range []string{"epoch check off", "unconfirmed grants renewed", "token counter in memory", "H3", "H4"} {
 		t.Run(rule, func(t *testing.T) {
@@ -30,8 +30,8 @@ func TestMutationsAreFound(t *testing.T) {
 	}
 }
 
-// TestLateCopiesAreAskedAnew: with the rule off the conversation about copies that come late goes
-// otherwise, and not before the first of them comes.
+// TestLateCopiesAreAskedAnew checks that with the rule disabled the conversation about late copies changes, and not
+// before the first of them comes.
 func TestLateCopiesAreAskedAnew(t *testing.T) {
 	const rule = "late copy asked anew"
 	defer mutation.Switch("")
@@ -50,7 +50,7 @@ func TestLateCopiesAreAskedAnew(t *testing.T) {
 		}
 		return said
 	})
-	if otherwise <= 3 { // which begin the cluster
+	if otherwise <= 3 { // those begin the cluster
 		t.Errorf("line %d of the conversation is the first that goes otherwise without the rule; want one after the third", otherwise)
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// oracle is a membership that knows everything: it gives views and leases as
-// package membership may, at moments drawn at random.
+// oracle is an omniscient membership: it gives views and leases as package membership may, at random moments.
 type oracle struct {
 	w       *world
 	epoch   uint64
@@ -18,17 +17,17 @@ type oracle struct {
 	dropped []dropped
 	from    time.Duration // true time from which the coordinator may grant
 	calm    bool          // no more faults
-	// electing says that promises are being gathered.
+	// electing reports that promises are being gathered.
 	electing bool
 }
 
 type dropped struct {
 	id     protocol.ID
 	tenure protocol.Tenure
-	free   time.Duration // true time; Never while not known
+	free   time.Duration // true time; Never while unknown
 }
 
-// margin is how much longer than the truth the oracle waits: a lease's drift.
+// margin is how much longer than necessary the oracle waits: a lease's drift.
 const margin = term / 10
 
 func (o *oracle) draw(d time.Duration) time.Duration { return time.Duration(o.w.rand.Int64N(int64(d))) }
@@ -40,7 +39,7 @@ func (o *oracle) begin() {
 	o.next()
 }
 
-// next lets something happen to the members after a while.
+// next schedules an event of the members after a while.
 func (o *oracle) next() {
 	o.w.after(time.Second+o.draw(6*time.Second), func() {
 		if o.calm {
@@ -62,8 +61,8 @@ func (o *oracle) next() {
 	})
 }
 
-// elect begins an epoch: all members in the order promise, the missing ones' power is
-// over at the true time until, and all accept the view.
+// elect begins an epoch: all members in the order promise, the missing ones' power is over at the true time until, and
+// all accept the view.
 func (o *oracle) elect(until time.Duration) {
 	o.epoch++
 	epoch := o.epoch
@@ -93,7 +92,7 @@ func (o *oracle) elect(until time.Duration) {
 	})
 }
 
-// carry lets a lapse follow where no confirmation has come.
+// carry lets a lapse follow if no confirmation has come.
 func (o *oracle) carry(c *citizen, epoch uint64) {
 	life := c.life
 	o.w.after(term, func() {
@@ -103,7 +102,7 @@ func (o *oracle) carry(c *citizen, epoch uint64) {
 	})
 }
 
-// publish raises the newest view at all its members, each at a moment of its own.
+// publish raises the newest view at all its members, each at a different moment.
 func (o *oracle) publish() { o.publishWithin(150 * time.Millisecond) }
 
 func (o *oracle) publishWithin(most time.Duration) {
@@ -139,7 +138,7 @@ func (o *oracle) view(c *citizen) *protocol.View {
 	return v
 }
 
-// raised takes what a space says to the membership.
+// raised takes a space's fact for the membership.
 func (o *oracle) raised(c *citizen, fact any) {
 	if confirmed, ok := fact.(*protocol.Confirmed); ok && confirmed.Epoch == o.epoch {
 		c.lease.Carried = protocol.Never
@@ -153,7 +152,7 @@ func (o *oracle) change() {
 	o.elect(o.latest())
 }
 
-// outstanding is what was dropped and is not over: a new epoch waits for it.
+// outstanding lists dropped tenures that are not over: a new epoch waits for them.
 func (o *oracle) outstanding() (left []dropped) {
 	for _, d := range o.dropped {
 		if d.free > o.w.now {
@@ -171,8 +170,7 @@ func (o *oracle) latest() time.Duration {
 	return at
 }
 
-// crash stops a member for ever; a new life of it joins later. Its clients believe
-// until its lease is over.
+// crash stops a member forever; a new life of it joins later. Its clients believe until its lease is over.
 func (o *oracle) crash(c *citizen) {
 	if len(o.order) < 2 || c.down {
 		return
@@ -180,7 +178,7 @@ func (o *oracle) crash(c *citizen) {
 	c.down = true
 	over := o.w.now + term
 	for _, cl := range c.clients {
-		//tidy:unordered each request is changed by itself
+		//tidy:unordered each request is changed on its own
 		for _, one := range cl.requests {
 			if one.belief != nil {
 				one.belief.until = min(one.belief.until, over)
@@ -198,7 +196,7 @@ func (o *oracle) crash(c *citizen) {
 	})
 }
 
-// leave takes a member out of the view, whose power is over at the true time given.
+// leave takes a member out of the view, whose power is over at the given true time.
 func (o *oracle) leave(c *citizen, over time.Duration) {
 	coordinator := o.order[0] == c
 	o.order = slices.DeleteFunc(slices.Clone(o.order), func(other *citizen) bool { return other == c })
@@ -256,7 +254,7 @@ func (o *oracle) lapse() {
 	})
 }
 
-// lapsed tells a member and its clients that its lease is over.
+// lapsed informs a member and its clients that its lease is over.
 func (c *citizen) lapsed() {
 	c.lease.Tenure.Lapses++
 	c.lease.Member, c.lease.Carried = protocol.Never, protocol.Never
@@ -269,8 +267,8 @@ func (c *citizen) lapsed() {
 	}
 }
 
-// miss leaves a member out of an election, and admits it again as it is, while the
-// lease that it had still runs (V13 of docs/design/membership.md §9: what it holds is unconfirmed).
+// miss leaves a member out of an election, and admits it again unchanged, while its former lease still runs (V13 of
+// docs/design/membership.md §9: its holds are unconfirmed).
 func (o *oracle) miss() {
 	if len(o.order) < 3 {
 		return

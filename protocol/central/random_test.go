@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// seeds is how many random runs an ordinary test makes.
+// seeds is the number of random runs of an ordinary test.
 const seeds = 300
 
-// TestRandomRuns: regardless of what the network does to the messages, and of which
-// member coordinates, holders exclude each other, tokens rise, no client gets two
-// answers, and when the faults end no client waits for ever and nothing is left anywhere.
+// TestRandomRuns checks that regardless of the network's faults and of changes of the coordinator, holders exclude each
+// other, tokens rise, and no client gets two answers; and that after the faults no client waits forever and nothing is
+// left anywhere.
 func TestRandomRuns(t *testing.T) {
 	seeds, grants := uint64(seeds), 0
 	if testing.Short() {
@@ -57,7 +57,7 @@ func (c *checks) settled() {
 			continue
 		}
 		for _, cl := range member.clients {
-			//tidy:unordered any of them is as good
+			//tidy:unordered any of them will do
 			for id, one := range cl.requests {
 				if !one.decided {
 					c.fail("P4: %v #%d still waits for %q", cl.session, id, one.request.Name)

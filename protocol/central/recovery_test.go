@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
-// recovery is a pair of members: the second holds many locks, the first becomes their
-// coordinator.
+// recovery is a pair of members: the second holds many locks, the first becomes their coordinator.
 type recovery struct {
 	members  [2]*central.Machine
 	leases   [2]protocol.Lease
@@ -34,7 +33,7 @@ func newRecovery(tb testing.TB) *recovery {
 	return r
 }
 
-// step steps a member, and then each member that was sent something, until none is.
+// step steps a member, and then each member with a new message, until there is none.
 func (r *recovery) step(member int, ev protocol.Event) {
 	r.members[member].Step(time.Second, ev, &r.out)
 	for len(r.out.Sends) > 0 {
@@ -79,8 +78,8 @@ func (r *recovery) lockMany(locks int) {
 	}
 }
 
-// TestManyLocksAreReported: 100,000 held locks move to the next coordinator in chunks,
-// each of which is bounded, and all of them are there.
+// TestManyLocksAreReported checks that 100,000 held locks move to the next coordinator in bounded chunks, and all
+// arrive.
 func TestManyLocksAreReported(t *testing.T) {
 	const locks = 100_000
 	r := newRecovery(t)

@@ -12,12 +12,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
-// The world of the random runs: members with clocks of their own, a network that loses,
-// doubles, delays and reorders, clients that believe in their grants for as long as
-// they may, and in place of the membership an oracle (oracle_test.go) that knows the
-// truth and gives views and leases by the rules of docs/design/membership.md §3 and §4.
+// The world of the random runs: members with their own clocks; a network that loses, duplicates, delays and reorders
+// messages; clients that believe in their grants for as long as they may; and in place of the membership an oracle
+// (oracle_test.go) that knows the truth and gives views and leases by the rules of docs/design/membership.md §3 and §4.
 
-// term is the lease that the oracle gives.
+// term is the oracle's lease.
 const term = 3 * time.Second
 
 type world struct {
@@ -39,10 +38,10 @@ type citizen struct {
 	machine *central.Machine
 	lease   *protocol.Lease
 	offset  time.Duration
-	rate    float64 // how fast its clock runs: 1 to 1.05
-	life    int     // how often it was started
+	rate    float64 // the rate of its clock: 1 to 1.05
+	life    int     // number of starts
 	down    bool
-	cut     bool // no message comes or goes
+	cut     bool // it neither sends nor receives messages
 	wake    time.Duration
 	ids     uint64 // sessions opened
 	clients []*client
@@ -75,7 +74,7 @@ func (w *world) after(d time.Duration, do func()) {
 	heap.Push(&w.queue, event{w.now + d, w.seq, do})
 }
 
-// run lets happen what happens until then.
+// run executes events until a time.
 func (w *world) run(until time.Duration) {
 	for len(w.queue) > 0 && w.queue[0].at <= until && w.checks.failed == "" {
 		next := heap.Pop(&w.queue).(event)
@@ -100,7 +99,7 @@ func newWorld(seed uint64, members int, trace func(string, ...any)) *world {
 	return w
 }
 
-// start begins a life of the member, which has forgotten all of the one before.
+// start begins a life of the member, without memory of the one before.
 func (c *citizen) start() {
 	w := c.w
 	m, err := central.New(central.Config{Self: c.id, Tuning: authority.Tuning{Chunk: 1 + w.rand.IntN(4)}})
@@ -121,7 +120,7 @@ func (c *citizen) clock(t time.Duration) protocol.Time {
 	return c.offset + time.Duration(float64(t)*c.rate)
 }
 
-// trueTime is when its clock will show t, rounded up.
+// trueTime is the time at which its clock will show t, rounded up.
 func (c *citizen) trueTime(t protocol.Time) time.Duration {
 	if t == protocol.Never {
 		return protocol.Never
@@ -202,7 +201,7 @@ func (w *world) send(c *citizen, send protocol.Envelope) {
 	}
 }
 
-// deliver tells a client what the member has decided.
+// deliver hands the member's decision to a client.
 func (c *citizen) deliver(reply protocol.Reply) {
 	d := reply.Decision
 	if d.Kind == 0 {
@@ -219,7 +218,7 @@ func (c *citizen) deliver(reply protocol.Reply) {
 
 func (c *citizen) String() string { return fmt.Sprintf("member %d", c.id) }
 
-// opened gives a session that this life has opened.
+// opened draws a session that this life has opened.
 func (c *citizen) opened() lock.SessionID {
 	c.ids++
 	return lock.SessionID{Member: uint64(c.id), Number: uint64(c.life)<<32 + c.ids}

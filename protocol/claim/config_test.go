@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// TestDefaults are those that are documented, and leave a write half of its wait.
+// TestDefaults checks that the defaults are the documented ones, and leave a write half of its wait.
 func TestDefaults(t *testing.T) {
 	o := Options{RID: "a", Group: "g"}
 	if err := o.resolveAll(0); err != nil {
@@ -26,12 +26,13 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestContradictions are refused, with what contradicts what and how to mend it (W4 among them: a wait that contradicts the expiry).
+// TestContradictions checks that contradictory options are refused, with the reason and a fix (W4 among them: a wait
+// that contradicts the expiry).
 func TestContradictions(t *testing.T) {
 	ms := time.Millisecond
 	for _, c := range []struct {
 		options Options
-		says    string // "" where it is allowed
+		says    string // "" if it is allowed
 	}{
 		{Options{Wait: ms}, ""},
 		{Options{Wait: time.Minute}, ""},
@@ -69,7 +70,7 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestStoresThatDoNotDo are refused, by name.
+// TestStoresThatDoNotDo checks that unsuitable stores are refused, by name.
 func TestStoresThatDoNotDo(t *testing.T) {
 	full := storage.Features{Name: "s", Consistent: true, Swap: true, Durable: true, Clock: true}
 	less := func(change func(*storage.Features)) storage.Features {
@@ -106,9 +107,8 @@ func TestStoresThatDoNotDo(t *testing.T) {
 	}
 }
 
-// TestSkewSweep against W: the slowest write that counts is there before the earliest rival reads that has
-// not an older claim, regardless of what the clocks are within the skew and the drift, and of how
-// timestamps are rounded.
+// TestSkewSweep checks W: the slowest write that counts is there before the earliest rival without an older claim
+// reads, for all clocks within the skew and the drift, and all roundings of timestamps.
 func TestSkewSweep(t *testing.T) {
 	const micro = time.Microsecond
 	for _, unit := range []Unit{Micro, Milli, Nano} {
@@ -126,8 +126,8 @@ func TestSkewSweep(t *testing.T) {
 	}
 }
 
-// trySweep lets P claim at 0 in real time, and Q, whose wall clock is ahead by the skew, as early as its
-// claim may be and still not be the older one.
+// trySweep lets P claim at real time 0, and Q, whose wall clock is ahead by the skew, as early as possible without
+// having the older claim.
 func trySweep(t *testing.T, o *Options, drift float64, micro time.Duration) {
 	t.Helper()
 	for _, phase := range []time.Duration{0, micro, 500 * micro, 999 * micro} { // of P's wall clock within a millisecond

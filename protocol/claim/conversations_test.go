@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// TestConversations plays each testdata/*.txt: several processes that share a store. Package protocoltest
-// lists the commands.
+// TestConversations plays each testdata/*.txt: several processes that share a store. Package protocoltest lists the
+// commands.
 func TestConversations(t *testing.T) {
 	protocoltest.PlayStored(t, Descriptor(), reader{})
 }
 
-// reader says what machines write.
+// reader decodes machines' writes.
 type reader struct{}
 
 func (reader) Key(key string) string {
@@ -27,8 +27,8 @@ func (reader) Key(key string) string {
 	return key[4+len("locks"):]
 }
 
-// Column writes a claim as rid@time, and less of it, that is the beginning of a slice, as a time. What is not of the
-// time of conversations is a number.
+// Column formats a claim as rid@time, and a shorter column, the beginning of a slice, as a time. A timestamp far from
+// the conversation's time stays a number.
 func (reader) Column(column string) string {
 	switch {
 	case column == marks:
@@ -46,7 +46,7 @@ func (reader) Column(column string) string {
 	return column
 }
 
-// at tells a timestamp, in whichever unit that is.
+// at formats a timestamp, in either unit.
 func at(stamp int64) string {
 	for _, unit := range []Unit{Micro, Milli, Nano} {
 		if since := unit.micros(stamp) - protocoltest.Epoch; max(since, -since) < time.Hour.Microseconds() {

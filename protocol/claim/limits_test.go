@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// TestRememberedCells: where there is one more than are remembered, the one that was given back
-// longest ago is forgotten, and asked for again.
+// TestRememberedCells checks that beyond the limit, the cell that was released longest ago is forgotten, and read
+// again.
 func TestRememberedCells(t *testing.T) {
 	m, err := New(Config{
 		Self: 1, Options: Options{RID: "a", Group: "g", CAS: true},
@@ -31,7 +31,7 @@ func TestRememberedCells(t *testing.T) {
 	}
 }
 
-// TestLimitOfStandingClaims: behind 32 claims one stands in the row; behind 33 it is deleted, and written
+// TestLimitOfStandingClaims checks that a claim after 32 others stays in the row; after 33 it is deleted, and written
 // again when fewer are left.
 func TestLimitOfStandingClaims(t *testing.T) {
 	for _, before := range []int{line, line + 1} {
@@ -56,7 +56,8 @@ func TestLimitOfStandingClaims(t *testing.T) {
 	}
 }
 
-// TestLimitOfKeptCells: so many are kept, and one more is given back when it is released.
+// TestLimitOfKeptCells checks that a bounded number of cells is kept, and that one more is given up when it is
+// released.
 func TestLimitOfKeptCells(t *testing.T) {
 	var lines strings.Builder
 	lines.WriteString("quietly members cas hold_on=1s a\nquietly view epoch=4 open\n")
@@ -73,7 +74,7 @@ func TestLimitOfKeptCells(t *testing.T) {
 	}
 }
 
-// TestLimitOfTokens: a cell is taken for so many grants, and the next one is a write.
+// TestLimitOfTokens checks that a cell is good for a bounded number of grants, after which another write is needed.
 func TestLimitOfTokens(t *testing.T) {
 	var lines strings.Builder
 	lines.WriteString("quietly members cas hold_on=1s a\nquietly view epoch=4 open\n")

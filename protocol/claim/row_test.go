@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// TestLayout is the original's, byte for byte.
+// TestLayout checks that the layout is the original's, byte for byte.
 func TestLayout(t *testing.T) {
 	for _, c := range []struct{ what, got, want string }{
 		{"the example of the original: ts=1, rid=a", Column(1, "a"), "000000000000000161"},
@@ -37,8 +37,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestOrder of columns is that of timestamps, and of equal ones that of rids; and all are in the range that
-// the original reads, which has no mark in it.
+// TestOrder checks that columns are ordered by timestamp, then by rid, and that all are in the range that the original
+// reads, which contains no mark.
 func TestOrder(t *testing.T) {
 	want := []string{
 		Column(0, "a"), Column(1, "a"), Column(1, "aa"), Column(1, "b"), Column(1, "é"), Column(255, "a"), Column(256, "a"),
@@ -66,7 +66,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestUnits count what they say, and never let a timestamp come after its time.
+// TestUnits checks the units of timestamps, and that a timestamp is never later than its time.
 func TestUnits(t *testing.T) {
 	const micros = 1770825600008999
 	for unit, want := range map[Unit]int64{Micro: micros, Milli: micros / 1000, Nano: micros * 1000} {
@@ -79,7 +79,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// FuzzParseColumn: anything that stands in a row is read without harm, and what is read is written so.
+// FuzzParseColumn checks that any column is read without harm, and is formatted back unchanged.
 func FuzzParseColumn(f *testing.F) {
 	for _, seed := range []string{"", Column(1, "a"), Column(1<<63-1, "z"), marks, claimsFrom, SettingsRow, strings.Repeat("\xff", 20)} {
 		f.Add(seed)
@@ -92,7 +92,7 @@ func FuzzParseColumn(f *testing.F) {
 	})
 }
 
-// FuzzCell: likewise of cells.
+// FuzzCell checks the same for cells.
 func FuzzCell(f *testing.F) {
 	full := content{held: true, flags: waitedFor, token: 1 << 62, renewals: 3, lease: 30 * time.Second, rid: "a"}
 	for _, seed := range []string{"", full.encode(), (&content{token: 1}).encode(), "H", strings.Repeat("F", cellHead), strings.Repeat("\xff", 30)} {
@@ -106,7 +106,7 @@ func FuzzCell(f *testing.F) {
 	})
 }
 
-// FuzzScan: a row with anything in it is read without harm, and has one first claim at most.
+// FuzzScan checks that a row with any contents is read without harm, and has at most one first claim.
 func FuzzScan(f *testing.F) {
 	f.Add(Column(1, "a"), Column(2, "b"), "\x00\x00\x00\x00", int64(1))
 	f.Add(marks, Column(1, "me"), strings.Repeat("\xff", 9), int64(1))

@@ -7,16 +7,16 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
-// scenario is one of the original's tests, played by our machines.
+// scenario is one of the original's tests, played by these machines.
 type scenario struct {
-	name  string // the original's
-	ours  string // what is otherwise by design; "" where nothing is
+	name  string // name of the original
+	ours  string // a difference by design; "" if there is none
 	lines string
 	want  []string // in this order
 	never []string
 }
 
-// play lets each line happen, and returns the conversation.
+// play plays the lines, and returns the conversation.
 func play(t *testing.T, lines string) (said string) {
 	t.Helper()
 	s := protocoltest.NewStored(t, Descriptor(), reader{})
@@ -204,8 +204,8 @@ func TestUpstreamDeletes(t *testing.T) {
 	}
 }
 
-// TestUpstreamMediator plays LocalLockMediatorTest and the scenarios of LockKeyColumnValueStoreTest that
-// are about what expires. Ours expires with what is in the store.
+// TestUpstreamMediator plays LocalLockMediatorTest and the expiry scenarios of LockKeyColumnValueStoreTest. Here a lock
+// expires with its claim in the store.
 func TestUpstreamMediator(t *testing.T) {
 	const short = "quietly members skew=40ms expiry=6s a b\nquietly view epoch=4 open\n"
 	for _, s := range []scenario{
@@ -229,8 +229,8 @@ func TestUpstreamMediator(t *testing.T) {
 }
 
 // TestUpstreamCleaner plays ConsistentKeyLockerTest.testCleanExpiredLock, LockCleanerRunnableTest and
-// LockCleanerServiceTest. Ours looks for old claims when it has got a lock, and so not when its own one has
-// expired.
+// LockCleanerServiceTest. This implementation looks for old claims when it has got a lock, and so not when its own
+// claim has expired.
 func TestUpstreamCleaner(t *testing.T) {
 	const cleans = "quietly members skew=40ms expiry=6s cleaner a\nquietly view epoch=4 open\n"
 	for _, s := range []scenario{
@@ -268,7 +268,7 @@ func TestUpstreamCleaner(t *testing.T) {
 	}
 }
 
-// TestBeyondUpstream has what the original has no test for.
+// TestBeyondUpstream has scenarios that the original does not test.
 func TestBeyondUpstream(t *testing.T) {
 	for _, s := range []scenario{
 		{

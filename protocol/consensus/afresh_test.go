@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// cluster is members that serve, and their replies.
+// cluster makes serving members, and the list of their replies.
 func cluster(t *testing.T, count, shards int) (w *world, replies *[]protocol.Reply) {
 	t.Helper()
 	w = newWorld(t, count, shards)
@@ -35,7 +35,7 @@ func want(w *world, m *member, session, request uint64, name string, ttl time.Du
 	w.call(m, 0, &lock.Request{Session: id, ID: request, Name: name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}, Arrived: w.now - m.start, WaitEnd: lock.Never})
 }
 
-// grantsOf returns the tokens under which a request was granted, and how it was refused.
+// grantsOf returns the tokens with which a request was granted, and its refusals.
 func grantsOf(replies *[]protocol.Reply, session, request uint64) (tokens []holdfast.Token, refused error) {
 	for i := range *replies {
 		d := &(*replies)[i].Decision
@@ -52,7 +52,7 @@ func grantsOf(replies *[]protocol.Reply, session, request uint64) (tokens []hold
 	return tokens, refused
 }
 
-// copies asks a member for all shards.
+// copies asks a member for copies of all shards.
 func copies(w *world, m *member, replies *[]protocol.Reply) (copied []*protocol.Copied) {
 	w.Helper()
 	for shard := range w.shards {
@@ -71,9 +71,9 @@ func copies(w *world, m *member, replies *[]protocol.Reply) (copied []*protocol.
 // names has a name in each of two shards.
 var names = [...]string{"a", "b", "c", "d", "e", "f"}
 
-// TestAfresh: a cluster that begins with copies of another one's shards, which has gone on since, gives higher tokens than that
-// ever gave; nothing is held, no session is alive, nor comes back, and nothing is granted while any client can still believe in
-// what it held.
+// TestAfresh checks a cluster that begins with copies of another one's shards, which has continued since: it gives
+// higher tokens than the other ever gave; nothing is held, no session is alive or returns, and nothing is granted while
+// any client can still believe in its hold.
 func TestAfresh(t *testing.T) {
 	for _, grace := range []time.Duration{0, 10 * time.Second} {
 		w, replies := cluster(t, 3, 2)
@@ -104,7 +104,7 @@ func TestAfresh(t *testing.T) {
 		}
 		// A request of a former session, sent once more.
 		want(restored, a, 1, 1, names[0], time.Hour)
-		restored.pass(time.Minute - 3*time.Second) // the copy has sessions of a minute, which is the grace then
+		restored.pass(time.Minute - 3*time.Second) // the copy has sessions of a minute, which is then the grace
 		if _, err := grantsOf(later, 1, 1); !errors.Is(err, holdfast.ErrLost) {
 			t.Errorf("a request of a session of the copy is answered with %v", err)
 		}
@@ -169,8 +169,8 @@ func read(t *testing.T, c *protocol.Copied) *replica.Replica {
 	return copied
 }
 
-// TestGraceIsNotEnded by an operator, who does not know who believes; nor by a restart, behind which it begins again.
-// It ends by itself in each shard, and an operator's suspension that has waited behind it comes then.
+// TestGraceIsNotEnded checks that neither an operator, who does not know which clients believe, nor a restart, which
+// begins it again, ends the grace. It ends by itself in each shard, and an operator's waiting suspension follows.
 func TestGraceIsNotEnded(t *testing.T) {
 	for _, shards := range []int{1, 3} {
 		t.Run(fmt.Sprint(shards, " shards"), func(t *testing.T) { graceIsNotEnded(t, shards) })
@@ -211,8 +211,8 @@ func graceIsNotEnded(t *testing.T, shards int) {
 	}
 }
 
-// TestCopyIsAsNewAsTheQuestion: a member that is cut off copies nothing, and neither does a member that is asked for a shard
-// that there is not.
+// TestCopyIsAsNewAsTheQuestion checks that a member that is cut off copies nothing, and neither does a member asked for
+// a shard that does not exist.
 func TestCopyIsAsNewAsTheQuestion(t *testing.T) {
 	w, replies := cluster(t, 3, 1)
 	alone := w.members[0]
@@ -240,7 +240,7 @@ func TestCopyIsAsNewAsTheQuestion(t *testing.T) {
 	}
 }
 
-// TestReignsEnd: a copy that has come to the last reign can be continued nowhere.
+// TestReignsEnd checks that a copy at the last possible reign cannot be continued.
 func TestReignsEnd(t *testing.T) {
 	w, replies := cluster(t, 1, 1)
 	copied := copies(w, w.members[0], replies)[0]

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// piloted is a world whose members go on without those who are silent for so long, and which has some guests that have the log.
+// piloted is a world whose members remove those that are silent for pilot, with some guests that have the log.
 func piloted(t *testing.T, count, guests, shards int, pilot time.Duration) *world {
 	w := newWorld(t, count, shards)
 	w.pilot = pilot
@@ -29,12 +29,12 @@ func piloted(t *testing.T, count, guests, shards int, pilot time.Duration) *worl
 	return w
 }
 
-// upBut returns the members that are up, but for those that no member hears.
+// upBut returns the members that are up, except those that no member hears.
 func (w *world) upBut(out ...*member) []*member {
 	return slices.DeleteFunc(slices.Clone(w.members), func(m *member) bool { return m.machine == nil || slices.Contains(out, m) })
 }
 
-// voters are those that vote in all shards, as a member knows it.
+// voters lists the voters of each shard, to a member's knowledge.
 func (w *world) voters(m *member) (all [][]uint64) {
 	for _, p := range m.machine.parts {
 		all = append(all, p.shard.Members().Voters)
@@ -57,7 +57,7 @@ func TestAutopilotIsConfigured(t *testing.T) {
 	}
 }
 
-// Without autopilot no voter goes.
+// TestNoAutopilot checks that without autopilot no voter is removed.
 func TestNoAutopilot(t *testing.T) {
 	w := piloted(t, 4, 1, 2, NoAutopilot)
 	w.crash(w.members[3], 0)
@@ -68,7 +68,8 @@ func TestNoAutopilot(t *testing.T) {
 	}
 }
 
-// Who is in the view stays though it is silent, and so does who is heard though it is in none.
+// TestASilentVoterIsNeitherHeardNorInTheView checks that a silent member in the view stays, and so does a member
+// outside the view that is heard.
 func TestASilentVoterIsNeitherHeardNorInTheView(t *testing.T) {
 	w := piloted(t, 4, 0, 2, time.Second)
 	d := w.members[3]
@@ -85,7 +86,8 @@ func TestASilentVoterIsNeitherHeardNorInTheView(t *testing.T) {
 	}
 }
 
-// All shards have the same spare vote, though one that leads does not hear it at first; it is waited for as long again.
+// TestSparesAreTheSameInAllShards checks that all shards use the same spare, though one leader does not hear it at
+// first: the others wait for it as long again.
 func TestSparesAreTheSameInAllShards(t *testing.T) {
 	for waits, want := range map[time.Duration]string{
 		500 * time.Millisecond: "[[1 2 4] [1 2 4] [1 2 4]]",
@@ -105,8 +107,9 @@ func TestSparesAreTheSameInAllShards(t *testing.T) {
 	}
 }
 
-// TestAutopilotAmongFaults: members fail, come back and are cut off, in some order, while others go on without them and they are
-// added again. Every hold stays, no client is granted what another has, and all come to the same.
+// TestAutopilotAmongFaults checks that when members fail, come back and are cut off in some order, while others
+// continue without them and they are added again, every hold stays, no client is granted another's lock, and all
+// members agree in the end.
 func TestAutopilotAmongFaults(t *testing.T) {
 	retired, seeds := 0, rounds(24, 6)
 	for seed := range seeds {
@@ -117,7 +120,7 @@ func TestAutopilotAmongFaults(t *testing.T) {
 	}
 }
 
-// turmoil is a world that things happen to.
+// turmoil is a world with random faults.
 type turmoil struct {
 	*world
 	*rand.Rand
@@ -172,7 +175,7 @@ func playFaults(t *testing.T, seed uint64) (retired int) {
 	return w.retired
 }
 
-// happen lets something happen, of which the others learn.
+// happen causes a random fault, which the others notice.
 func (w *turmoil) happen() {
 	m := w.members[w.IntN(len(w.members))]
 	switch {
@@ -182,7 +185,7 @@ func (w *turmoil) happen() {
 	case m.machine == nil:
 		w.begin(m)
 	case len(w.upBut(w.out)) <= 3:
-		// Those who are there are to have a majority mostly, so that something is decided.
+		// The present members should mostly have a majority, so that decisions are made.
 	case w.out == nil && w.IntN(3) == 0:
 		w.out = m
 		for _, other := range w.members {
@@ -202,7 +205,7 @@ func (w *turmoil) view() {
 	w.show(w.views, w.upBut(w.out)...)
 }
 
-// addAgain has an operator add who is there and has no part, and promote who is a learner.
+// addAgain makes an operator add present members without a role, and promote learners.
 func (w *turmoil) addAgain() {
 	there := w.upBut(w.out)
 	for _, m := range there {
@@ -215,7 +218,7 @@ func (w *turmoil) addAgain() {
 	}
 }
 
-// recover ends all that has happened: all members are there in the end, and have a vote.
+// recover ends all faults: all members are present in the end, and have a vote.
 func (w *turmoil) recover() {
 	w.out = nil
 	clear(w.cut)
@@ -239,7 +242,7 @@ func (w *turmoil) recover() {
 	}
 }
 
-// holders says who holds the names, as each member knows it, which must be the same.
+// holders lists the holders of the names, on which all members must agree.
 func (w *turmoil) holders(names []string) (held []string) {
 	for _, name := range names {
 		all := map[string]bool{}

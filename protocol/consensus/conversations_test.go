@@ -14,25 +14,25 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestConversations plays each testdata/*.txt, in the format of package golden: members of a cluster, what they are asked, and
-// what they answer and tell until it has been quiet for half a second. Messages take a millisecond each, and so does a sync.
-// In addition to the requests that package golden lists:
+// TestConversations plays each testdata/*.txt, in the format of package golden: members of a cluster, their calls, and
+// their answers and reports until they have been quiet for half a second. Messages take a millisecond each, and so does
+// a sync. In addition to the requests that package golden lists:
 //
-//	members a b c [shards=S] [every=E] [autopilot=2s]   a new cluster; notes say who leads, and who is silent
-//	crash a   start a                its folder is as it was when it crashed; half of what was asked of it is done
+//	members a b c [shards=S] [every=E] [autopilot=2s]   a new cluster; notes name leaders, and silent members
+//	crash a   start a                its folder is as at the crash; half of the requests to it are done
 //	cut a     heal                   a hears no member, and no member hears it
 //	cut a b   cut a b oneway         a and b do not hear each other; or b does not hear a
 //	fail a                           a's journal fails from now on
 //	view of=a,b                      the members' view
-//	guest                            one more member, who is no founder, and is in the view from then on
+//	guest                            one more member, not a founder, in the view from then on
 //	pass 2s                          time passes, longer than the half second that follows every line
 //	enroll a7 [own] [ttl=3s] [client=70.1]   session 7 is a's client's, which has number 70 and generation 1
 //	beat a7 [client=71.2]   end a7 [idle] [client=71.2]   dismiss a7   revoke a7   holds a7
-//	adopt b7 [1,2] [last=5]          session 7 goes on at b
-//	use a7 100 X                     locks and unlocks X so often, and says how often it was granted
-//	transfer a b                     a is asked to make b the leader
-//	shards a                         a is asked who votes
-//	add a d   promote a d   remove a d   a is asked to make d a learner, a voter, or none of them
+//	adopt b7 [1,2] [last=5]          session 7 continues at b
+//	use a7 100 X                     locks and unlocks X so often, and prints the number of grants
+//	transfer a b                     an operator asks a to make b the leader
+//	shards a                         an operator asks a for the voters
+//	add a d   promote a d   remove a d   an operator asks a to make d a learner, a voter, or neither
 func TestConversations(t *testing.T) {
 	golden.Play(t, begin)
 }
@@ -93,7 +93,7 @@ func (s *stage) found(l *golden.Line) {
 	s.view(s.members...)
 }
 
-// view is a new one, of members.
+// view is a new view of members.
 func (s *stage) view(members ...*member) {
 	s.views++
 	s.show(s.views, members...)
@@ -154,7 +154,7 @@ func (s *stage) play(l *golden.Line) {
 	s.pass(wait)
 }
 
-// sever cuts links: two of a member to another, one of them, or all that it has.
+// sever cuts links: both between two members, one of them, or all of one member.
 func (s *stage) sever(l *golden.Line) {
 	l.Helper()
 	oneway, a := l.Flag("oneway"), s.member(l.Next()).id
@@ -168,7 +168,7 @@ func (s *stage) sever(l *golden.Line) {
 	}
 }
 
-// up are the members that are.
+// up lists the running members.
 func (s *stage) up() []*member {
 	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return m.machine == nil })
 }
@@ -188,7 +188,7 @@ func (s *stage) use(l *golden.Line, m *member, id lock.SessionID) {
 	s.say(fmt.Sprintf("%s: %d granted", m.name(), s.used))
 }
 
-// ofSession makes what members ask for the sake of sessions.
+// ofSession makes members' requests about sessions.
 func (s *stage) ofSession(l *golden.Line, id lock.SessionID) any {
 	l.Helper()
 	switch l.Verb {
@@ -218,7 +218,7 @@ func (s *stage) ofSession(l *golden.Line, id lock.SessionID) any {
 	return nil
 }
 
-// clientOf returns the client that options name.
+// clientOf returns the client named in the options.
 func clientOf(l *golden.Line) (a lock.Attachments) {
 	l.Helper()
 	if client := l.Value("client"); client != "" {
@@ -229,7 +229,7 @@ func clientOf(l *golden.Line) (a lock.Attachments) {
 	return a
 }
 
-// ofOperator makes what an operator asks who leads, and who votes.
+// ofOperator makes an operator's requests about leaders and voters.
 func (s *stage) ofOperator(l *golden.Line) any {
 	l.Helper()
 	switch l.Verb {

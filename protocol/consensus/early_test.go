@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestCrashAtTheBeginning: a member that crashes when its log has just begun, after any of the first writes, goes on from there.
+// TestCrashAtTheBeginning checks that a member that crashes when its log has just begun, after any of the first writes,
+// continues from there.
 func TestCrashAtTheBeginning(t *testing.T) {
 	for done := range 6 {
 		w := newWorld(t, 1, 1)
@@ -32,7 +33,8 @@ func TestCrashAtTheBeginning(t *testing.T) {
 	}
 }
 
-// TestHalfBegun: a member that crashes when only some of its logs have begun begins the others, without any view of all founders.
+// TestHalfBegun checks that a member that crashes when only some of its logs have begun begins the others, without a
+// view of all founders.
 func TestHalfBegun(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	for _, m := range w.members {
@@ -56,8 +58,8 @@ func TestHalfBegun(t *testing.T) {
 	}
 }
 
-// TestMissedFounding: a founder that never had a view of all founders learns from the others which members the logs have begun
-// with.
+// TestMissedFounding checks that a founder that never had a view of all founders learns from the others with which
+// members the logs have begun.
 func TestMissedFounding(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	for _, m := range w.members {
@@ -87,8 +89,8 @@ func TestMissedFounding(t *testing.T) {
 	}
 }
 
-// TestStartedAgainWithoutAView: a member that has a log and is in no view says that no leader is known, and names no members, for it
-// knows their names from views alone.
+// TestStartedAgainWithoutAView checks that a member with a log and without a view reports that no leader is known, and
+// names no members, whose names it only knows from views.
 func TestStartedAgainWithoutAView(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	for _, m := range w.members {

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestWhoAsksAFailedMember: what a client asks a member for whose journal has failed is not refused, because others may grant
-// it: the client asks them as soon as this member ends. What a user of the member's own process asks for is, and so is who has
-// waited for as long as he may.
+// TestWhoAsksAFailedMember checks that a client's request at a member whose journal has failed is not refused, because
+// others may grant it: the client asks them as soon as this member ends. Requests of users in the member's own process
+// are refused, and so are those whose wait is over.
 func TestWhoAsksAFailedMember(t *testing.T) {
 	o := layOnce(t)
 	own := lock.SessionID{Member: uint64(o.a.id), Number: 3}

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// copyOf is what a disk has at this moment.
+// copyOf returns a copy of a disk's present contents.
 func (d *disk) copyOf() disk {
 	c := disk{logs: map[uint64]*log{}}
 	for number, l := range d.logs {
@@ -23,14 +23,15 @@ func (d *disk) copyOf() disk {
 	return c
 }
 
-// end is the last entry that a log of a disk has.
+// end is the index of the last entry in a log of a disk.
 func (d *disk) end() uint64 {
 	l := d.of(firstLog)
 	return l.First + uint64(len(l.Records)) - 1
 }
 
-// TestOlderFolder: a member that begins with an older copy of its folder has forgotten what it has acknowledged. It takes no part as
-// long as who leads knows better, grants and shows nothing, and says why; what is held is held. Another leader gives it what it lacks.
+// TestOlderFolder checks that a member with an older copy of its folder, which lacks acknowledged entries, has no role
+// as long as the leader knows better: it grants and shows nothing, and reports why; holds stay. Another leader sends it
+// the missing entries.
 func TestOlderFolder(t *testing.T) {
 	o := layOnce(t)
 	o.call(o.b, 1, &protocol.Enroll{Session: client7, TTL: time.Hour})
@@ -74,7 +75,7 @@ func TestOlderFolder(t *testing.T) {
 	}
 }
 
-// shownBy asks a member for a name, and returns what it shows in time; nil where it shows nothing.
+// shownBy asks a member for a name, and returns its answer in time; nil if there is none.
 func (o *once) shownBy(m *member, name string) *lock.Lock {
 	o.Helper()
 	from := len(*o.replies)
@@ -88,8 +89,8 @@ func (o *once) shownBy(m *member, name string) *lock.Lock {
 	return nil
 }
 
-// TestReadyInAView: a member that has begun anew hears who leads before it is in a view, in which alone it takes clients: it is not
-// ready before.
+// TestReadyInAView checks that a restarted member, which hears of a leader before it is in a view, is not ready before
+// that view, since it only takes clients in one.
 func TestReadyInAView(t *testing.T) {
 	o := layOnce(t)
 	o.crash(o.c, 0)

@@ -11,13 +11,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// TestLateForClientBefore: a member has forwarded what its client has asked for, and is lost. The client's session is taken over
-// through another member before that arrives: the name is not granted, because no client would know of it. Without the rule it is.
+// TestLateForClientBefore checks that a request that a lost member has forwarded, and that arrives after the client's
+// session was taken over through another member, is not granted, because no client would know of it. Without the rule
+// it is.
 func TestLateForClientBefore(t *testing.T) {
 	bites(t, "a request says which client asks", heldAfterTakeover, 1, 2)
 }
 
-// bites wants a scene to count so many with all rules in place, and so many without one.
+// bites checks that a scene has the count with when all rules are in place, and without when one is disabled.
 func bites(t *testing.T, rule string, scene func(*testing.T) int, with, without int) {
 	t.Helper()
 	defer mutation.Switch("")
@@ -29,7 +30,7 @@ func bites(t *testing.T, rule string, scene func(*testing.T) int, with, without 
 	}
 }
 
-// ledWorld is three members of which one leads, and the two others.
+// ledWorld is three members: the leader, and the two others.
 func ledWorld(t *testing.T) (w *world, leader, one, other *member) {
 	t.Helper()
 	w = newWorld(t, 3, 1)
@@ -38,7 +39,7 @@ func ledWorld(t *testing.T) (w *world, leader, one, other *member) {
 	return w, leader, w.members[int(leader.id)%3], w.members[(int(leader.id)+1)%3]
 }
 
-// sessionOfClient has a member serve the session of a client, which holds a name.
+// sessionOfClient makes a member serve the session of a client, which holds a name.
 func sessionOfClient(w *world, m *member) (id lock.SessionID, client lock.Attachments) {
 	w.Helper()
 	id = lock.SessionID{Member: 9, Number: 7}
@@ -49,8 +50,8 @@ func sessionOfClient(w *world, m *member) (id lock.SessionID, client lock.Attach
 	return id, client
 }
 
-// heldAfterTakeover returns how many names a session holds of which one was granted before it was taken over, and one was asked for
-// before and comes to the leader behind that.
+// heldAfterTakeover returns how many names a session holds, of which one was granted before its takeover, and one was
+// requested before and reaches the leader after it.
 func heldAfterTakeover(t *testing.T) int {
 	t.Helper()
 	w, leader, lost, other := ledWorld(t)
@@ -98,8 +99,9 @@ func heldAfterTakeover(t *testing.T) int {
 	return holds
 }
 
-// TestLaggingMemberHearsOfTakeover: a member hears its leader and has not got the entry by which a session is taken over. The leader
-// says with its answer to a beat which client has the session, and the client before is not renewed. Without the rule it is.
+// TestLaggingMemberHearsOfTakeover checks a member that hears its leader, but lacks the entry of a session's takeover.
+// The leader's answer to a beat names the session's client, and the previous client is not renewed. Without the rule it
+// is.
 func TestLaggingMemberHearsOfTakeover(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, want := range map[string]error{"": holdfast.EndedByAnother, "a leader says which client has a session": nil} {
@@ -110,8 +112,8 @@ func TestLaggingMemberHearsOfTakeover(t *testing.T) {
 	}
 }
 
-// beatenBehind returns the answer to the beat of a session's first client, at a member that lacks the entry by which another one has
-// taken that over.
+// beatenBehind returns the answer to the beat of a session's first client, at a member that lacks the entry of its
+// takeover.
 func beatenBehind(t *testing.T) (beaten *protocol.Beaten) {
 	t.Helper()
 	w, _, lags, other := ledWorld(t)
@@ -138,16 +140,16 @@ func beatenBehind(t *testing.T) (beaten *protocol.Beaten) {
 	return beaten
 }
 
-// TestAGrantThatWasAskedForElsewhereIsConfirmed: a session comes to a member that is behind, with a request with a hold limit that it has
-// made through another one. The member hears of the grant when that is over and another client has the name. It does not know since
-// when the client counts the limit, so it asks whether its copy is as new as now. Without the rule it says that the name is granted.
-// Seed 527834757 had that.
+// TestAGrantThatWasAskedForElsewhereIsConfirmed checks a session that comes to a lagging member, with a request with a
+// hold limit made through another one. The member hears of the grant when that is over and another client has the name.
+// It does not know when the client's limit began, so it confirms that its copy is up to date. Without the rule it
+// reports the grant. Seed 527834757 had that.
 func TestAGrantThatWasAskedForElsewhereIsConfirmed(t *testing.T) {
 	bites(t, "a grant that was asked for elsewhere is confirmed", grantsReportedBehind, 0, 1)
 }
 
-// grantsReportedBehind returns how often a member that is behind says that a request is granted, which has come to it from another one
-// and whose hold limit is over.
+// grantsReportedBehind returns how often a lagging member reports a grant for a request that has come to it from
+// another one and whose hold limit is over.
 func grantsReportedBehind(t *testing.T) (reported int) {
 	t.Helper()
 	w, leader, lags, other := ledWorld(t)
@@ -208,14 +210,16 @@ func grantsReportedBehind(t *testing.T) (reported int) {
 	return reported
 }
 
-// TestATakeoverEndsNoGrantOfAnotherMember: a client asks through a member that is cut off, and asks again through another one, which
-// grants it. When the first member learns of that, the session is taken over: no call waits for the request there, and the client
-// before believes in it. Without the rule that member ends it. Seed 717790283 had that.
+// TestATakeoverEndsNoGrantOfAnotherMember checks a client that asks through a member that is cut off, and again through
+// another one, which grants the request. When the first member learns of that, the session has been taken over: no call
+// waits for the request there, and the previous client believes in it. Without the rule that member ends it. Seed
+// 717790283 had that.
 func TestATakeoverEndsNoGrantOfAnotherMember(t *testing.T) {
 	bites(t, "a takeover ends no grant of another member", heldBeyondTakeover, 2, 1)
 }
 
-// heldBeyondTakeover returns how many names a session holds that was taken over, of which one was asked for through two members.
+// heldBeyondTakeover returns how many names a session holds after its takeover, of which one was requested through two
+// members.
 func heldBeyondTakeover(t *testing.T) int {
 	t.Helper()
 	w, leader, lags, other := ledWorld(t)

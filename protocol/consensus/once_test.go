@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// once is three members of which b leads, what a client has done through a, and what a has said to b about that.
+// once is three members of which b leads, a client's acts through a, and a's messages to b about them.
 type once struct {
 	*world
 	a, b, c *member
@@ -39,7 +39,7 @@ func layOnce(t *testing.T) *once {
 	return o
 }
 
-// lead lets a member lead.
+// lead makes a member the leader.
 func (o *once) lead(m *member) {
 	o.Helper()
 	o.call(m, 9, &protocol.Transfer{To: m.id})
@@ -49,7 +49,7 @@ func (o *once) lead(m *member) {
 	}
 }
 
-// decisionsOn asks a member, and returns what was decided about it meanwhile.
+// decisionsOn makes a call to a member, and returns the decisions meanwhile.
 func (o *once) decisionsOn(m *member, fact any) (decided []lock.Decision) {
 	o.Helper()
 	from := len(*o.replies)
@@ -63,7 +63,7 @@ func (o *once) decisionsOn(m *member, fact any) (decided []lock.Decision) {
 	return decided
 }
 
-// only asks what has one decision, of that kind.
+// only makes a call with one decision, of that kind.
 func (o *once) only(m *member, fact any, kind lock.Kind) lock.Decision {
 	o.Helper()
 	decided := o.decisionsOn(m, fact)
@@ -77,13 +77,13 @@ func (o *once) lock(m *member, id lock.SessionID, number uint64, name string) *l
 	return &lock.Request{Session: id, ID: number, Name: name, WaitEnd: lock.Never, Arrived: o.now - m.start}
 }
 
-// take has a client be granted a name.
+// take makes a client acquire a name.
 func (o *once) take(m *member, id lock.SessionID, number uint64, name string) holdfast.Token {
 	o.Helper()
 	return o.only(m, o.lock(m, id, number, name), lock.Granted).Token
 }
 
-// holders says under which tokens a member's copy has names, one after the other.
+// holders lists the tokens of names in a member's copy.
 func (o *once) holders(m *member) (all []holdfast.Token) {
 	o.Helper()
 	for _, name := range []string{"held", "released", "cancelled", "broken"} {
@@ -96,8 +96,8 @@ func (o *once) holders(m *member) (all []holdfast.Token) {
 	return all
 }
 
-// act has client 7 lock, release and cancel through a, and an operator break, and keeps what a has said to b. Then client 8 has
-// what was released, cancelled and broken. It returns under which token client 7 has had each name.
+// act makes client 7 lock, release and cancel through a, and an operator break, and keeps a's messages to b. Then
+// client 8 has what was released, cancelled and broken. It returns the tokens of client 7 for each name.
 func (o *once) act() (tokens []holdfast.Token) {
 	o.Helper()
 	o.sent = func(f flight) {
@@ -132,7 +132,7 @@ func (o *once) act() (tokens []holdfast.Token) {
 	return tokens
 }
 
-// others lets client 8 lock and unlock so often, each time by a request of its own.
+// others makes client 8 lock and unlock a number of times, with separate requests.
 func (o *once) others(times int) {
 	o.Helper()
 	for i := range uint64(times) {
@@ -148,8 +148,9 @@ func (o *once) others(times int) {
 	}
 }
 
-// TestIDsAreRetried after 10,000 others, at a member that has got all that was before by a snapshot, and begun anew with it, and
-// leads now: each acts once. So do copies of before that the network had kept.
+// TestIDsAreRetried checks that requests repeated after 10,000 others act once, at a member that has received
+// everything before by a snapshot, has restarted with it, and leads now. So do earlier copies that the network had
+// kept.
 func TestIDsAreRetried(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes ten thousand requests; run without -short")
@@ -190,7 +191,7 @@ func TestIDsAreRetried(t *testing.T) {
 	}
 }
 
-// retries has client 7 come to c, and ask there for all that it has asked for through a.
+// retries makes client 7 go to c, and repeat all its requests made through a.
 func (o *once) retries(tokens []holdfast.Token) {
 	o.Helper()
 	o.call(o.c, 1, &protocol.Adopt{Session: client7, Requests: []uint64{1, 2, 3, 4}, Last: 4})
@@ -210,8 +211,8 @@ func (o *once) retries(tokens []holdfast.Token) {
 	checkToken(o.only(o.c, &protocol.Release{Session: client7, Request: 4, Name: "broken"}, lock.Released), tokens[3])
 }
 
-// TestIDsOfTheClusterBefore: in a cluster that begins with a copy, what clients of the one before send again is refused as their
-// sessions have ended, and what its members had said is not heard.
+// TestIDsOfTheClusterBefore checks that in a cluster that begins with a copy, repeated requests of clients of the
+// former one are refused as their sessions have ended, and messages of its members are ignored.
 func TestIDsOfTheClusterBefore(t *testing.T) {
 	o := layOnce(t)
 	o.act()

@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A founder that was down when the logs began, and until others had got votes, gets its part nevertheless.
+// TestALateFounderGetsEverything checks that a founder that was down when the logs began, and until others had got
+// votes, still gets its part.
 func TestALateFounderGetsEverything(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	var answers []error
@@ -44,7 +45,7 @@ func TestALateFounderGetsEverything(t *testing.T) {
 	}
 }
 
-// What cannot be done at all the member that is asked refuses by itself.
+// TestReformsThatAreRefusedAtOnce checks that the member itself refuses impossible calls.
 func TestReformsThatAreRefusedAtOnce(t *testing.T) {
 	w := newWorld(t, 1, 1)
 	refused := func(what string, f protocol.Reform) {
@@ -64,7 +65,7 @@ func TestReformsThatAreRefusedAtOnce(t *testing.T) {
 	refused("a member that is not in the view", protocol.Reform{Member: 7, As: protocol.Learner})
 }
 
-// A reform that no leader does in time is answered, and forgotten.
+// TestAReformHasAnEnd checks that a reform that no leader performs in time is answered, and forgotten.
 func TestAReformHasAnEnd(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	var answer error
@@ -89,7 +90,8 @@ func TestAReformHasAnEnd(t *testing.T) {
 	}
 }
 
-// Who waits when the journal fails gets that error: nothing is done after that which could end the wait.
+// TestAJournalThatFailsEndsWhatOperatorsWaitFor checks that waiting operators get the journal's error: nothing after it
+// could end the wait.
 func TestAJournalThatFailsEndsWhatOperatorsWaitFor(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	var transferred, reformed error

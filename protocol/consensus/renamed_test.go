@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// nameIn is a name that a shard has.
+// nameIn returns a name in a shard.
 func (m *Machine) nameIn(shard int) string {
 	for i := 0; ; i++ {
 		if name := fmt.Sprint("name", i); m.partOf(name).index == shard {
@@ -20,8 +20,8 @@ func (m *Machine) nameIn(shard int) string {
 	}
 }
 
-// TestRefusedUnderAFormerName: what a shard says of a session of the process under its former name, when that session has gone on
-// under another, is about no session: neither is the beginning of its beats, nor is what waits refused for it.
+// TestRefusedUnderAFormerName checks that a shard's answer about a session of the process under its former name is
+// ignored once that session has continued under another: for the beginning of its beats, and for refusals of its waits.
 func TestRefusedUnderAFormerName(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.limit = 1
@@ -48,7 +48,7 @@ func TestRefusedUnderAFormerName(t *testing.T) {
 	}
 	a := w.members[0]
 	w.call(a, 1, &protocol.Enroll{Session: other, TTL: time.Hour})
-	acquire(a, other, 1, y) // shard 1 has all the sessions that it may
+	acquire(a, other, 1, y) // shard 1 has its maximum of sessions
 	w.call(c, 1, &protocol.Enroll{Session: own, TTL: 400 * time.Millisecond, Own: true})
 	acquire(c, own, 1, x)
 	w.pass(100 * time.Millisecond)

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// serveEverywhere has a session be served by all members, as one is whose client has no stream.
+// serveEverywhere makes all members serve a session, like one whose client has no stream.
 func (o *once) serveEverywhere(id lock.SessionID) {
 	o.Helper()
 	o.call(o.a, 1, &protocol.Enroll{Session: id, TTL: time.Hour})
@@ -34,8 +34,8 @@ func (o *once) request(m *member, number uint64, name, what string) *lock.Reques
 	return q
 }
 
-// TestARequestThroughAnotherMember: what a client has asked for through one member, and asks for through another one with the same
-// id, is one hold; what the first one gives up when it notices that its client has gone does not end it.
+// TestARequestThroughAnotherMember checks that requests with the same id through two members are one hold, and that the
+// first member does not end it when it notices that its client has gone.
 func TestARequestThroughAnotherMember(t *testing.T) {
 	o := layOnce(t)
 	o.serveEverywhere(client7)
@@ -64,23 +64,23 @@ func TestARequestThroughAnotherMember(t *testing.T) {
 	}
 }
 
-// try is one connection of a client to a member, by which it asks for a request.
+// try is one connection of a client to a member for a request.
 type try struct {
 	of     *requester
 	member *member
 	number uint64
-	broken bool // its client has turned away; the member has yet to notice
+	broken bool // its client has abandoned it; the member has yet to notice
 }
 
-// requester is a client that wants something once.
+// requester is a client that wants one lock.
 type requester struct {
 	name, what string
 	tries      []*try
 	token      holdfast.Token // 0 until its grant arrived
-	gives      bool           // it has turned away for good, or has released it
+	gives      bool           // it has finally given up, or has released it
 }
 
-// requesters is the clients of one session, in an order that is drawn.
+// requesters is the clients of one session, in a random order.
 type requesters struct {
 	*once
 	seed    uint64
@@ -91,7 +91,7 @@ type requesters struct {
 	counts
 }
 
-// counts are of what has happened.
+// counts are counts of events.
 type counts struct{ granted, again, given, overtaken int }
 
 func (c *requesters) wrong(format string, values ...any) {
@@ -116,7 +116,7 @@ func (c *requesters) hears(m *member, reply *protocol.Reply) {
 	}
 }
 
-// passes lets time go by, and what is to be done in it.
+// passes lets time pass, and performs what is due.
 func (c *requesters) passes(d time.Duration) {
 	for end := c.now + d; c.now < end; {
 		next := end
@@ -137,7 +137,7 @@ func (c *requesters) passes(d time.Duration) {
 	}
 }
 
-// submit has a client ask through a member, as a rule when it has turned away from those that it has asked before.
+// submit makes a client ask through a member, usually after it has abandoned earlier ones.
 func (c *requesters) submit(w *requester) {
 	for _, y := range w.tries {
 		if c.rand.IntN(8) > 0 {
@@ -150,7 +150,7 @@ func (c *requesters) submit(w *requester) {
 	c.call(y.member, 1, c.request(y.member, y.number, w.name, w.what))
 }
 
-// breaks has a client turn away from a member, which notices that later.
+// breaks makes a client abandon a member, which notices later.
 func (c *requesters) breaks(y *try) {
 	if y.broken {
 		return
@@ -165,7 +165,7 @@ func (c *requesters) breaks(y *try) {
 	})
 }
 
-// ends has a client release what it has, or give up what it wants, for good.
+// ends makes a client release its lock, or finally give up its request.
 func (c *requesters) ends(w *requester) {
 	w.gives = true
 	if w.token == 0 {
@@ -178,7 +178,7 @@ func (c *requesters) ends(w *requester) {
 	}
 }
 
-// acts has clients do something, and links fail.
+// acts performs random acts of clients, and faults of links.
 func (c *requesters) acts() {
 	if c.rand.IntN(3) == 0 {
 		c.clients = append(c.clients, &requester{name: fmt.Sprint("n", c.rand.IntN(2)), what: fmt.Sprint("w", len(c.clients))})
@@ -197,7 +197,7 @@ func (c *requesters) acts() {
 	c.passes(time.Duration(c.rand.Int64N(int64(60 * time.Millisecond))))
 }
 
-// check asserts that no name has two holders, and that who believes holds, as the copies know that are not behind.
+// check checks that no name has two holders, and that clients that believe hold, by the copies that do not lag.
 func (c *requesters) check() {
 	c.Helper()
 	var latest time.Duration
@@ -220,7 +220,7 @@ func (c *requesters) check() {
 	}
 }
 
-// nothingLeft asserts that what no client wants any more is free, and forgotten by the members.
+// nothingLeft checks that unwanted names are free, and that the members have forgotten their requests.
 func (c *requesters) nothingLeft() {
 	c.Helper()
 	for _, m := range c.members {
@@ -234,9 +234,9 @@ func (c *requesters) nothingLeft() {
 	}
 }
 
-// TestRequestsInAnyOrder: clients ask for what they want through one member after the other, are granted it or turn away, and
-// members notice that late, while messages are lost. A client whose grant has arrived holds until it releases; what no
-// client wants any more is free; and no name has two holders.
+// TestRequestsInAnyOrder checks clients that ask through one member after the other, get a grant or give up, while
+// members notice late and messages are lost: a client whose grant has arrived holds until it releases; unwanted names
+// are free; and no name has two holders.
 func TestRequestsInAnyOrder(t *testing.T) {
 	var all counts
 	seeds := rounds(150, 5)

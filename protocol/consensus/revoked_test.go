@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// TestWhatIsRevokedIsHeld: a member takes a snapshot in which a request of its own process is granted, and hears that the hold is broken
-// before it has asked what became of the request. The process releases it. When its session ends the request has had its end:
-// without the rule it is asked for again, granted, and held by no user.
+// TestWhatIsRevokedIsHeld checks a member that takes a snapshot with a grant of its own process, and hears of the break
+// of that hold before it has asked for the request's outcome. The process releases it. When its session ends the
+// request has had its end: without the rule it is sent again, granted, and held by no user.
 func TestWhatIsRevokedIsHeld(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, again := range map[string]bool{"": false, "what is revoked is held": true} {
@@ -29,13 +29,13 @@ func TestWhatIsRevokedIsHeld(t *testing.T) {
 	}
 }
 
-// revoked is a world of three members, one of which has reported to its own process that the hold of its first request is revoked, and
-// nothing of that request before.
+// revoked is a world of three members, one of which has reported to its own process that the hold of its first request
+// is revoked, and nothing of that request before.
 type revoked struct {
 	*world
 	away *member
 	own  lock.SessionID
-	said *[]lock.Kind // of the request, by that member
+	said *[]lock.Kind // decisions of that member about the request
 }
 
 func revokes(t *testing.T) revoked {

@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// TestSlowLinks: with an election timeout of a second, as members have by default, and links that take longer and longer, one leader is
-// elected and stays, beats are acknowledged, and locks are granted one after the other at a pace that round trips alone bound. Where
-// a round trip takes about as long as the timeout, without measuring it beats were sent again before their answers could come, and leaders
-// stepped down before they could be followed.
+// TestSlowLinks checks that with the default election timeout of a second, and links that become slower and slower, one
+// leader is elected and stays, beats are acknowledged, and locks are granted one after the other at a rate that only
+// round trips limit. With a round trip of about the timeout, and without measuring it, beats were sent again before
+// their answers could come, and leaders stepped down before they could be followed.
 func TestSlowLinks(t *testing.T) {
 	for _, one := range []time.Duration{time.Millisecond, 80 * time.Millisecond, 140 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 700 * time.Millisecond} {
 		w := newWorld(t, 3, 1)
@@ -60,8 +60,8 @@ func TestSlowLinks(t *testing.T) {
 				w.call(m, 3, &protocol.Beat{Session: session(m)})
 			}
 		}
-		// A member that does not lead sends each lock and unlock to the leader, which has it confirmed and says so: four ways each,
-		// and one more for a session.
+		// A member that does not lead sends each lock and unlock to the leader, which has it confirmed and replies:
+		// four one-way trips each, and one more for a session.
 		least := int(3 * 20 * time.Second / (12 * one))
 		if one > time.Millisecond && (granted < least || beaten < 80 || before != 1 || elections != before) {
 			t.Errorf("one way takes %v: %d grants, of which %d are the least, %d beats of 120, %d elections and then %d", one, granted, least, beaten, before, elections-before)
@@ -72,8 +72,9 @@ func TestSlowLinks(t *testing.T) {
 	}
 }
 
-// TestEveryBeatIsConfirmed: a leader confirms each round of reads, regardless of the number that the library has given it. Times
-// that go with beats differ from those numbers: a leader once took the number 128 for a time, and confirmed nothing any more.
+// TestEveryBeatIsConfirmed checks that a leader confirms each round of reads, regardless of its number in the library.
+// Times that go with beats differ from those numbers: a leader once took the number 128 for a time, and confirmed
+// nothing any more.
 func TestEveryBeatIsConfirmed(t *testing.T) {
 	const rounds = 300
 	w := newWorld(t, 3, 1)
@@ -106,8 +107,8 @@ func TestEveryBeatIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestBeatsOverlap: a beat is confirmed after two round trips, though others are on their way and rounds of the leader are under way.
-// Each of two members beats four times while the first beat of that is not answered.
+// TestBeatsOverlap checks that a beat is confirmed after two round trips, though others and rounds of the leader are in
+// flight. Each of two members beats four times while the first of those beats is unanswered.
 func TestBeatsOverlap(t *testing.T) {
 	const one, beats = 100 * time.Millisecond, 24
 	w, followers := led(t, 3, one)
@@ -133,8 +134,8 @@ func TestBeatsOverlap(t *testing.T) {
 	}
 }
 
-// TestLateAnswersToBeatsCount: links have become slow a moment ago, so the answer to a beat takes longer than it is waited for. The
-// beat is sent again then, and the answer to the first one counts.
+// TestLateAnswersToBeatsCount checks that the late answer to a first beat counts, though the beat was sent again
+// because links have just become slow.
 func TestLateAnswersToBeatsCount(t *testing.T) {
 	const one = 300 * time.Millisecond
 	w, followers := led(t, 3, time.Millisecond)
@@ -162,8 +163,8 @@ func TestLateAnswersToBeatsCount(t *testing.T) {
 	}
 }
 
-// TestSlowLinksUnderReads: members learn that links are slow though every beat of their leader has the number of a read: that of
-// one of the beats of sessions, which are under way all the time.
+// TestSlowLinksUnderReads checks that members learn that links are slow though every beat of their leader has the
+// number of a read: that of one of the sessions' beats, some of which are always in flight.
 func TestSlowLinksUnderReads(t *testing.T) {
 	w, followers := led(t, 4, time.Millisecond)
 	plain := 0
@@ -190,7 +191,7 @@ func TestSlowLinksUnderReads(t *testing.T) {
 	}
 }
 
-// led makes members that have a leader, and a session of each of the others, which these are.
+// led makes members with a leader, and a session at each of the others, the followers.
 func led(t *testing.T, members int, delay time.Duration) (w *world, followers []*member) {
 	w = newWorld(t, members, 1)
 	w.delay, w.election = delay, time.Second

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// settled is a world of so many members, who lead what they are to lead where there are several shards; spread counts the shards that were handed over since.
+// settled is a world of so many members, with their shards' leaders spread; spread counts the shards handed over since.
 func settled(t *testing.T, count, shards int) (w *world, spread *int) {
 	w, spread = newWorld(t, count, shards), new(int)
 	w.noted = func(_ *member, note protocol.Note) {
@@ -27,7 +27,7 @@ func settled(t *testing.T, count, shards int) (w *world, spread *int) {
 	return w, spread
 }
 
-// wantSpread asserts that all agree that the voters take turns.
+// wantSpread checks that all members agree that the leaders are spread over the voters.
 func (w *world) wantSpread() {
 	w.Helper()
 	for _, m := range w.members {
@@ -42,14 +42,14 @@ func (w *world) wantSpread() {
 	}
 }
 
-// However many shards there are, members come to rest.
+// TestLeadersAreSpread checks that members come to rest, however many shards there are.
 func TestLeadersAreSpread(t *testing.T) {
 	for _, size := range [][2]int{{2, 2}, {3, 2}, {3, 7}, {5, 16}} {
 		settled(t, size[0], size[1])
 	}
 }
 
-// With one shard no member ever looks.
+// TestOneShardIsLeftWhereItIs checks that with one shard no member ever looks.
 func TestOneShardIsLeftWhereItIs(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	for _, m := range w.members {
@@ -68,7 +68,8 @@ func TestOneShardIsLeftWhereItIs(t *testing.T) {
 	}
 }
 
-// Two that do not hear each other disagree on who is heard. The one between them hands each shard over once at the most.
+// TestABrokenLinkMovesShardsOnce checks two members that do not hear each other, and disagree on who is heard. The
+// member between them hands each shard over at most once.
 func TestABrokenLinkMovesShardsOnce(t *testing.T) {
 	w, spread := settled(t, 3, 6)
 	a, c := w.members[0].id, w.members[2].id
@@ -87,12 +88,13 @@ func TestABrokenLinkMovesShardsOnce(t *testing.T) {
 	w.wantSpread()
 }
 
-// Who is heard and cannot be elected is asked once under a view.
+// TestWhoDoesNotComeToLeadIsNotAskedAgain checks that a member that is heard but cannot be elected is asked once per
+// view.
 func TestWhoDoesNotComeToLeadIsNotAskedAgain(t *testing.T) {
 	w, spread := settled(t, 5, 2)
 	w.call(w.members[0], 1, &protocol.Transfer{To: 2})
 	w.pass(time.Second)
-	for _, to := range []protocol.ID{3, 4, 5} { // b alone hears a, and a's vote and b's are two of five
+	for _, to := range []protocol.ID{3, 4, 5} { // only b hears a, and a's vote and b's are two of five
 		w.cut[[2]protocol.ID{1, to}] = true
 	}
 	w.show(2, w.members[:4]...)
@@ -115,8 +117,8 @@ func TestWhoDoesNotComeToLeadIsNotAskedAgain(t *testing.T) {
 	w.wantSpread()
 }
 
-// What an operator chooses while leaders are being spread stays, regardless of which member is asked and
-// which one is chosen.
+// TestAChoiceEndsTheRound checks that an operator's choice during spreading stays, regardless of which member gets the
+// call and which one is chosen.
 func TestAChoiceEndsTheRound(t *testing.T) {
 	for target := range 3 {
 		for chosen := range 3 {
@@ -139,7 +141,7 @@ func TestAChoiceEndsTheRound(t *testing.T) {
 	}
 }
 
-// Of several that leave at once none hands to another.
+// TestThoseWhoLeaveDoNotHandToEachOther checks that of several members that leave at once none hands over to another.
 func TestThoseWhoLeaveDoNotHandToEachOther(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		w, _ := settled(t, 3, shards)
@@ -164,7 +166,8 @@ func TestThoseWhoLeaveDoNotHandToEachOther(t *testing.T) {
 	}
 }
 
-// A message from a member's life before says nothing of this one, in which it takes its share again.
+// TestAMessageOfAnotherLifeIsNoneOfThisOne checks that a message from a member's previous life does not apply to this
+// one, in which it takes its share again.
 func TestAMessageOfAnotherLifeIsNoneOfThisOne(t *testing.T) {
 	w, _ := settled(t, 3, 4)
 	a, c := w.members[0], w.members[2]
@@ -182,8 +185,9 @@ func TestAMessageOfAnotherLifeIsNoneOfThisOne(t *testing.T) {
 	w.wantSpread()
 }
 
-// Members that disagree on which member is to lead a shard hand it over once each, though the rounds of both go on: otherwise no
-// leader leads for long enough to end a session that is over. Seed 3382203790 had that.
+// TestThoseWhoDisagreeHandToAndFroOnce checks that members that disagree on the leader of a shard hand it over once
+// each, though both continue their rounds: otherwise no leader leads for long enough to end an expired session. Seed
+// 3382203790 had that.
 func TestThoseWhoDisagreeHandToAndFroOnce(t *testing.T) {
 	w, spread := settled(t, 4, 8)
 	a, b, c := w.members[0], w.members[1], w.members[2]
@@ -205,7 +209,8 @@ func TestThoseWhoDisagreeHandToAndFroOnce(t *testing.T) {
 	}
 }
 
-// A leader that leaves hands over to another member where the first one has just fallen silent.
+// TestASilentSuccessorGivesWay checks that a leaving leader hands over to another member if the first one has just
+// fallen silent.
 func TestASilentSuccessorGivesWay(t *testing.T) {
 	inVain := 0
 	for _, silent := range []protocol.ID{2, 3} {
@@ -237,7 +242,7 @@ func TestASilentSuccessorGivesWay(t *testing.T) {
 	}
 }
 
-// Who lacks the log is sent it first.
+// TestWhoLacksTheLogIsNotHandedAShard checks that a member without the log is sent it first.
 func TestWhoLacksTheLogIsNotHandedAShard(t *testing.T) {
 	w, spread := settled(t, 3, 2)
 	a := w.members[0]

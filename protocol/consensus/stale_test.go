@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// freeze stops a member with its clock for as long as what happens meanwhile takes: nothing reaches it, and it does nothing.
+// freeze stops a member with its clock during meanwhile: nothing reaches it, and it does nothing.
 func (o *once) freeze(m *member, meanwhile func()) {
 	o.Helper()
 	if len(m.journalRequests) > 0 {
@@ -22,9 +22,9 @@ func (o *once) freeze(m *member, meanwhile func()) {
 	m.machine, m.start = machine, m.start+o.now-since
 }
 
-// TestStaleLeaderRefusesShow: a leader that was frozen while others have replaced it, and have given what it knows to
-// be held to another client, believes that it leads. It shows nothing, confirms no session, and grants and breaks
-// nothing: where it reaches no member it says so in time; where it does, it learns what the others have done first.
+// TestStaleLeaderRefusesShow checks a leader that was frozen while others have replaced it, and have granted what it
+// believes to be held to another client. It shows nothing, confirms no session, and grants and breaks nothing. If it
+// reaches no member it reports that in time; otherwise it first learns what the others have done.
 func TestStaleLeaderRefusesShow(t *testing.T) {
 	for name, cut := range map[string]bool{"cut off": true, "among the others": false} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestStaleLeaderRefusesShow(t *testing.T) {
 	}
 }
 
-// queryStale asks the leader that was replaced for each thing that only one that leads can say.
+// queryStale makes every call to the replaced leader that only a leader can answer.
 func (o *once) queryStale(cut bool, latest holdfast.Token) {
 	o.Helper()
 	from := len(*o.replies)
@@ -104,7 +104,7 @@ func (o *once) queryStale(cut bool, latest holdfast.Token) {
 	}
 }
 
-// shown asks b for a name, and returns what is answered at once.
+// shown asks b for a name, and returns its immediate answer.
 func (o *once) shown(show *protocol.Show) *lock.Lock {
 	o.Helper()
 	for _, reply := range o.call(o.b, 8, show) {

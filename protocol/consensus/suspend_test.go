@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// user is a client of the test, which takes some names one after the other, in their order, gives them back, and begins again; or
-// suspends the space.
+// user is a client of the test, which locks some names in order, unlocks them, and starts again; or suspends the space.
 type user struct {
 	number   uint64
 	at       *member
@@ -24,20 +23,20 @@ type user struct {
 	done     int
 	waits    bool
 	revoked  bool
-	since    time.Duration // when the latest was asked for, or granted
+	since    time.Duration // time of the latest request, or grant
 }
 
 func (u *user) id() lock.SessionID { return lock.SessionID{Member: 9, Number: u.number} }
 
-// crowd is users in a world whose members lose one another, and hand over what they lead.
+// crowd is users in a world whose members lose contact with one another, and hand over their leadership.
 type crowd struct {
 	*world
 	rand  *rand.Rand
 	users []*user
-	calm  bool // nothing happens to members any more
+	calm  bool // no more faults of members
 }
 
-// hear takes an answer to a user, and fails where another holds a lock during a suspension.
+// hear takes an answer to a user, and fails if another holds a lock during a suspension.
 func (c *crowd) hear(m *member, reply *protocol.Reply) {
 	d := &reply.Decision
 	at := slices.IndexFunc(c.users, func(u *user) bool { return u.id() == d.Session })
@@ -66,7 +65,7 @@ func (c *crowd) hear(m *member, reply *protocol.Reply) {
 	}
 }
 
-// act has a user do what comes next.
+// act performs the next act of a user.
 func (c *crowd) act(u *user) {
 	switch {
 	case u.waits && u.suspends && c.now > u.since+time.Duration(1+c.rand.IntN(20))*time.Second && !c.calm:
@@ -103,7 +102,7 @@ func (c *crowd) act(u *user) {
 	}
 }
 
-// disturb has something happen to a member.
+// disturb causes a fault of a member.
 func (c *crowd) disturb() {
 	m, other := c.members[c.rand.IntN(3)], c.members[c.rand.IntN(3)]
 	switch c.rand.IntN(8) {
@@ -131,8 +130,8 @@ func (c *crowd) disturb() {
 	}
 }
 
-// TestSuspensionsExclude: regardless of what happens to members, a client that suspends a space of several shards has it for
-// itself until it hears otherwise; and when nothing happens to them any more every client comes to what it wants.
+// TestSuspensionsExclude checks that a client that suspends a space of several shards has it alone until it hears
+// otherwise, regardless of faults of members, and that after the faults every client gets what it wants.
 func TestSuspensionsExclude(t *testing.T) {
 	for seed := range rounds(16, 2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { exclude(t, seed) })

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// TestARequestWaitsForItsSession: a client has asked for a name through one member, goes to another one, and cancels or releases it there,
-// where the shard's session is not known yet. What the first member has asked for is not granted later, and what it was granted is given
-// up. Without the rule the name is taken until the session ends.
+// TestARequestWaitsForItsSession checks a client that has asked for a name through one member, goes to another one, and
+// cancels or releases it there, before the shard's session is known. The first member's request is not granted later,
+// and its grant is given up. Without the rule the name is taken until the session ends.
 func TestARequestWaitsForItsSession(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, taken := range map[string]bool{"": false, "a wish waits for its session": true} {
@@ -35,7 +35,8 @@ func TestARequestWaitsForItsSession(t *testing.T) {
 	}
 }
 
-// movedClient is a client that one member serves and that another one has adopted, before the shard of the name "late" knew it.
+// movedClient is a client that one member serves and another one has adopted, before the shard of the name "late" knew
+// it.
 type movedClient struct {
 	world                *world
 	leader, first, moved *member
@@ -44,7 +45,7 @@ type movedClient struct {
 	answers              []lock.Decision // to its requests at the second member
 }
 
-// movesClient makes one. A shard takes so many sessions at most; 0 means its default.
+// movesClient makes one. Limit is the shard's maximum of sessions; 0 means its default.
 func movesClient(t *testing.T, limit int) *movedClient {
 	t.Helper()
 	w := newWorld(t, 3, 2)
@@ -52,7 +53,7 @@ func movesClient(t *testing.T, limit int) *movedClient {
 	w.form()
 	c := &movedClient{world: w, at: w.members[0].machine.partOf("late").index, id: lock.SessionID{Member: 9, Number: 7}}
 	other := "held"
-	for w.members[0].machine.partOf(other).index == c.at { // it is to be in the other shard
+	for w.members[0].machine.partOf(other).index == c.at { // it must be in the other shard
 		other += "."
 	}
 	c.leader = w.members[w.members[0].machine.parts[c.at].leader-1]
@@ -76,7 +77,7 @@ func (c *movedClient) neighbour(name string) string {
 
 func (c *movedClient) shardOf(m *member) *shard.Shard { return m.machine.parts[c.at].shard }
 
-// holds is how many names of the shard its session holds, by the leader's table.
+// holds is the number of names in the shard that its session holds, by the leader's table.
 func (c *movedClient) holds() int {
 	holds, _ := c.shardOf(c.leader).Replica().Table().Session(c.id)
 	return holds
@@ -86,7 +87,7 @@ func (c *movedClient) request(m *member) {
 	c.world.call(m, 3, &lock.Request{Session: c.id, ID: 2, Name: "late", WaitEnd: lock.Never})
 }
 
-// cancels cancels a request at the second member that the first one cannot send to the leader.
+// cancels cancels, at the second member, a request that the first one cannot send to the leader.
 func (c *movedClient) cancels(again bool) {
 	w, lost := c.world, 0
 	w.loses = func(f flight) bool {
@@ -108,13 +109,14 @@ func (c *movedClient) cancels(again bool) {
 	}
 }
 
-// releases releases a name at the second member that the first one was granted, before the second one has heard of the session.
+// releases releases, at the second member, a name that the first one was granted, before the second one has heard of
+// the session.
 func (c *movedClient) releases() {
 	c.holdsUnseen()
 	c.requests(&protocol.Release{Session: c.id, Request: 2, Name: "late"})
 }
 
-// holdsUnseen has the first member be granted the name, of which the second one hears nothing.
+// holdsUnseen makes the first member acquire the name without the second one's knowledge.
 func (c *movedClient) holdsUnseen() {
 	w, lost := c.world, 0
 	w.loses = func(f flight) bool {
@@ -134,7 +136,7 @@ func (c *movedClient) holdsUnseen() {
 	}
 }
 
-// requests asks the second member, and counts its answers.
+// requests calls the second member, and counts its answers.
 func (c *movedClient) requests(fact any) {
 	c.world.onReply = func(m *member, reply *protocol.Reply) {
 		if m == c.moved && reply.To.Op == 5 {
@@ -145,8 +147,8 @@ func (c *movedClient) requests(fact any) {
 	c.world.pass(time.Second)
 }
 
-// TestAnExtensionWaitsForItsSession: a client that was granted a name through one member extends its hold at another one, which has not
-// heard of the session.
+// TestAnExtensionWaitsForItsSession checks that a client that was granted a name through one member can extend its hold
+// at another one, which has not heard of the session.
 func TestAnExtensionWaitsForItsSession(t *testing.T) {
 	c := movesClient(t, 0)
 	c.holdsUnseen()
@@ -162,7 +164,7 @@ func TestAnExtensionWaitsForItsSession(t *testing.T) {
 	}
 }
 
-// TestARequestWhoseSessionIsRefused: a shard that has as many sessions as it takes refuses this one. It holds nothing there, so a cancel is
+// TestARequestWhoseSessionIsRefused checks a session that a full shard refuses. It holds nothing there, so a cancel is
 // answered, and a release is refused with the reason.
 func TestARequestWhoseSessionIsRefused(t *testing.T) {
 	c := movesClient(t, 1)
@@ -177,8 +179,9 @@ func TestARequestWhoseSessionIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedIsGivenBack: a client has asked for a name through one member, goes to another one, and is refused it there. What the
-// first member has sent is late, and is granted: the second member gives it back, because its client does not know of it.
+// TestWhatIsRefusedIsGivenBack checks a client that has asked for a name through one member, goes to another one, and
+// is refused it there. The first member's message is late, and is granted: the second member releases it, because its
+// client does not know of it.
 func TestWhatIsRefusedIsGivenBack(t *testing.T) {
 	c := movesClient(t, 0)
 	w := c.world
@@ -221,7 +224,7 @@ func TestWhatIsRefusedIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestRequestsThatWaitAreBounded by what a session may hold.
+// TestRequestsThatWaitAreBounded checks that the bound on a session's holds also limits its waiting requests.
 func TestRequestsThatWaitAreBounded(t *testing.T) {
 	c := movesClient(t, 0)
 	c.moved.machine.config.Table.LocksPerSession = 1

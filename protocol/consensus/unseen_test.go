@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestReleaseUnseen: a release was done while its member was behind, and all that this has is a snapshot that contains it. Of a session
-// that it serves no longer it says that it does not know what the release came to.
+// TestReleaseUnseen checks a release that was done while its member lagged, and is only part of a snapshot there. For a
+// session that it no longer serves, the member answers that the outcome of the release is unknown.
 func TestReleaseUnseen(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.every = 20
@@ -39,7 +39,7 @@ func TestReleaseUnseen(t *testing.T) {
 	acquire(c, thief, 1, "y")
 	token := granted
 	for _, m := range w.members[:2] {
-		w.cut[[2]protocol.ID{m.id, c.id}] = true // it does not hear what becomes of it
+		w.cut[[2]protocol.ID{m.id, c.id}] = true // it does not hear the outcome
 	}
 	w.call(c, 2, &protocol.Release{Session: thief, Name: "x", Token: token})
 	w.pass(10 * time.Millisecond)

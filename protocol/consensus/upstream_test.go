@@ -8,18 +8,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/golden"
 )
 
-// scenario is one of the tests of Hazelcast's AbstractFencedLockFailureTest, in which each operation has an id and is sent
-// again, played by our machines. In lines and in what they say, R is the member through which it is sent again.
+// scenario is one of the tests of Hazelcast's AbstractFencedLockFailureTest, in which each operation has an id and is
+// sent again, played by these machines. In lines and outputs, R is the member through which it is sent again.
 type scenario struct {
-	name  string // the original's; behind a comma, what we play in addition
-	ours  string // what is otherwise by design; "" where nothing is
+	name  string // the original's; after a comma, the additional variant
+	ours  string // a difference by design; "" if there is none
 	lines string
 	want  []string // in this order; … is anything that follows
 	never []string
 }
 
-// way is how an operation comes again. The line "again N,M" of a scenario, before it does, is where its client, who has not heard
-// of requests N and M or has not settled them, goes there.
+// way is how an operation is repeated. The line "again N,M" of a scenario, before it is, marks the point at which its
+// client, which has not heard of requests N and M or has not settled them, goes to R.
 type way struct {
 	name string
 	goes string
@@ -89,7 +89,7 @@ func playAll(t *testing.T, all []scenario) {
 	}
 }
 
-// TestUpstreamAcquires plays those in which a lock, or a try, comes again when it was granted.
+// TestUpstreamAcquires plays repetitions of a lock, or a try, that was granted.
 func TestUpstreamAcquires(t *testing.T) {
 	playAll(t, []scenario{
 		{
@@ -147,7 +147,7 @@ func TestUpstreamAcquires(t *testing.T) {
 	})
 }
 
-// TestUpstreamPending plays those in which it comes again when it has waited, or still does.
+// TestUpstreamPending plays repetitions of a request that has waited, or still does.
 func TestUpstreamPending(t *testing.T) {
 	playAll(t, []scenario{
 		{
@@ -181,9 +181,9 @@ func TestUpstreamPending(t *testing.T) {
 	})
 }
 
-// TestUpstreamWaits plays those in which a request waits, and it, another one or an unlock comes.
+// TestUpstreamWaits plays waiting requests that are repeated, or followed by another request or an unlock.
 func TestUpstreamWaits(t *testing.T) {
-	// held has one client hold X, and others has another one wait behind all that wait already.
+	// held makes one client hold X, and others makes another one wait after the present waiters.
 	const held, others = "lock c8 #1 X\n", "lock b9 #1 X\n"
 	unchanged := []string{"told a7 #1 queued X position=0", "told b9 #1 queued X position=1", "told R7 #1 queued X position=0", "c: X exclusive holder=s8 token=2:1 waiter=s7#1 waiter=s9#1"}
 	playAll(t, []scenario{
@@ -238,8 +238,8 @@ func TestUpstreamWaits(t *testing.T) {
 	})
 }
 
-// TestUpstreamReleases plays those in which an unlock comes again, and those of a client that has not heard that it was given a
-// lock. The original has to find that out from its first call; ours asks for what the space has of its session.
+// TestUpstreamReleases plays repetitions of an unlock, and clients that have not heard of their grant. The original has
+// to find that out from its first call; this client asks for its session's holds in the space.
 func TestUpstreamReleases(t *testing.T) {
 	playAll(t, []scenario{
 		{

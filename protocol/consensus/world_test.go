@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rounds is how many rounds a test has: so few with -short.
+// rounds is the number of rounds in a test; the second number is for -short.
 func rounds(all, short uint64) uint64 {
 	if testing.Short() {
 		return short
@@ -36,8 +36,8 @@ type world struct {
 	cut      map[[2]protocol.ID]bool
 	onReply  func(m *member, reply *protocol.Reply)
 	noted    func(m *member, note protocol.Note)
-	loses    func(f flight) bool // what is lost besides; nil is nothing
-	sent     func(f flight)      // what a member says to another, before it is lost or not
+	loses    func(f flight) bool // further losses; nil is none
+	sent     func(f flight)      // sees each message, before it is lost or not
 	every    uint64
 	limit    int // of sessions
 	pilot    time.Duration
@@ -45,7 +45,7 @@ type world struct {
 	election time.Duration // 0 means 100 ms
 }
 
-// member is one, and what its folder has.
+// member is a member, and the contents of its folder.
 type member struct {
 	id              protocol.ID
 	machine         *Machine // nil while it is down
@@ -53,8 +53,8 @@ type member struct {
 	start           time.Duration
 	disk            disk
 	journalRequests []flight // of the journal, in order
-	refuses         error    // what the journal answers
-	guest           bool     // it is no founder
+	refuses         error    // the journal's error
+	guest           bool     // it is not a founder
 }
 
 func (m *member) name() string { return string(rune('a' + m.id - 1)) }
@@ -82,7 +82,7 @@ func (d *disk) of(number uint64) *log {
 	return d.logs[number]
 }
 
-// do does what is asked, and answers. What no journal takes is a mistake of the machine's.
+// do executes a request, and answers. A request that no journal takes is a mistake of the machine.
 func (d *disk) do(t *testing.T, request any) any {
 	t.Helper()
 	switch q := request.(type) {
@@ -143,7 +143,7 @@ func newWorld(t *testing.T, count, shards int) *world {
 	return w
 }
 
-// form has all members begin, and be in a view for long enough to have a leader.
+// form makes all members start, and be in a view for long enough to have a leader.
 func (w *world) form() {
 	w.Helper()
 	for _, m := range w.members {
@@ -155,7 +155,7 @@ func (w *world) form() {
 
 const firstLog = 1 << 16
 
-// begin begins a life of a member, with what its folder has.
+// begin begins a life of a member, from its folder.
 func (w *world) begin(m *member) {
 	w.Helper()
 	m.life++
@@ -179,7 +179,7 @@ func (w *world) begin(m *member) {
 	w.step(m, protocol.Event{Kind: protocol.Start})
 }
 
-// show raises a view of those who are up, or of the members that are named.
+// show raises a view of the running members, or of the named ones.
 func (w *world) show(number uint64, of ...*member) {
 	view := &protocol.View{Number: number, Epoch: protocol.Epoch{Counter: 1, Candidate: 1}, Coordinator: 1, Installed: true}
 	for _, m := range of {
@@ -192,7 +192,7 @@ func (w *world) show(number uint64, of ...*member) {
 	}
 }
 
-// crash ends a life: of what the journal was asked the first so many requests are done.
+// crash ends a life: the first done requests to the journal are done.
 func (w *world) crash(m *member, done int) {
 	for _, f := range m.journalRequests[:done] {
 		m.disk.do(w.T, f.fact)
@@ -203,7 +203,7 @@ func (w *world) crash(m *member, done int) {
 	m.machine, m.journalRequests = nil, nil
 }
 
-// delay is how long a message takes, and a sync.
+// delay is the latency of a message, and of a sync.
 const delay = time.Millisecond
 
 func (w *world) step(m *member, ev protocol.Event) []protocol.Reply {
@@ -234,13 +234,13 @@ func (w *world) step(m *member, ev protocol.Event) []protocol.Reply {
 	return out.Replies
 }
 
-// call asks a member, and returns what is answered in the same step.
+// call calls a member, and returns the answers of the same step.
 func (w *world) call(m *member, op uint64, fact any) []protocol.Reply {
 	w.Helper()
 	return w.step(m, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: op}, Fact: fact})
 }
 
-// next does what comes first, until end. It reports whether there was anything.
+// next executes the first event before end. It reports whether there was any.
 func (w *world) next(end time.Duration) bool {
 	w.Helper()
 	at, who := end+1, (*member)(nil)
@@ -282,7 +282,7 @@ func (w *world) next(end time.Duration) bool {
 	return true
 }
 
-// answer does what is asked, or refuses it.
+// answer executes a request, or refuses it.
 func (d *disk) answer(t *testing.T, request any, refuses error) any {
 	t.Helper()
 	if refuses == nil {
@@ -298,7 +298,7 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// formatReply says what a reply is, for people: what consensus alone answers, and else what package golden says.
+// formatReply formats a reply for people: answers of consensus itself here, others by package golden.
 func formatReply(m *member, reply *protocol.Reply) string {
 	switch r := reply.Result.(type) {
 	case nil:
@@ -326,13 +326,13 @@ func formatReply(m *member, reply *protocol.Reply) string {
 	return m.name() + ": " + format(reply.Result)
 }
 
-// format says what package golden says of an answer.
+// format formats an answer by package golden.
 func format(result any) string {
 	names := golden.Names{Client: golden.Session, Member: func(id protocol.ID) string { return (&member{id: id}).name() }}
 	return names.Result(result)
 }
 
-// formatClient says which client uses a session, and those before it.
+// formatClient formats a session's client, and those before it.
 func formatClient(a lock.Attachments) string {
 	if a == (lock.Attachments{}) {
 		return ""

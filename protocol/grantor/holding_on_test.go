@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// session n of a member.
+// sessionOf returns session n of a member.
 func sessionOf(member protocol.ID, n uint64) lock.SessionID {
 	return lock.SessionID{Member: uint64(member), Number: n}
 }
@@ -29,15 +29,15 @@ func (p *pair) unlock(member protocol.ID, session, request uint64, name string) 
 	p.call(member, &protocol.Release{Session: sessionOf(member, session), Request: request, Name: name})
 }
 
-// holding counts the names that the grantor's table has.
+// holding is the number of names in the grantor's table.
 func (p *pair) holding() int {
 	p.answers = nil
 	p.call(1, &protocol.Inspect{})
 	return p.answers[len(p.answers)-1].(*protocol.Condition).Locks
 }
 
-// TestKeptNames: a member keeps 1024 names. With one more, that which was used longest ago is
-// given back.
+// TestKeptNames checks that a member keeps 1024 names, and that one more makes it return the name that was used longest
+// ago.
 func TestKeptNames(t *testing.T) {
 	const most = 1024
 	p := newPair(t, option.Values{"hold_on": "1m"})
@@ -65,8 +65,8 @@ func TestKeptNames(t *testing.T) {
 	}
 }
 
-// TestKeptNamesCountForNoSession: what a member keeps counts against no session's bound, at the
-// member or at the grantor; what a session has, does.
+// TestKeptNamesCountForNoSession checks that kept names count against no session's bound, at the member or at the
+// grantor, and that a session's holds do.
 func TestKeptNamesCountForNoSession(t *testing.T) {
 	p := newPair(t, option.Values{"hold_on": "1m"})
 	for i := range p.machines {
@@ -97,8 +97,8 @@ func TestKeptNamesCountForNoSession(t *testing.T) {
 	}
 }
 
-// TestMuchUsedNames: under one grant a member gives 2²⁰ tokens by itself, and then asks for
-// another one. No token comes twice.
+// TestMuchUsedNames checks that under one grant a member gives 2²⁰ tokens by itself, and then asks for another one. No
+// token repeats.
 func TestMuchUsedNames(t *testing.T) {
 	p := newPair(t, option.Values{"hold_on": "1m"})
 	p.lock(1, 1, 1, "first")
@@ -117,8 +117,8 @@ func TestMuchUsedNames(t *testing.T) {
 	}
 }
 
-// TestVisitsAreBounded: 1024 requests that do not want to wait wait for a member to say whether
-// it uses a name. One more is refused at once.
+// TestVisitsAreBounded checks that 1024 requests that do not want to wait may wait for a member's answer about its use
+// of a name, and that one more is refused at once.
 func TestVisitsAreBounded(t *testing.T) {
 	const most = 1024
 	p := newPair(t, option.Values{"hold_on": "1m"})
@@ -126,7 +126,7 @@ func TestVisitsAreBounded(t *testing.T) {
 	p.unlock(1, 1, 1, "first")
 	p.lock(2, 1, 1, "kept")
 	p.unlock(2, 1, 1, "kept")
-	try := func(n uint64) lock.Kind { // what is sent stays on its way
+	try := func(n uint64) lock.Kind { // messages stay in flight
 		s := sessionOf(1, n+10)
 		p.step(1, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: &lock.Request{Session: s, ID: 1, Name: "kept", Try: true}})
 		return p.last[s]

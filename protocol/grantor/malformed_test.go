@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
-// TestAnswersOfNoElderAreIgnored: a reign that cannot be begins nowhere, and ends nothing.
+// TestAnswersOfNoElderAreIgnored checks that an impossible reign begins nowhere, and ends nothing.
 func TestAnswersOfNoElderAreIgnored(t *testing.T) {
 	good := grantor.Info{Number: 1, Grantor: grantor.Place{ID: 2, Since: 1}, Beginning: grantor.Settled, Reign: 4}
 	good.Version.Epoch, good.Version.Number = 4, 1
@@ -45,7 +45,7 @@ func TestAnswersOfNoElderAreIgnored(t *testing.T) {
 	}
 }
 
-// TestNewNamesTheWrongField: in the words of the caller that has given it.
+// TestNewNamesTheWrongField checks that the error uses the names of the caller's fields.
 func TestNewNamesTheWrongField(t *testing.T) {
 	for _, test := range []struct {
 		config grantor.Config
@@ -64,8 +64,8 @@ func TestNewNamesTheWrongField(t *testing.T) {
 // bogus is a version that no elder has given: of an epoch that no member has heard of.
 var bogus = authority.Version{Epoch: 1 << 40, Number: 1}
 
-// TestVersionsOfNoElderAreNotFollowed: regardless of which message names such a reign, the
-// member takes the next real one, and asks that one for its lock.
+// TestVersionsOfNoElderAreNotFollowed checks that regardless of which message names such a reign, the member takes the
+// next real one, and asks that one for its lock.
 func TestVersionsOfNoElderAreNotFollowed(t *testing.T) {
 	elder := grantor.Place{ID: 1, Since: 1}
 	stamp := authority.Stamp{Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Version: bogus, Known: true}
@@ -91,7 +91,7 @@ func TestVersionsOfNoElderAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestVersionsOfTheNextEpoch: one that is only ahead is followed when its epoch has come.
+// TestVersionsOfTheNextEpoch checks that a version that is only ahead is followed when its epoch has come.
 func TestVersionsOfTheNextEpoch(t *testing.T) {
 	next := authority.Version{Epoch: 5, Number: 1}
 	for _, early := range []protocol.Message{
@@ -106,9 +106,9 @@ func TestVersionsOfTheNextEpoch(t *testing.T) {
 	}
 }
 
-// TestAGrantorOfAnEpochBeforeIsNotFollowed: an elder has named a grantor under a view that was never installed, and its word comes under
-// the next epoch. The elder of that has heard of no such version, so the member follows the grantor that this one says. Without the rule it
-// follows none any more.
+// TestAGrantorOfAnEpochBeforeIsNotFollowed checks a grantor that an elder has named under a view that was never
+// installed, in a message that comes under the next epoch. The elder of that epoch does not know the version, so the
+// member follows the grantor that this elder names. Without the rule it follows none any more.
 func TestAGrantorOfAnEpochBeforeIsNotFollowed(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, want := range map[string]bool{"": true, "a grantor of an epoch before is not followed": false} {
@@ -131,8 +131,8 @@ func TestAGrantorOfAnEpochBeforeIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestEarlyMessagesAreBounded: those beyond the bound are dropped with a note; those that were
-// kept before are taken when their epoch has come.
+// TestEarlyMessagesAreBounded checks that messages beyond the bound are dropped with a note, and that the kept ones are
+// taken when their epoch has come.
 func TestEarlyMessagesAreBounded(t *testing.T) {
 	m, out := seeking(t)
 	next := authority.Version{Epoch: 5, Number: 1}
@@ -151,7 +151,7 @@ func TestEarlyMessagesAreBounded(t *testing.T) {
 	follows(t, out, next)
 }
 
-// TestRefusalNamesNoElder: a member that is refused by one that names such a reign asks the elder.
+// TestRefusalNamesNoElder checks that a member that is refused by one that names such a reign asks the elder.
 func TestRefusalNamesNoElder(t *testing.T) {
 	m, out := seeking(t)
 	elder, version := grantor.Place{ID: 1, Since: 1}, authority.Version{Epoch: 4, Number: 1}
@@ -177,7 +177,7 @@ func TestRefusalNamesNoElder(t *testing.T) {
 	follows(t, out, version)
 }
 
-// TestInquiryAnswerOfNoReign: an elder that hears of such a reign recovers, and grants itself.
+// TestInquiryAnswerOfNoReign checks that an elder that hears of such a reign recovers, and grants itself.
 func TestInquiryAnswerOfNoReign(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -204,7 +204,7 @@ func TestInquiryAnswerOfNoReign(t *testing.T) {
 	}
 }
 
-// TestClearOfNoReign: tokens that cannot have been given are not gone on with.
+// TestClearOfNoReign checks that impossible tokens are not continued.
 func TestClearOfNoReign(t *testing.T) {
 	for _, wrong := range []grantor.Question{{Reign: 5}, {Reign: 4, Count: lock.MaxCount + 1}} {
 		m, out := member(t, 1, 1)
@@ -219,7 +219,7 @@ func TestClearOfNoReign(t *testing.T) {
 	}
 }
 
-// follows: the request that waits has been sent to member 1, under that version.
+// follows checks that the waiting request has been sent to member 1, under that version.
 func follows(t *testing.T, out *protocol.Effects, version authority.Version) {
 	t.Helper()
 	for _, sent := range out.Sends {
@@ -245,7 +245,7 @@ func want(m protocol.Machine, self uint64, out *protocol.Effects) {
 	m.Step(0, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: request}, out)
 }
 
-// member returns one of two in a view with that number, in which member 1 is the elder.
+// member returns one of two members in a view with that number, in which member 1 is the elder.
 func member(t *testing.T, self protocol.ID, number uint64) (protocol.Machine, *protocol.Effects) {
 	t.Helper()
 	m := protocoltest.NewMachine(t, grantor.Descriptor(), nil, protocol.Setup{Self: self})
@@ -255,7 +255,7 @@ func member(t *testing.T, self protocol.ID, number uint64) (protocol.Machine, *p
 	return m, out
 }
 
-// view is one of two members, of which the first coordinates.
+// view is a view of two members, of which the first coordinates.
 func view(number, epoch uint64) *protocol.View {
 	return &protocol.View{
 		Number: number, Epoch: protocol.Epoch{Counter: epoch, Candidate: 1}, Coordinator: 1, Installed: true, Open: true,

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
-// TestABreakIsRememberedBeyondTheView: a break whose answer is lost is executed once, though the
-// grantor has had a view without the member that asked, and twice with the rule off.
+// TestABreakIsRememberedBeyondTheView checks that a break whose answer is lost is executed once, though the grantor has
+// had a view without the asking member, and twice with the rule disabled.
 func TestABreakIsRememberedBeyondTheView(t *testing.T) {
 	defer mutation.Switch("")
 	with, without := protocoltest.New(t, grantor.Descriptor()), protocoltest.New(t, grantor.Descriptor())

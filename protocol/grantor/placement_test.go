@@ -15,12 +15,12 @@ import (
 
 const window = 10 * time.Second
 
-// placed is two members with placement, and who of them has been the grantor.
+// placed is two members with placement, and the record of their grantors.
 type placed struct {
 	*pair
 	grantor protocol.ID
 	since   protocol.Time
-	moves   []protocol.Time // how long each grantor had been it when another became it
+	moves   []protocol.Time // the reign of each grantor up to the next move
 	request uint64
 }
 
@@ -33,7 +33,7 @@ func newPlaced(t *testing.T) *placed {
 	return p
 }
 
-// use lets a member's client lock and unlock so many times.
+// use makes a member's client lock and unlock a number of times.
 func (p *placed) use(at protocol.ID, times int) {
 	s := lock.SessionID{Member: uint64(at), Number: 1}
 	for range times {
@@ -69,7 +69,7 @@ func (p *placed) pass(d time.Duration) {
 	p.now = end
 }
 
-// look takes note of a move.
+// look records a move.
 func (p *placed) look() {
 	p.t.Helper()
 	for i, m := range p.machines {
@@ -80,7 +80,7 @@ func (p *placed) look() {
 	}
 }
 
-// poisson draws how many of rare independent things happen.
+// poisson draws a Poisson-distributed number.
 func poisson(r *rand.Rand, mean float64) (n int) {
 	for left := math.Exp(-mean); ; n++ {
 		if left /= r.Float64(); left >= 1 {
@@ -89,7 +89,7 @@ func poisson(r *rand.Rand, mean float64) (n int) {
 	}
 }
 
-// TestEqualLoadsMoveNothing, though chance makes now one of them lock more and now the other.
+// TestEqualLoadsMoveNothing checks that equal loads move nothing, despite their random variation.
 func TestEqualLoadsMoveNothing(t *testing.T) {
 	for _, mean := range []float64{5, 20, 80} {
 		t.Run(fmt.Sprint(mean), func(t *testing.T) {
@@ -107,11 +107,11 @@ func TestEqualLoadsMoveNothing(t *testing.T) {
 	}
 }
 
-// TestLoadsThatComeAndGo move grantorship only to where the load has been for two windows,
-// and after a move not before six have passed, however the load changes places.
+// TestLoadsThatComeAndGo checks that grantorship moves only to a member that has had the load for two windows, and not
+// again before six have passed, however the load moves.
 func TestLoadsThatComeAndGo(t *testing.T) {
 	p, r := newPlaced(t), rand.New(rand.NewPCG(2, 7))
-	var busy [2]int // in how many windows running each had the load
+	var busy [2]int // for how many consecutive windows each had the load
 	for n := range 400 {
 		at := 0
 		if last := busy[1] > busy[0]; r.IntN(3) > 0 == last { // it stays for three windows, on average
@@ -135,8 +135,7 @@ func TestLoadsThatComeAndGo(t *testing.T) {
 	}
 }
 
-// TestNothingIsCountedWhileIdle: a grantor whose table no client uses does not wake up for
-// the end of a window.
+// TestNothingIsCountedWhileIdle checks that an idle grantor does not wake up for the end of a window.
 func TestNothingIsCountedWhileIdle(t *testing.T) {
 	p := newPlaced(t)
 	p.pass(3 * window)
@@ -151,8 +150,7 @@ func TestNothingIsCountedWhileIdle(t *testing.T) {
 	}
 }
 
-// TestCountingIsCheap: a lock and its unlock at the grantor allocate nothing for being
-// counted.
+// TestCountingIsCheap checks that counting a lock and its unlock at the grantor does not allocate.
 func TestCountingIsCheap(t *testing.T) {
 	cycle := func(o option.Values) float64 {
 		p := newPair(t, o)

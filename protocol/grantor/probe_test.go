@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// read is what reads off members of which one hands the table over.
+// read returns the probe of members that hand the table over.
 func read() probe.Transfers {
 	d := grantor.Descriptor()
 	return probe.Of(&d).TransferProbe
 }
 
-// TestStepsOfTransfersAreReported from all other messages, among them those of the same type
-// that are no step.
+// TestStepsOfTransfersAreReported checks that steps are distinguished from all other messages, including those of the
+// same type.
 func TestStepsOfTransfersAreReported(t *testing.T) {
 	for _, at := range []struct {
 		message protocol.Message
@@ -43,7 +43,7 @@ func TestStepsOfTransfersAreReported(t *testing.T) {
 	}
 }
 
-// TestOnlyWhoMayKeepIsRecalled: a grant that no client here has asks none to give way.
+// TestOnlyWhoMayKeepIsRecalled checks that a grant that no client here has asks none to give way.
 func TestOnlyWhoMayKeepIsRecalled(t *testing.T) {
 	space, err := grantor.New(grantor.Config{Config: authority.Config{Self: 1}})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
-// pair is two members that speak only to each other; 1 is the elder, and the grantor at first.
+// pair is two members that only talk to each other; 1 is the elder, and the grantor at first.
 type pair struct {
 	t        *testing.T
 	now      protocol.Time
@@ -23,11 +23,11 @@ type pair struct {
 	out      protocol.Effects
 	transit  []flight
 	last     map[lock.SessionID]lock.Kind // the last decision for each session
-	order    []lock.SessionID             // that were granted, in order
+	order    []lock.SessionID             // sessions in the order of their grants
 	tables   []grantor.TransferTable
 	answers  []any
-	sent     int            // messages
-	token    holdfast.Token // granted last
+	sent     int            // number of messages
+	token    holdfast.Token // of the last grant
 	refused  error          // last
 }
 
@@ -36,9 +36,8 @@ type flight struct {
 	message  protocol.Message
 }
 
-// TestTransferOfManyLocks: the table of 100,000 locks goes to another member, in bounded
-// parts. A client that holds goes on, one that waits is granted in the order in which it
-// has come, and a suspension that waits for all that is held goes on waiting.
+// TestTransferOfManyLocks checks that the table of 100,000 locks moves to another member, in bounded parts. A holder
+// continues, a waiter is granted in the order of arrival, and a suspension that waits for all holds still waits.
 func TestTransferOfManyLocks(t *testing.T) {
 	const locks, chunk, queued = 100_000, 512, 200
 	p := newPair(t, option.Values{"chunk": fmt.Sprint(chunk)})
@@ -123,7 +122,7 @@ func (p *pair) queueMany(queued int) {
 	}
 }
 
-// checkParts: no part is larger than it may be, and all of them are the table.
+// checkParts checks that no part exceeds its size, and that together they are the table.
 func (p *pair) checkParts(locks, chunk, queued int) {
 	p.t.Helper()
 	entries := 0
@@ -167,20 +166,20 @@ func (p *pair) release(s lock.SessionID, request uint64, n int) {
 	p.call(protocol.ID(s.Member), &protocol.Release{Session: s, Request: request, Name: name(n)})
 }
 
-// releaseMany releases what holdMany has, but for lock 0.
+// releaseMany releases the locks of holdMany, except lock 0.
 func (p *pair) releaseMany(locks int) {
 	for n := 1; n < locks; n++ {
 		p.release(holder(n), uint64(n+1), n)
 	}
 }
 
-// call lets something be asked at a member, and all that follows from it happen.
+// call makes a call to a member, with all its consequences.
 func (p *pair) call(at protocol.ID, fact any) {
 	p.step(at, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact})
 	p.settle()
 }
 
-// settle lets all messages arrive, and what follows from them.
+// settle delivers all messages, with their consequences.
 func (p *pair) settle() {
 	for len(p.transit) > 0 {
 		f := p.transit[0]
@@ -216,8 +215,8 @@ func (p *pair) step(at protocol.ID, ev protocol.Event) {
 	p.out.Reset()
 }
 
-// TestRecipientsWithoutALease take no table, and ask again: no member confirms what it would tell
-// their clients to hold.
+// TestRecipientsWithoutALease checks that a recipient without a lease takes no table, and asks again: no member
+// confirms what it would report to their clients.
 func TestRecipientsWithoutALease(t *testing.T) {
 	m, out := seeking(t)
 	now := view(1, 4)

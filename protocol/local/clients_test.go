@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestTheProtocolDecides: a request is queued, at a place that is not known, until the protocol
-// grants or refuses it; and each request ends once.
+// TestTheProtocolDecides checks that a request is queued, at an unknown place, until the protocol grants or refuses it,
+// and that each request ends once.
 func TestTheProtocolDecides(t *testing.T) {
 	m := newMember(t, 2)
 	m.checkDecisions(m.lock(1, func(q *lock.Request) { q.Owner, q.Hold = "o", time.Minute }), "1 queued -1")
@@ -39,8 +39,8 @@ func TestTheProtocolDecides(t *testing.T) {
 	}
 }
 
-// TestReleasesAreReportedWhenOthersKnow: once to each that has asked, and to no more than may wait for it.
-// Anything else that happens to a hold is reported at once.
+// TestReleasesAreReportedWhenOthersKnow checks that a release is reported once to each caller, and to no more than may
+// wait for it; any other event of a hold is reported at once.
 func TestReleasesAreReportedWhenOthersKnow(t *testing.T) {
 	m := newMember(t, 2)
 	release := func(id uint64) protocol.Effects {
@@ -82,7 +82,7 @@ func TestReleasesAreReportedWhenOthersKnow(t *testing.T) {
 	}
 }
 
-// TestPlacesAreReportedWhenTheyAreKnown: once, and to no client that does not wait.
+// TestPlacesAreReportedWhenTheyAreKnown checks that places are reported once, and only to waiting clients.
 func TestPlacesAreReportedWhenTheyAreKnown(t *testing.T) {
 	m := newMember(t, 2)
 	m.lock(1, nil)
@@ -111,7 +111,7 @@ func TestPlacesAreReportedWhenTheyAreKnown(t *testing.T) {
 	alone.checkDecisions(alone.lock(2, nil), "2 queued -1")
 }
 
-// TestOwnersHaveOneGrant: other requests of its owner enter it, and end.
+// TestOwnersHaveOneGrant checks that other requests of a grant's owner enter it, and end.
 func TestOwnersHaveOneGrant(t *testing.T) {
 	m := newMember(t, 2)
 	owned := func(q *lock.Request) { q.Owner = "o" }
@@ -125,8 +125,8 @@ func TestOwnersHaveOneGrant(t *testing.T) {
 	m.has("1", "2")
 }
 
-// TestWhoDoesNotWaitWaitsForAnswers: for two patiences where peers can be asked, and the protocol
-// says why they were not enough; not at all where no peer can be asked.
+// TestWhoDoesNotWaitWaitsForAnswers checks that a try waits for two timeouts if peers can be asked, with the protocol's
+// reason why that was not enough, and not at all if no peer can be asked.
 func TestWhoDoesNotWaitWaitsForAnswers(t *testing.T) {
 	m := newMember(t, 2)
 	now := func(q *lock.Request) { q.WaitEnd = m.now }
@@ -152,7 +152,7 @@ func TestWhoDoesNotWaitWaitsForAnswers(t *testing.T) {
 	m.has("1")
 }
 
-// TestRefused: what is not taken at all, and a copy of what was taken before.
+// TestRefused checks requests that are not taken at all, and copies of earlier ones.
 func TestRefused(t *testing.T) {
 	m := newMember(t, 2)
 	m.lock(1, nil)
@@ -173,7 +173,7 @@ func TestRefused(t *testing.T) {
 	m.checkDecisions(m.lock(1, func(q *lock.Request) { q.Mode = holdfast.ModeShared }), "1 queued -1")
 }
 
-// TestCallsOfSessions: what a session has, and how it ends.
+// TestCallsOfSessions checks a session's holds, and its end.
 func TestCallsOfSessions(t *testing.T) {
 	m := newMember(t, 2)
 	m.lock(1, nil)
@@ -209,8 +209,8 @@ func TestCallsOfSessions(t *testing.T) {
 	}
 }
 
-// TestClosedHere: clients are notified to stop, nothing new is taken, and a caller that has closed the
-// space hears when nothing is left. So many may wait for that, and one more is refused.
+// TestClosedHere checks that clients are asked to stop, that nothing new is taken, and that a caller that has closed
+// the space gets its answer when nothing is left. A bounded number may wait for that, and one more is refused.
 func TestClosedHere(t *testing.T) {
 	m := newMember(t, 2)
 	m.lock(1, nil)
@@ -234,7 +234,7 @@ func TestClosedHere(t *testing.T) {
 	m.checkDecisions(m.lock(3, nil), "3 queued -1")
 }
 
-// results picks results of one type out of the replies.
+// results returns the results of one type in the replies.
 func results[T any](out protocol.Effects) (found []T) {
 	for _, reply := range out.Replies {
 		if result, is := reply.Result.(T); is {
@@ -244,7 +244,7 @@ func results[T any](out protocol.Effects) (found []T) {
 	return found
 }
 
-// TestNewNamesTheWrongField of the table's bounds.
+// TestNewNamesTheWrongField checks that the error names the wrong bound of the table.
 func TestNewNamesTheWrongField(t *testing.T) {
 	if _, err := New(Config{Table: lock.Config{Names: -1}}, &Standing{Self: 1}, new(member)); err == nil || !strings.Contains(err.Error(), "Names -1") {
 		t.Errorf("New = %v", err)

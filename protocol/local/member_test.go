@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// member is member 1 under the simplest protocol: the test says what is granted.
+// member is member 1 under the simplest protocol: the test decides the grants.
 type member struct {
 	t        *testing.T
 	now      protocol.Time
@@ -20,7 +20,7 @@ type member struct {
 	survey   *Survey[*request]
 	requests []*request
 	ready    bool
-	why      error // what Explain says
+	why      error // the result of Explain
 	ended    []string
 	kept     []Grace
 	ops      uint64
@@ -45,7 +45,7 @@ func newMember(t *testing.T, members int) *member {
 	return m
 }
 
-// view is accepted by the member, and has it.
+// view raises a view, which the member accepts.
 func (m *member) view(number uint64, members int) protocol.Effects {
 	view := &protocol.View{Number: number, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Coordinator: 1, Lease: &protocol.Lease{Member: protocol.Never}}
 	for i := range members {
@@ -118,7 +118,7 @@ func (m *member) Condition(_ protocol.Time, counts *protocol.Condition) *protoco
 	return c
 }
 
-// step takes an event, or does something, as one step.
+// step performs a function as one step.
 func (m *member) step(do func(out *protocol.Effects)) protocol.Effects {
 	var out protocol.Effects
 	do(&out)
@@ -152,7 +152,7 @@ func (m *member) receive(from protocol.ID, message protocol.Message) protocol.Ef
 	})
 }
 
-// pass lets time pass, and says what came of it at the end.
+// pass lets time pass, and returns the effects at the end.
 func (m *member) pass(d time.Duration) protocol.Effects {
 	m.now += d
 	return m.step(func(out *protocol.Effects) {
@@ -163,7 +163,7 @@ func (m *member) pass(d time.Duration) protocol.Effects {
 
 var session = lock.SessionID{Member: 1, Number: 1}
 
-// lock asks for an exclusive lock of n, or for what change makes of that.
+// lock asks for an exclusive lock of n, as modified by change.
 func (m *member) lock(id uint64, change func(*lock.Request)) protocol.Effects {
 	m.t.Helper()
 	q := &lock.Request{Session: session, ID: id, Name: "n", WaitEnd: protocol.Never, Arrived: m.now}
@@ -189,7 +189,7 @@ func (m *member) permit(id uint64, token holdfast.Token) protocol.Effects {
 	return m.step(func(out *protocol.Effects) { m.clients.Permit(m.now, m.request(id), token, out) })
 }
 
-// checkDecisions compares what clients heard with what they should have.
+// checkDecisions compares the decisions for clients with the expected ones.
 func (m *member) checkDecisions(out protocol.Effects, want ...string) {
 	m.t.Helper()
 	var got []string
@@ -211,7 +211,7 @@ func (m *member) checkDecisions(out protocol.Effects, want ...string) {
 	}
 }
 
-// has compares the requests that have ended so far with those that should have.
+// has compares the requests that have ended so far with the expected ones.
 func (m *member) has(ended ...string) {
 	m.t.Helper()
 	if !slices.Equal(m.ended, ended) {

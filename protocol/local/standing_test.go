@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
-// TestWhatIsHeard: a message of a peer, of this view and under the tenure that it has there. One of
-// a later view waits, and all others are noted.
+// TestWhatIsHeard checks that a message of a peer counts if it is of this view and under the peer's tenure there. One
+// of a later view waits, and all others are noted.
 func TestWhatIsHeard(t *testing.T) {
 	m := newMember(t, 3)
 	right := m.standing.Tag()
@@ -42,8 +42,8 @@ func TestWhatIsHeard(t *testing.T) {
 	}
 }
 
-// TestEarlyMessagesAreBounded: of a view that is about to come 1024 are kept, in their order, and
-// one more is dropped.
+// TestEarlyMessagesAreBounded checks that 1024 messages of a coming view are kept, in order, and that one more is
+// dropped.
 func TestEarlyMessagesAreBounded(t *testing.T) {
 	m := newMember(t, 2)
 	tag := m.standing.Tag()
@@ -60,8 +60,8 @@ func TestEarlyMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// TestPlaces: a member has a place as long as a view has it under its own tenure, and a change of
-// that begins another stay. What is early is of no use after a lapse.
+// TestPlaces checks that a member has a place as long as a view has it under its own tenure, and that a change begins
+// another stay. Early messages are useless after a lapse.
 func TestPlaces(t *testing.T) {
 	m := newMember(t, 3)
 	s := m.standing

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
-// queryTo returns what one peer is asked.
+// queryTo returns the query to one peer.
 func queryTo(t *testing.T, out protocol.Effects, peer protocol.ID) Query {
 	t.Helper()
 	for _, sent := range out.Sends {
@@ -27,14 +27,14 @@ func queryTo(t *testing.T, out protocol.Effects, peer protocol.ID) Query {
 	return Query{}
 }
 
-// other is a hold of a client of member 2, which it says to have begun a second ago.
+// other is a hold of a client of member 2, which reports that it began a second ago.
 func other(token holdfast.Token) lock.Lock {
 	grant := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Token: token, Since: -time.Second, Until: protocol.Never}
 	return lock.Lock{Name: "n", Holders: []lock.Grant{grant}, Token: token}
 }
 
-// TestShowAsksAll: what each says of its own clients is put together; and the protocol says which
-// peers the requests that wait here wait for.
+// TestShowAsksAll checks that the answers of all members about their own clients are combined, with the peers for which
+// the requests that wait here wait.
 func TestShowAsksAll(t *testing.T) {
 	m := newMember(t, 3)
 	m.lock(1, nil)
@@ -55,7 +55,7 @@ func TestShowAsksAll(t *testing.T) {
 	}
 }
 
-// TestPeersAreAnswered for this member's clients alone, in times relative to now.
+// TestPeersAreAnswered checks that answers cover only this member's clients, with relative times.
 func TestPeersAreAnswered(t *testing.T) {
 	m := newMember(t, 2)
 	m.lock(1, nil)
@@ -92,7 +92,7 @@ func TestPeersAreAnswered(t *testing.T) {
 	}
 }
 
-// TestMalformedQueries are noted, and not answered.
+// TestMalformedQueries checks that malformed queries are noted, and not answered.
 func TestMalformedQueries(t *testing.T) {
 	m := newMember(t, 2)
 	for name, query := range map[string]admin.Query{
@@ -107,8 +107,8 @@ func TestMalformedQueries(t *testing.T) {
 	}
 }
 
-// TestAnswersAreChecked: regardless of what peers answer an operator, the operator is answered by
-// what was asked for, once, and copies and parts that were not asked for are passed over.
+// TestAnswersAreChecked checks that an operator gets one answer to its question regardless of the peers' answers:
+// copies and parts that were not requested are skipped.
 func TestAnswersAreChecked(t *testing.T) {
 	m := newMember(t, 3)
 	m.lock(1, func(q *lock.Request) { q.Mode, q.Units, q.Capacity = holdfast.ModeSlots, 2, 3 })
@@ -136,7 +136,7 @@ func TestAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// TestPartsAreRequested: an answer that says that there is more is followed by a question for it.
+// TestPartsAreRequested checks that an answer with more to come is followed by a query for it.
 func TestPartsAreRequested(t *testing.T) {
 	m := newMember(t, 2)
 	query := queryTo(t, m.call(&protocol.Show{Name: "n"}), 2)
@@ -152,7 +152,7 @@ func TestPartsAreRequested(t *testing.T) {
 	}
 }
 
-// TestManyWaitersAreShownInParts: at most 256 in one answer, and none twice.
+// TestManyWaitersAreShownInParts checks that one answer has at most 256 waiters, and that none appears twice.
 func TestManyWaitersAreShownInParts(t *testing.T) {
 	m := newMember(t, 2)
 	for id := range uint64(maxListed + 2) {
@@ -177,8 +177,8 @@ func named(name string, token holdfast.Token) lock.Lock {
 	return l
 }
 
-// TestListingsAskAllAtOnce: a page has the answers of all members, in the order of the names, as
-// far as all have answered; a name that two have is listed once.
+// TestListingsAskAllAtOnce checks that a page has the answers of all members, in the order of the names, as far as all
+// have answered, and that a name at two members is listed once.
 func TestListingsAskAllAtOnce(t *testing.T) {
 	m := newMember(t, 3)
 	m.lock(1, nil)
@@ -217,8 +217,8 @@ func namesOf(page *protocol.Scanned) string {
 	return strings.Join(names, " ")
 }
 
-// TestPagesEnd: a page has no more names than were asked for, regardless of what members tell, and a member
-// that tells of what was not asked for, or to go on where it began, changes nothing.
+// TestPagesEnd checks that a page has no more names than requested, regardless of the members' answers, and that an
+// answer to another question, or one that continues where it began, changes nothing.
 func TestPagesEnd(t *testing.T) {
 	m := newMember(t, 2)
 	about := queryTo(t, m.call(&protocol.Scan{Limit: 2, After: "c", Prefix: "x"}), 2)
@@ -229,7 +229,7 @@ func TestPagesEnd(t *testing.T) {
 	}
 }
 
-// TestCrowdedNamesAreListedWhole: a name with more waiters than one answer tells is asked for by itself.
+// TestCrowdedNamesAreListedWhole checks that a name with more waiters than fit one answer is queried separately.
 func TestCrowdedNamesAreListedWhole(t *testing.T) {
 	m := newMember(t, 2)
 	for id := range uint64(maxListed + 2) {
@@ -251,7 +251,8 @@ func TestCrowdedNamesAreListedWhole(t *testing.T) {
 	}
 }
 
-// TestBreaksAreDoneOnce, though every view asks again, and answered with what each has broken.
+// TestBreaksAreDoneOnce checks that breaks are executed once, though every view asks again, and answered with the
+// broken locks of each member.
 func TestBreaksAreDoneOnce(t *testing.T) {
 	m := newMember(t, 3)
 	grant := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Token: 7}
@@ -278,7 +279,7 @@ func TestBreaksAreDoneOnce(t *testing.T) {
 	}
 }
 
-// TestSilentMembersAreGivenUp: after having been asked again, with who it is where that is asked.
+// TestSilentMembersAreGivenUp checks that silent members are given up after another query, and named if requested.
 func TestSilentMembersAreGivenUp(t *testing.T) {
 	m := newMember(t, 2)
 	m.call(&protocol.Inspect{})
@@ -308,7 +309,7 @@ func TestSilentMembersAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestOperatorsAreBounded: of calls that wait for a member that is silent, so many are taken.
+// TestOperatorsAreBounded checks the bound on calls that wait for a silent member.
 func TestOperatorsAreBounded(t *testing.T) {
 	m := newMember(t, 2)
 	for range 3 {
@@ -326,8 +327,8 @@ func TestOperatorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNamesInGraceAreShown: with those that the table knows, in the order of their names, whole pages at a time, and
-// counted once.
+// TestNamesInGraceAreShown checks that names in their grace are listed with those in the table, in the order of their
+// names, in whole pages, and counted once.
 func TestNamesInGraceAreShown(t *testing.T) {
 	m := newMember(t, 1)
 	m.lock(1, func(q *lock.Request) { q.Name, q.Mode, q.Units, q.Capacity = "d", holdfast.ModeSlots, 1, 2 })

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// options has one of each kind.
+// options has one option of each kind.
 type options struct {
 	on, sides bool
 	unit      int64
@@ -38,12 +38,12 @@ func (o *options) list() option.List {
 	}
 }
 
-// TestValues: what is read is what the fields have, and is written as it is usually spelled.
+// TestValues checks that the fields have the values that were read, and that these are formatted in the usual spelling.
 func TestValues(t *testing.T) {
 	for _, test := range []struct {
 		given option.Values
 		want  options
-		text  string // of what is not the default
+		text  string // without defaults
 	}{
 		{nil, options{}, ""},
 		{option.Values{"on": "true", "sides": "primary", "unit": "us", "count": "off"}, options{on: true, unit: 1000}, "on=true"},
@@ -67,7 +67,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestRefused: a refusal names the option, the value, what is allowed and the fix, and leaves the field as it was.
+// TestRefused checks that a refusal names the option, the value, the allowed values and the fix, and leaves the field
+// unchanged.
 func TestRefused(t *testing.T) {
 	for _, test := range []struct{ name, value, says string }{
 		{"on", "yes", `option on cannot be "yes"; allowed: false, true; leave it out for false`},
@@ -98,7 +99,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestParseChecksNoRange: the simulator and tests go beyond what configuration may have, and not beyond what can be read.
+// TestParseChecksNoRange checks that Parse accepts values outside the configurable range, for the simulator and tests,
+// as long as they can be read.
 func TestParseChecksNoRange(t *testing.T) {
 	var o options
 	if err := o.list().Parse(option.Values{"count": "100", "length": "1ms", "tuned": "20", "sides": "any"}); err != nil {
@@ -112,7 +114,7 @@ func TestParseChecksNoRange(t *testing.T) {
 	}
 }
 
-// TestLists: what is effective, what members agree on, and numbers by name.
+// TestLists checks the lists of effective options, of those on which members agree, and of numbers by name.
 func TestLists(t *testing.T) {
 	o := options{on: true, count: 3, length: time.Minute, tuned: 2}
 	list := o.list()

@@ -7,6 +7,6 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
-// TestConversations plays each testdata/*.txt: several members, and views that are written
-// by hand. Package protocoltest lists the commands.
+// TestConversations plays each testdata/*.txt: several members, and views that are written by hand. Package
+// protocoltest lists the commands.
 func TestConversations(t *testing.T) { protocoltest.Play(t, permission.Descriptor()) }

@@ -17,8 +17,8 @@ func exclusive(*schedule) lock.Request {
 	return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}}
 }
 
-// TestExclusiveCosts: each lock costs 2(n−1) messages, regardless of which others want it and
-// of how many clients of one member do.
+// TestExclusiveCosts checks that each lock costs 2(n−1) messages, regardless of contention between members and among
+// the clients of one member.
 func TestExclusiveCosts(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 9} {
 		for _, clients := range []int{1, 3} {
@@ -44,7 +44,7 @@ func TestExclusiveCosts(t *testing.T) {
 	}
 }
 
-// TestDeferCosts: with defer each peer that does not reply at once says so, at most once.
+// TestDeferCosts checks that with defer each peer that does not reply at once says so, at most once.
 func TestDeferCosts(t *testing.T) {
 	const n = 4
 	defers := 0
@@ -64,10 +64,9 @@ func TestDeferCosts(t *testing.T) {
 	}
 }
 
-// TestRetainCosts: a lock of a name that no other member has wanted since costs nothing, and
-// none costs more than 2(n−1). A request gives a kept permission back to an older one that
-// comes, and asks its giver alone for it; no peer is asked twice by one request, since a peer
-// that has replied to it asks by younger stamps.
+// TestRetainCosts checks that a lock of a name that no other member has wanted since is free, and that none costs more
+// than 2(n−1). A request returns a kept permission to an older one that comes, and asks only its giver for it again; no
+// request asks a peer twice, since a peer that has replied to it asks with younger stamps.
 func TestRetainCosts(t *testing.T) {
 	const n = 4
 	free, some, full := 0, 0, 0
@@ -95,9 +94,9 @@ func TestRetainCosts(t *testing.T) {
 	}
 }
 
-// TestEntriesCost: with K entries a lock costs n−1 requests, and before it enters n−K replies.
-// Late replies to one peer are one, which settles all that it has deferred; so the whole costs
-// between 2n−K−1 and 2(n−1) for each lock.
+// TestEntriesCost checks that with K entries a lock costs n−1 requests, and n−K replies before it enters. Late replies
+// to one peer are merged into one, which settles all deferred requests; so the total is between 2n−K−1 and 2(n−1) for
+// each lock.
 func TestEntriesCost(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 8} {
 		for k := 1; k <= n+1; k++ {
@@ -133,9 +132,8 @@ func TestEntriesCost(t *testing.T) {
 	}
 }
 
-// TestUnitsCost: a lock of several units costs n−1 requests, one answer of each peer before it
-// enters, and another one of those that used some at first: 2(n−1) to 3(n−1), as long as a
-// member has one request at a time.
+// TestUnitsCost checks that a lock of several units costs n−1 requests, one answer of each peer before it enters, and
+// another one of those that used some at first: 2(n−1) to 3(n−1), as long as a member has one request at a time.
 func TestUnitsCost(t *testing.T) {
 	const capacity = 4
 	for _, n := range []int{2, 3, 5, 8} {
@@ -164,8 +162,8 @@ func TestUnitsCost(t *testing.T) {
 	}
 }
 
-// TestModesTogether: clients of every mode and several at each member want one name. The clients
-// inside are compatible, and no client is left behind.
+// TestModesTogether checks that when several clients of every mode at each member want one name, the holders are
+// compatible, and no client is left waiting.
 func TestModesTogether(t *testing.T) {
 	const capacity = 3
 	for _, config := range []permission.Options{{}, {Defer: true}, {Retain: true}, {Defer: true, Retain: true}} {

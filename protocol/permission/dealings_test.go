@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// TestDealingsAreRead: what a member has to do with its peers while a name goes from one to the
-// other, where permissions are kept.
+// TestDealingsAreRead checks a member's open business with its peers while a name passes between them, with kept
+// permissions.
 func TestDealingsAreRead(t *testing.T) {
 	s := newSchedule(t, 1, 2, 1, permission.Config{Options: permission.Options{Retain: true}})
 	s.holdTurns, s.left = 1, 10

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// crowd is a cluster whose clients do anything that they can, in an order that a seed draws,
-// over a network that loses, doubles and reorders, under views and tenures that change.
+// crowd is a cluster whose clients make all possible calls, in an order drawn from a seed, over a network that loses,
+// duplicates and reorders messages, under changing views and tenures.
 type crowd struct {
 	t         testing.TB
 	rand      *rand.Rand
@@ -23,7 +23,7 @@ type crowd struct {
 	transit   []crossing
 	number    uint64
 	epoch     uint64
-	above     uint64 // the coordinator has asked for a higher epoch than this one
+	above     uint64 // the coordinator has asked for an epoch above this one
 	healed    bool
 	lost      int
 	ids       uint64
@@ -42,7 +42,7 @@ type crossing struct {
 	message  protocol.Message
 }
 
-// wantedLock is a request that was made, regardless of what has become of it.
+// wantedLock is a request that was made, whether or not it has ended.
 type wantedLock struct {
 	session lock.SessionID
 	id      uint64
@@ -64,7 +64,7 @@ func newCrowd(t testing.TB, seed uint64, n int, config Config) *crowd {
 	return c
 }
 
-// view raises the next one, which has all members.
+// view raises the next view, of all members.
 func (c *crowd) view() {
 	c.number++
 	var members []protocol.Member
@@ -130,7 +130,7 @@ func (c *crowd) call(session lock.SessionID, fact any) {
 	c.step(c.members[session.Member-1], protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact})
 }
 
-// want asks for something, of any kind that the space takes.
+// want makes a random request, of any kind that the space takes.
 func (c *crowd) want(capacity int) {
 	c.ids++
 	q := &lock.Request{
@@ -158,7 +158,7 @@ func (c *crowd) want(capacity int) {
 	c.call(q.Session, q)
 }
 
-// act does one of all that can happen.
+// act performs one random event.
 func (c *crowd) act(capacity int) {
 	c.elect()
 	switch n := c.rand.IntN(100); {
@@ -193,7 +193,7 @@ func (c *crowd) act(capacity int) {
 	}
 }
 
-// end ends all sessions over a network that is good again, and waits until nothing is to be done.
+// end ends all sessions over a good network, and waits until nothing is left to do.
 func (c *crowd) end() {
 	c.healed = true
 	for i := range c.members {
@@ -220,8 +220,8 @@ func (c *crowd) end() {
 	c.t.Errorf("the machines never rest")
 }
 
-// TestUnwantedNamesCostNothing: when all clients have gone, nothing is left of what they did
-// but, with retain, the permissions that are kept.
+// TestUnwantedNamesCostNothing checks that when all clients have gone, nothing is left except, with retain, the kept
+// permissions.
 func TestUnwantedNamesCostNothing(t *testing.T) {
 	for _, config := range []Options{{}, {Defer: true}, {Retain: true}, {Capacity: 2}, {Capacity: 2, Defer: true}} {
 		lost, busy, kept := 0, 0, 0
@@ -257,8 +257,7 @@ func TestUnwantedNamesCostNothing(t *testing.T) {
 	}
 }
 
-// ready makes member 1 of two, which knows the other's clock, and what the other's messages
-// begin with.
+// ready makes member 1 of two, which knows the other's clock, and the tag of the other's messages.
 func ready(t *testing.T, config Config) (*crowd, *Machine, local.Tag) {
 	t.Helper()
 	c := newCrowd(t, 1, 2, config)
@@ -273,8 +272,7 @@ func ready(t *testing.T, config Config) (*crowd, *Machine, local.Tag) {
 	return c, m, tag
 }
 
-// enter asks member 1 for a name and lets member 2 reply where that is asked. It says whether it
-// was.
+// enter asks member 1 for a name and lets member 2 reply if it is asked. It reports whether it was.
 func (c *crowd) enter(tag local.Tag, name string) (sent bool) {
 	c.t.Helper()
 	c.transit = nil
@@ -297,8 +295,8 @@ func (c *crowd) leave(name string) {
 	c.call(session, &protocol.Release{Session: session, Request: c.ids, Name: name})
 }
 
-// TestDebtsAreBounded: of one peer's requests for one name 64 are remembered, the newest ones; the
-// reply to them says how many those are.
+// TestDebtsAreBounded checks that of one peer's requests for one name the newest 64 are remembered, and that the reply
+// to them has their number.
 func TestDebtsAreBounded(t *testing.T) {
 	c, m, tag := ready(t, Config{})
 	c.enter(tag, "X")
@@ -320,7 +318,7 @@ func TestDebtsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRetainedNamesAreBounded: 1024 names are remembered, those that were used last.
+// TestRetainedNamesAreBounded checks that the 1024 last used names are remembered.
 func TestRetainedNamesAreBounded(t *testing.T) {
 	c, m, tag := ready(t, Config{Options: Options{Retain: true}})
 	for i := range maxRetained {

@@ -15,15 +15,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
-// witness is member 1 of three, which holds H, wants W and has deferred member 2 at H: so every
-// message could change something.
+// witness is member 1 of three, which holds H, wants W and has deferred member 2 at H: so every message could change
+// something.
 type witness struct {
 	t       *testing.T
 	machine *permission.Machine
 	out     protocol.Effects
 }
 
-// tag is that of member 2 in the view of a witness.
+// tag is the tag of member 2 in the view of a witness.
 var tag = local.Tag{View: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}}
 
 func newWitness(t *testing.T, config permission.Config) *witness {
@@ -49,7 +49,7 @@ func newWitness(t *testing.T, config permission.Config) *witness {
 	return w
 }
 
-// step takes one event, and returns what came of it.
+// step steps with one event, and returns the effects.
 func (w *witness) step(ev protocol.Event) protocol.Effects {
 	w.t.Helper()
 	w.machine.Step(0, ev, &w.out)
@@ -69,8 +69,7 @@ func (w *witness) lock(name string, id uint64, want lock.Request) protocol.Effec
 	return w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: id}, Fact: &want})
 }
 
-// future is all that a witness does when it goes on: W is granted, H given back, N asked for, and
-// operators ask what there is.
+// future is the further behaviour of a witness: W is granted, H released, N requested, and operators query the space.
 func (w *witness) future() (effects []protocol.Effects) {
 	w.t.Helper()
 	call := func(fact any) {
@@ -87,8 +86,8 @@ func (w *witness) future() (effects []protocol.Effects) {
 	return effects
 }
 
-// TestMalformedMessages: each is noted, and all that its receiver does later is what one does that
-// has not received it.
+// TestMalformedMessages checks that each is noted, and that its receiver later behaves like one that has not received
+// it.
 func TestMalformedMessages(t *testing.T) {
 	request := permission.Request{Tag: tag, Number: 7, Clock: 4<<32 + 95, Name: "Q", Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 1, Capacity: 3}}
 	with := func(wrong func(*permission.Request)) protocol.Message {
@@ -149,8 +148,8 @@ func TestMalformedMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesAboutNothing: what names a request, or a question, that this member does not have
-// may be late and honest; it changes nothing.
+// TestMessagesAboutNothing checks messages that name an unknown request or query: these may be late and honest, and
+// change nothing.
 func TestMessagesAboutNothing(t *testing.T) {
 	for _, message := range []protocol.Message{
 		permission.Reply{Tag: tag, Number: 77},
@@ -173,7 +172,7 @@ func TestMessagesAboutNothing(t *testing.T) {
 	}
 }
 
-// unchanged: a witness does the same as another one that has taken no message.
+// unchanged checks that a witness behaves like another one that has received no message.
 func unchanged(t *testing.T, w *witness) {
 	t.Helper()
 	got, otherwise := w.future(), newWitness(t, permission.Config{}).future()
@@ -182,12 +181,12 @@ func unchanged(t *testing.T, w *witness) {
 	}
 }
 
-// stranger is no message of this protocol.
+// stranger is not a message of this protocol.
 type stranger struct{}
 
 func (stranger) String() string { return "stranger" }
 
-// TestNewNamesTheWrongField: in the words of the caller that has given it.
+// TestNewNamesTheWrongField checks that the error uses the names of the caller's fields.
 func TestNewNamesTheWrongField(t *testing.T) {
 	for _, test := range []struct {
 		config permission.Config

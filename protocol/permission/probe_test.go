@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
-// read is what reads off members that ask one another.
+// read returns the probe of members that ask one another.
 func read() probe.Peers {
 	d := permission.Descriptor()
 	return probe.Of(&d).PeerProbe
 }
 
-// TestPeersAndTheirMessagesAreRead: only requests that wait for exclusive locks have a place, in
-// the reign of their stamp; and a peer that has to do with no other meets something in a reply to several alone.
+// TestPeersAndTheirMessagesAreRead checks that only requests that wait for exclusive locks have a place, in the reign
+// of their stamp, and that at an idle member only a merged reply is an event.
 func TestPeersAndTheirMessagesAreRead(t *testing.T) {
 	read := read()
 	space, err := permission.New(permission.Config{Self: 1})

@@ -12,10 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
-// A schedule lets the clients of some members want one name again and again, and delivers the
-// messages in an order that a seed draws: each link keeps none. No time passes, so nothing is
-// repeated, and each message is one that the algorithm needs. What was answered and sent is held
-// against the properties of the algorithm when it happens, and counted.
+// In a schedule, the clients of some members want one name repeatedly, and messages arrive in an order drawn from a
+// seed: links do not keep any order. No time passes, so nothing is repeated, and the algorithm needs each message.
+// Answers and messages are checked against the properties of the algorithm at once, and counted.
 
 const contested = "X"
 
@@ -24,19 +23,19 @@ type schedule struct {
 	t         testing.TB
 	failed    bool
 	rand      *rand.Rand
-	holdTurns int // holders give back once in so many turns
+	holdTurns int // holders release once in so many turns
 	config    permission.Config
 	members   []*peer
 	transit   []flight
-	requests  func(*schedule) lock.Request // what is wanted next; its mode and units
-	left      int                          // wishes to come
+	requests  func(*schedule) lock.Request // draws the mode and units of the next request
+	left      int                          // number of requests left
 
 	inside  map[lock.SessionID]*lock.Decision
 	entries map[entry]*entered
-	tokens  []holdfast.Token // of exclusive grants, in their order
+	tokens  []holdfast.Token // of exclusive grants, in order
 	stamps  []permission.Stamp
-	settled int // requests that replies say they settle
-	most    int // inside at once
+	settled int // number of requests settled by replies
+	most    int // maximum number of holders at once
 	waited  int // requests that were not granted at once
 }
 
@@ -76,11 +75,10 @@ type entry struct {
 	number uint64
 }
 
-// entered is what the messages about a request were.
+// entered counts the messages about a request.
 type entered struct{ requests, replies, frees, defers int }
 
-// newSchedule makes the members of one view, which know each other's clocks, and so many clients
-// at each.
+// newSchedule makes the members of one view, which know each other's clocks, and a number of clients at each.
 func newSchedule(t testing.TB, seed uint64, members, clients int, config permission.Config) *schedule {
 	s := &schedule{
 		t: t, rand: rand.New(rand.NewPCG(seed, 11)), config: config,
@@ -110,7 +108,7 @@ func newSchedule(t testing.TB, seed uint64, members, clients int, config permiss
 	return s
 }
 
-// errorf says what is wrong with a run, and ends it.
+// errorf reports an error of a run, and ends it.
 func (s *schedule) errorf(format string, args ...any) {
 	s.t.Helper()
 	s.failed = true
@@ -129,7 +127,7 @@ func viewOf(n int, number, epoch uint64) *protocol.View {
 	return view
 }
 
-// run draws what happens next until all requests are granted and given back.
+// run draws events until all requests are granted and released.
 func (s *schedule) run() {
 	for !s.failed {
 		var able []*client
@@ -152,7 +150,7 @@ func (s *schedule) run() {
 	}
 }
 
-// rest looks at where a run has ended: no client wants anything any more.
+// rest checks the state at the end of a run, when no client wants anything any more.
 func (s *schedule) rest() {
 	for _, p := range s.members {
 		for _, c := range p.clients {
@@ -166,7 +164,7 @@ func (s *schedule) rest() {
 	}
 }
 
-// act lets a client do what comes next for it.
+// act performs the next act of a client.
 func (s *schedule) act(c *client) {
 	p := s.members[c.session.Member-1]
 	if c.state == holds && len(s.transit) > 0 && s.rand.IntN(s.holdTurns) > 0 {
@@ -212,7 +210,7 @@ func (s *schedule) step(p *peer, ev protocol.Event) {
 	}
 }
 
-// count counts a message with the request that it is about.
+// count counts a message for its request.
 func (s *schedule) count(p *peer, send protocol.Envelope) {
 	about := func(member protocol.ID, number uint64) *entered {
 		e := entry{member, number}
@@ -235,7 +233,7 @@ func (s *schedule) count(p *peer, send protocol.Envelope) {
 	}
 }
 
-// onDecision holds a decision against what must be true of it.
+// onDecision checks a decision against the properties of the algorithm.
 func (s *schedule) onDecision(p *peer, d *lock.Decision) {
 	c := p.clients[d.Session.Number-1]
 	switch d.Kind {
@@ -256,7 +254,7 @@ func (s *schedule) onDecision(p *peer, d *lock.Decision) {
 	}
 }
 
-// compatible looks at who is inside: P1.
+// compatible checks that the holders are compatible: P1.
 func (s *schedule) compatible() {
 	units, shared, exclusive, capacity := 0, 0, 0, 0
 	tokens := map[holdfast.Token]bool{}
@@ -280,8 +278,8 @@ func (s *schedule) compatible() {
 	}
 }
 
-// ordered looks at an exclusive grant: its token is above those of all before it (P2), and its
-// stamp is younger than theirs (P5).
+// ordered checks an exclusive grant: its token exceeds all earlier ones (P2), and its stamp is younger than theirs
+// (P5).
 func (s *schedule) ordered(p *peer, d *lock.Decision) {
 	if n := len(s.tokens); n > 0 && s.tokens[n-1] >= d.Token {
 		s.errorf("token %d is granted after %d", d.Token, s.tokens[n-1])
@@ -297,7 +295,7 @@ func (s *schedule) ordered(p *peer, d *lock.Decision) {
 	s.stamps = append(s.stamps, stamp)
 }
 
-// each plays so many schedules, a quarter of them with -short, each a subtest of its own only where it fails.
+// each plays a number of schedules, a quarter of them with -short, each as a subtest only if it fails.
 func each(t *testing.T, seeds int, play func(t testing.TB, seed uint64)) {
 	t.Helper()
 	if testing.Short() {

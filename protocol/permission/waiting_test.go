@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// pair is two members, 1 and 2, on one clock. What they say to each other arrives when it is
-// delivered; what they tell their clients is listed.
+// pair is two members, 1 and 2, on one clock. Their messages arrive when they are delivered; their reports to clients
+// are listed.
 type pair struct {
 	t       *testing.T
 	now     protocol.Time
@@ -125,7 +125,7 @@ func (p *pair) release(id protocol.ID, request uint64) {
 	p.call(id, &protocol.Release{Session: lock.SessionID{Member: uint64(id), Number: 1}, Name: "a", Request: request})
 }
 
-// wants compares what clients heard with what they should have.
+// wants compares the reports to clients with the expected ones.
 func (p *pair) wants(want ...string) {
 	p.t.Helper()
 	if !slices.Equal(p.replies, want) {
@@ -134,8 +134,8 @@ func (p *pair) wants(want ...string) {
 	p.replies = nil
 }
 
-// TestWaitersAreNotified: at once behind others of its member, and when a peer has let it wait for
-// as long as an answer is waited for; once, and no client that is granted before.
+// TestWaitersAreNotified checks that a waiter is notified at once if it is behind others of its member, and after the
+// timeout of an answer if a peer lets it wait; once, and only if it is not granted before.
 func TestWaitersAreNotified(t *testing.T) {
 	p := newPair(t, Config{})
 	p.acquire(1, 1, nil)
@@ -156,7 +156,7 @@ func TestWaitersAreNotified(t *testing.T) {
 	p.wants("1/1 released", "1/2 granted")
 }
 
-// TestWaitersAreNotifiedByADefer: where a peer that defers says so.
+// TestWaitersAreNotifiedByADefer checks that a waiter is notified when a peer with defer says so.
 func TestWaitersAreNotifiedByADefer(t *testing.T) {
 	p := newPair(t, Config{Options: Options{Defer: true}})
 	p.acquire(1, 1, nil)
@@ -176,8 +176,8 @@ func TestWaitersAreNotifiedByADefer(t *testing.T) {
 	p.wants()
 }
 
-// TestTryWaitsForTheLost: while a member that has left may hold anything, no member can say which
-// client does, so a request that does not want to wait for holders waits for that, as for an authority.
+// TestTryWaitsForTheLost checks that a request that does not wait for holders waits, as for an authority, while a
+// member that has left may hold anything and no member can name the client.
 func TestTryWaitsForTheLost(t *testing.T) {
 	for _, opens := range []bool{true, false} {
 		p := newPair(t, Config{})
@@ -199,9 +199,8 @@ func TestTryWaitsForTheLost(t *testing.T) {
 	}
 }
 
-// TestOneAnswerToSeveral: several requests of a member are answered at once when what was before
-// them has ended, also where the one that the answer names has been given up: no request waits
-// for the next time at which it would ask again.
+// TestOneAnswerToSeveral checks that several requests of a member are answered at once when those before them have
+// ended, also if the one named in the answer has been given up: no request waits until it would ask again.
 func TestOneAnswerToSeveral(t *testing.T) {
 	for _, mode := range []holdfast.Mode{holdfast.ModeShared, holdfast.ModeSlots} {
 		p := newPair(t, Config{})
@@ -223,7 +222,7 @@ func TestOneAnswerToSeveral(t *testing.T) {
 	}
 }
 
-// TestTryIsRefusedByAHolder at once, with who that is.
+// TestTryIsRefusedByAHolder checks that a try is refused at once, with the holder.
 func TestTryIsRefusedByAHolder(t *testing.T) {
 	p := newPair(t, Config{})
 	p.acquire(1, 1, func(r *lock.Request) { r.Owner = "job-7" })

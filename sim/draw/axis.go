@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// point is something that has a height of its own.
+// point is an element with its own height.
 type point struct {
 	at    time.Duration
 	place int
 	put   func()
 }
 
-// place gives everything its height: from above to below in the order of the timeline, each
-// as high as the labels before it leave room for.
+// place gives everything its height, downward in the order of the timeline, each as high as the labels before it leave
+// room for.
 func (l *layout) place() {
 	l.head()
 	points := l.points()
@@ -35,7 +35,7 @@ func (l *layout) place() {
 	l.closing()
 }
 
-// points lists all that needs a height, in the order of time.
+// points lists all elements that need a height, in the order of time.
 func (l *layout) points() []point {
 	var all []point
 	for _, m := range l.messages {
@@ -64,8 +64,7 @@ func (l *layout) points() []point {
 	return all
 }
 
-// threshold is how long nothing happens before the axis is broken: far longer than most
-// steps of this picture.
+// threshold is the length of silence from which the axis is broken: far longer than most steps of this picture.
 func threshold(points []point) time.Duration {
 	var steps []time.Duration
 	for i := 1; i < len(points); i++ {
@@ -80,7 +79,7 @@ func threshold(points []point) time.Duration {
 	return min(max(20*steps[len(steps)/2], 100*time.Millisecond), time.Second)
 }
 
-// advance moves down to an instant, over a break where much time passes.
+// advance moves down to an instant, across a break if much time passes.
 func (l *layout) advance(at time.Duration) {
 	passed := at - l.now
 	switch {
@@ -100,7 +99,7 @@ func (l *layout) advance(at time.Duration) {
 	l.now = at
 }
 
-// stamp puts a time on the axis, where there is room since the last.
+// stamp puts a time on the axis, if there is room since the last one.
 func (l *layout) stamp() {
 	if l.y-l.timed < 30 && l.timed > 0 {
 		return
@@ -141,7 +140,7 @@ func (l *layout) silent(from, to time.Duration) (n, missing int) {
 	return n, missing
 }
 
-// bottom is below all labels and signs up to here.
+// bottom is the height below all labels and signs placed so far.
 func (l *layout) bottom() float64 {
 	y := l.y
 	for _, gap := range l.filled {
@@ -152,14 +151,14 @@ func (l *layout) bottom() float64 {
 	return y
 }
 
-// block keeps everything out of a box across all lanes.
+// block keeps a box across all lanes free.
 func (l *layout) block(b box) {
 	for i := range l.filled {
 		l.filled[i] = append(l.filled[i], b)
 	}
 }
 
-// height is where an instant is: between two that have their places, in proportion.
+// height is the height of an instant: between two placed ones, in proportion.
 func (l *layout) height(at time.Duration) float64 {
 	n := len(l.anchors)
 	if n == 0 {

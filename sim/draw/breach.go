@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// broken places the promise that was not kept.
+// broken places the broken promise.
 func (l *layout) broken(b *breach) {
 	room := int((l.right - l.left - 24) / (labelSize * em))
 	lines := []string{b.headline()}
@@ -24,13 +24,13 @@ func (l *layout) broken(b *breach) {
 	l.y = v.y2
 }
 
-// promises are the names of the promises, as docs/guarantees.md has them.
+// promises are the names of the promises, as in docs/guarantees.md.
 var promises = map[string]string{
 	"P1": "exclusion", "P2": "tokens never go back", "P3": "a holder learns of a loss in time", "P4": "no request is stranded", "P5": "order",
 	"P6": "exactly once", "P7": "only the holder unlocks", "P8": "bounds everywhere", "P9": "unavailable, not wrong", "P10": "nothing is trusted",
 }
 
-// headline says which promise was not kept, and when.
+// headline names the broken promise, with the time.
 func (b *breach) headline() string {
 	if name := promises[b.promise]; name != "" {
 		return fmt.Sprintf("%s (%s) is not kept at %s", b.promise, name, seconds(b.at))
@@ -38,7 +38,7 @@ func (b *breach) headline() string {
 	return fmt.Sprintf("%s at %s", b.promise, seconds(b.at))
 }
 
-// caption says what has happened: for two holders in words of its own, otherwise in those of the violation.
+// caption describes the violation: for two holders in the picture's words, otherwise in its own text.
 func (b *breach) caption(r *run) string {
 	var text strings.Builder
 	for i, h := range b.bars {
@@ -50,7 +50,7 @@ func (b *breach) caption(r *run) string {
 		if h.to == forever && h.believed > b.at && h.believed < b.at+time.Hour {
 			until = ", and until " + seconds(h.believed) + " if nothing more comes"
 		}
-		// A strings.Builder takes everything.
+		// A strings.Builder does not return errors.
 		_, _ = fmt.Fprintf(&text, "%s holds %s (token %s) %s%s. ", h.by, h.name, timeline.Token(h.token), since, until)
 	}
 	if len(b.bars) == 2 {
@@ -59,8 +59,7 @@ func (b *breach) caption(r *run) string {
 	return text.String() + readable(b.text)
 }
 
-// readable is a sentence in which long numbers, which are tokens, are as people compare
-// them.
+// readable is a sentence with its long numbers, which are tokens, in the form in which people compare them.
 func readable(text string) string {
 	words := strings.Split(text, " ")
 	for i, word := range words {

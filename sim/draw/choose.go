@@ -11,21 +11,21 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// choice is what of a run a picture shows.
+// choice is the part of a run that a picture shows.
 type choice struct {
 	run      *run
 	from, to time.Duration
-	worst    rank // the last that is shown
+	worst    rank // the last rank that is shown
 	messages []*message
-	ticks    []*message // said as often before, or routine
+	ticks    []*message // repeated, or routine
 	bars     []*bar
 	marks    []*mark
-	lanes    []int // those that are shown, members first
-	left     int   // messages of the window that are neither shown nor ticks
+	lanes    []int // those shown, members first
+	left     int   // messages in the window that are neither shown nor ticks
 	cut      bool  // the window was narrowed
 }
 
-// choose chooses.
+// choose selects the window, and what to show of it.
 func choose(r *run, p *Picture) *choice {
 	c := &choice{run: r, from: p.From, to: p.To, worst: foreign}
 	repeated := c.repeated()
@@ -76,9 +76,8 @@ func first(items []item, n int, c *choice) time.Duration {
 	return c.run.end
 }
 
-// narrow leaves out of a window that was asked for what has least to do with anything
-// until at most n items are left, and then what is farthest from the promise that was not
-// kept or, where all were, from the beginning.
+// narrow reduces a requested window to at most n items. It drops the least related ones first, and then those farthest
+// from the broken promise or, if all were kept, from the beginning.
 func (c *choice) narrow(items []item, n int) {
 	within := slices.DeleteFunc(slices.Clone(items), func(i item) bool { return i.at < c.from || i.at > c.to })
 	count := func() (found int) {
@@ -103,10 +102,10 @@ func (c *choice) narrow(items []item, n int) {
 	}
 }
 
-// within reports whether an instant lies in the window.
+// within reports whether an instant is in the window.
 func (c *choice) within(at time.Duration) bool { return c.from <= at && at <= c.to }
 
-// pick takes what the window and the rank let through, and the lanes of that.
+// pick takes what the window and the rank admit, and the lanes of those elements.
 func (c *choice) pick(repeated map[*message]bool) {
 	involved := make([]bool, len(c.run.lanes))
 	for i := range c.run.lanes {
@@ -150,7 +149,7 @@ func (c *choice) pick(repeated map[*message]bool) {
 	}
 }
 
-// summary says what of the run is shown, and what is not.
+// summary describes which part of the run is shown.
 func (c *choice) summary() string {
 	text := fmt.Sprintf("%s to %s of a run of %s: %d messages, %d grants", seconds(c.from), seconds(c.to), seconds(c.run.end), len(c.messages), len(c.bars))
 	if n := len(c.ticks); n > 0 {
@@ -168,8 +167,7 @@ func (c *choice) summary() string {
 	return text + "."
 }
 
-// brief are the long tokens of the picture, each followed by a short form of its own: of
-// long ones the last digits are what tells them apart, and of one reign all have that.
+// brief pairs the long tokens of the picture with short forms: the last digits tell long tokens of one reign apart.
 func (c *choice) brief() (pairs []string) {
 	reigns, forms := map[string]bool{}, map[string]string{}
 	shorten := func(token string) string {
@@ -200,7 +198,7 @@ func (c *choice) brief() (pairs []string) {
 	return pairs
 }
 
-// tokens are those that the picture shows.
+// tokens are the tokens in the picture.
 func (c *choice) tokens() (all []string) {
 	for _, b := range c.bars {
 		all = append(all, timeline.Token(b.token))

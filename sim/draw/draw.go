@@ -8,25 +8,25 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// Events is how many events a picture shows at most where no caller says how many.
+// Events is the default maximum number of events in a picture.
 const Events = 200
 
-// Picture says what a picture is of.
+// Picture describes a picture.
 type Picture struct {
-	// Title stands above it: the protocol and the seed, say.
+	// Title is the text above it, for example the protocol and the seed.
 	Title string
-	// Repeat is the command that makes the run again. Empty means that none is shown.
+	// Repeat is the command that repeats the run; empty shows none.
 	Repeat string
-	// From and To bound the window, in time since the beginning of the run. Both zero mean
-	// the part that ends with the broken promise or, where all were kept, that begins
-	// with the run; To alone zero means to the end.
+	// From and To bound the window, in time since the beginning of the run. If both are zero, it is the part that ends
+	// with the broken promise or, if all were kept, the beginning of the run; if only To is zero, it extends to the
+	// end.
 	From, To time.Duration
-	// Events bounds what is shown: messages that are neither routine nor repeated, grants,
-	// faults and views. Zero means 200; 10 to 2,000 are allowed.
+	// Events is the maximum number of events shown: messages that are neither routine nor repeated, grants, faults and
+	// views. Zero means 200; 10 to 2,000 are allowed.
 	Events int
 }
 
-// Check returns what is not allowed, and what is; nil if all of it is.
+// Check returns an error with the wrong value and the allowed ones, or nil.
 func (p *Picture) Check() error {
 	switch {
 	case p.From < 0:
@@ -39,9 +39,8 @@ func (p *Picture) Check() error {
 	return nil
 }
 
-// Write writes the picture of a timeline as an SVG document. The same timeline and the same
-// picture give the same bytes. The error says what of the picture is not allowed, what is
-// no timeline (timeline.Check), or why nothing could be written.
+// Write writes the picture of a timeline as an SVG document. The same timeline and the same picture give the same
+// bytes. It returns an error for a wrong Picture, a wrong timeline (timeline.Check), or a failed write.
 func (p Picture) Write(out io.Writer, events []timeline.Event) error {
 	if err := p.Check(); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// timelineOf runs a seed of a protocol and returns what happened.
+// timelineOf runs a seed of a protocol and returns its timeline.
 func timelineOf(t *testing.T, protocol string, members int, faults sim.Faults, seed uint64) []timeline.Event {
 	t.Helper()
 	p, known := sim.Find(protocol)
@@ -32,7 +32,7 @@ func timelineOf(t *testing.T, protocol string, members int, faults sim.Faults, s
 	return events
 }
 
-// broken is a hand-made timeline of two who hold one name.
+// broken is a handmade timeline of two holders of one name.
 func broken(names ...string) []timeline.Event {
 	a, one, two, name := names[0], names[1], names[2], names[3]
 	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
@@ -63,7 +63,7 @@ func broken(names ...string) []timeline.Event {
 	}
 }
 
-// drawn returns the document, and the layout that it was made of.
+// drawn returns the document, and its layout.
 func drawn(t *testing.T, p Picture, events []timeline.Event) (string, *layout) {
 	t.Helper()
 	var b strings.Builder
@@ -75,7 +75,7 @@ func drawn(t *testing.T, p Picture, events []timeline.Event) (string, *layout) {
 	return b.String(), l
 }
 
-// texts parses a document, and returns all that stands in it.
+// texts parses a document, and returns all its texts.
 func texts(t *testing.T, document string) (all []string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(document))
@@ -144,8 +144,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// checkLanes: every member has a lane with its name, and so has every client that has
-// a part in what is shown.
+// checkLanes checks that every member has a lane with its name, and so has every client that is shown.
 func checkLanes(t *testing.T, l *layout, found []string) {
 	for i := range l.run.lanes {
 		switch shown := l.column[i] >= 0; {
@@ -162,7 +161,7 @@ func checkLanes(t *testing.T, l *layout, found []string) {
 	}
 }
 
-// checkLabels: no label covers another, nor leaves the picture; each names its own gap.
+// checkLabels checks that no label covers another or leaves the picture, and that each is in its own gap.
 func checkLabels(t *testing.T, l *layout) {
 	all := append(slices.Clone(l.labels), l.times...)
 	for _, b := range append(slices.Clone(l.bands), l.breaks...) {
@@ -186,7 +185,7 @@ func checkLabels(t *testing.T, l *layout) {
 	}
 }
 
-// checkBars: each bar stands next to its own lane, and no two share a place.
+// checkBars checks that each bar is next to its own lane, and that no two overlap.
 func checkBars(t *testing.T, l *layout) {
 	for i, p := range l.pieces {
 		if !p.placed || p.y2 < p.y1 {
@@ -206,7 +205,7 @@ func checkBars(t *testing.T, l *layout) {
 	}
 }
 
-// checkOrder: what is later is lower.
+// checkOrder checks that later elements are lower.
 func checkOrder(t *testing.T, l *layout) {
 	for i := 1; i < len(l.anchors); i++ {
 		if a, b := l.anchors[i-1], l.anchors[i]; b.y < a.y || b.at < a.at {
@@ -220,7 +219,7 @@ func checkOrder(t *testing.T, l *layout) {
 	}
 }
 
-// TestABrokenPromiseIsSeen: its words, its bars, and those concerned.
+// TestABrokenPromiseIsSeen checks the words, the bars and the lanes of a broken promise.
 func TestABrokenPromiseIsSeen(t *testing.T) {
 	document, l := drawn(t, Picture{Title: "toy", Repeat: "holdfast sim --seed 7"}, broken("a", "client0", "client1", "n0"))
 	all := strings.Join(texts(t, document), "\n")
@@ -241,8 +240,8 @@ func TestABrokenPromiseIsSeen(t *testing.T) {
 	}
 }
 
-// TestALongTitle leaves the words about the broken promise to the band below it; the full text is there
-// for readers who cannot see the picture, or who point at the title.
+// TestALongTitle checks that a long title leaves the words about the broken promise to the band below it, with the full
+// text for readers that cannot see the picture, or that hover over the title.
 func TestALongTitle(t *testing.T) {
 	title := "central without a rule whose name is rather long"
 	document, l := drawn(t, Picture{Title: title}, broken("a", "one", "two", "n0"))
@@ -255,7 +254,7 @@ func TestALongTitle(t *testing.T) {
 	}
 }
 
-// TestHostileNames: any name that a client or member has is text.
+// TestHostileNames checks that any name of a client or member is plain text.
 func TestHostileNames(t *testing.T) {
 	evil := []string{`</text><script>alert(1)</script>`, "\u202egnp.x", "a\x00b\xff\x1b[31m", `"'&amp;<!--`}
 	document, _ := drawn(t, Picture{Title: evil[0] + evil[2], Repeat: evil[3]}, broken(evil...))
@@ -271,7 +270,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefused names what, and what is allowed.
+// TestWhatIsRefused checks that the error names the wrong value and the allowed ones.
 func TestWhatIsRefused(t *testing.T) {
 	for want, p := range map[string]Picture{
 		"From is -1s": {From: -time.Second}, "To is 1s": {From: 2 * time.Second, To: time.Second}, "10 to 2000 is allowed": {Events: 3},
@@ -295,8 +294,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// TestAtMostSoManyEvents: a picture shows as many events as it may, and not many more
-// than that where they happen at once.
+// TestAtMostSoManyEvents checks that a picture shows the allowed number of events, and only slightly more if they
+// happen at once.
 func TestAtMostSoManyEvents(t *testing.T) {
 	events := timelineOf(t, "central", 5, sim.Within, 3)
 	for _, most := range []int{10, 50, 200} {
@@ -310,7 +309,7 @@ func TestAtMostSoManyEvents(t *testing.T) {
 	}
 }
 
-// TestReadable: tokens, and nothing else.
+// TestReadable checks that tokens are shortened, and nothing else.
 func TestReadable(t *testing.T) {
 	got := readable("c holds \"n0\", token 15461882495060001, since 1.5 s of 3 after 12345: 15461882495060012")
 	if want := "c holds \"n0\", token 3600000:229460001, since 1.5 s of 3 after 12345: 3600000:229460012"; got != want {

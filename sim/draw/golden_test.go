@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// kept is a picture that is kept, of a run of central with three members.
+// kept is a picture in the documentation, of a run of central with three members.
 type kept struct {
 	file     string
 	faults   sim.Faults
@@ -30,7 +30,7 @@ var goldens = []kept{
 	{"broken.svg", 1 << sim.DriftBeyond, 10 * time.Second, 7, true, Picture{Events: 60}},
 }
 
-// TestPicturesOfTheDocumentation: they are what the code draws now.
+// TestPicturesOfTheDocumentation checks that the pictures are those that the code draws now.
 //
 //	go test ./sim/draw -run TestPicturesOfTheDocumentation -rewrite
 func TestPicturesOfTheDocumentation(t *testing.T) {
@@ -46,10 +46,11 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// inDocs is where a picture of the documentation is kept.
+// inDocs is the path of a picture in the documentation.
 func inDocs(file string) string { return filepath.Join("..", "..", "docs", "pictures", file) }
 
-// drawScript draws the picture of a protocol's page: testdata has the script of a lock that goes from a client to another.
+// drawScript draws the picture for a protocol's page: testdata has the script of a lock that goes from one client to
+// another.
 func drawScript(t *testing.T, protocol string) []byte {
 	path := "testdata/" + protocol + ".script"
 	text, err := os.ReadFile(path)
@@ -77,7 +78,7 @@ func drawScript(t *testing.T, protocol string) []byte {
 	return b.Bytes()
 }
 
-// draw draws what `holdfast sim` would.
+// draw draws the picture that `holdfast sim` would draw.
 func (g *kept) draw(t *testing.T) []byte {
 	protocol, _ := sim.Find("central")
 	var events []timeline.Event

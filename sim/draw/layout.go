@@ -9,22 +9,22 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// The measures of a picture, in pixels.
+// The dimensions of a picture, in pixels.
 const (
 	margin    = 16.0
-	axisWidth = 84.0 // left of the first lane's gap: the times
+	axisWidth = 84.0 // to the left of the first lane's gap: the times
 	lineStep  = 14.0 // from a label to the next one below it
-	leftRoom  = 13.0 // of a lifeline: its lease
+	leftRoom  = 13.0 // to the left of a lifeline: its lease
 	barWidth  = 8.0
 	barStep   = 10.0
 	leastGap  = 64.0
 	mostGap   = 188.0
-	headEvery = 1200.0 // lane names stand again after so much
+	headEvery = 1200.0 // lane names are repeated after so much
 	headSize  = 22.0
 	grain     = 0.25 // all heights are multiples of it, so that sums of them are exact
 )
 
-// box is the room that something takes.
+// box is the room that an element takes.
 type box struct{ x1, y1, x2, y2 float64 }
 
 // overlaps reports whether two boxes share more than an edge.
@@ -34,7 +34,7 @@ func (b box) overlaps(o box) bool { return b.x1 < o.x2 && o.x1 < b.x2 && b.y1 < 
 type label struct {
 	box
 	text  string
-	title string // shown when it is pointed at
+	title string // shown on hover
 	class string
 	right bool // it ends at x2 instead of beginning at x1
 }
@@ -43,7 +43,7 @@ type label struct {
 type arrow struct {
 	*message
 	x1, y1, x2, y2 float64
-	stub           bool // it ends on its way
+	stub           bool // it ends before its lane
 }
 
 // piece is a bar with its place.
@@ -59,7 +59,7 @@ type sign struct {
 	x, y float64
 }
 
-// band is what stands across all lanes.
+// band is a box across all lanes.
 type band struct {
 	box
 	class string
@@ -67,20 +67,20 @@ type band struct {
 	mark  *mark
 }
 
-// anchor says where an instant is.
+// anchor is the height of an instant.
 type anchor struct {
 	at time.Duration
 	y  float64
 }
 
-// layout is a picture whose parts have their places.
+// layout is a picture with all parts placed.
 type layout struct {
 	*choice
 	picture   *Picture
-	column    []int // by lane: its place from the left, or -1
+	column    []int // by lane: its x position, or -1
 	xs        []float64
 	bars      map[*bar]*piece
-	slots     []int // by lane: how many bars stand next to each other
+	slots     []int // by lane: number of bars next to each other
 	left      float64
 	right     float64
 	width     float64
@@ -102,8 +102,8 @@ type layout struct {
 	times   []label
 	anchors []anchor
 	started map[*message]float64
-	ended   float64           // where the broken promise stands, or 0
-	brief   *strings.Replacer // makes long tokens short
+	ended   float64           // height of the broken promise, or 0
+	brief   *strings.Replacer // shortens long tokens
 }
 
 func newLayout(c *choice, p *Picture) *layout {
@@ -120,7 +120,7 @@ func newLayout(c *choice, p *Picture) *layout {
 	return l
 }
 
-// placeBars puts each bar next to those of its lane that overlap it in time.
+// placeBars puts each bar next to the bars of its lane that overlap it in time.
 func (l *layout) placeBars() {
 	var busy [][]*bar
 	for range l.run.lanes {
@@ -142,10 +142,10 @@ func (l *layout) placeBars() {
 	}
 }
 
-// rightRoom is how far the bars of a lane reach.
+// rightRoom is the width of a lane's bars.
 func (l *layout) rightRoom(lane int) float64 { return 9 + barStep*float64(l.slots[lane]) }
 
-// spread gives each lane its place: the gap next to it has room for the longest label in it.
+// spread gives each lane its x position: the gap next to it has room for the longest label in it.
 func (l *layout) spread() {
 	gaps := make([]float64, len(l.lanes)+1)
 	want := func(gap int, room float64) { gaps[gap] = max(gaps[gap], room) }
@@ -201,7 +201,7 @@ func (l *layout) clearance(lane int, toRight bool) float64 {
 	return room
 }
 
-// gap is the number of the gap to one side of a lane.
+// gap is the number of the gap on one side of a lane.
 func (l *layout) gap(lane int, toRight bool) int {
 	if toRight {
 		return l.column[lane] + 1
@@ -209,8 +209,8 @@ func (l *layout) gap(lane int, toRight bool) int {
 	return l.column[lane]
 }
 
-// side says at which lane a message has its label, and on which side: where it arrives,
-// on the side from which it comes; one that does not, where it was sent.
+// side returns the lane of a message's label, and the side: at the arrival, on the side from which it comes; for a
+// message without an arrival, at the sender.
 func (l *layout) side(m *message) (lane int, toRight bool) {
 	rightwards := l.column[m.from] < l.column[m.to]
 	if l.stub(m) {
@@ -219,8 +219,8 @@ func (l *layout) side(m *message) (lane int, toRight bool) {
 	return m.to, !rightwards
 }
 
-// stub reports whether a message is drawn as one that does not reach its lane: it was
-// lost as soon as it was sent, or is under way when the picture ends.
+// stub reports whether a message is drawn without reaching its lane: it was lost as soon as it was sent, or is in
+// flight when the picture ends.
 func (l *layout) stub(m *message) bool {
 	return m.fate == underWay || m.end > l.to || m.fate == lost && m.end == m.sent
 }
@@ -289,7 +289,7 @@ func (l *layout) marked(m *mark) string {
 	return clean(m.text)
 }
 
-// short is a length of time in three digits.
+// short is a duration in three digits.
 func short(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

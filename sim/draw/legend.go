@@ -6,14 +6,14 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// entry explains one thing that a picture has.
+// entry explains one element of a picture.
 type entry struct {
 	text string
 	draw func(s *sheet, x, y float64) // y is the middle of the line
 	wide float64
 }
 
-// legend explains what this picture has, and nothing else, in lines.
+// legend explains the elements of this picture only, in lines.
 func (l *layout) legend() (lines [][]entry) {
 	var line []entry
 	x := margin
@@ -40,7 +40,7 @@ func (l *layout) renderLegend(s *sheet, lines [][]entry, y float64) {
 	}
 }
 
-// entries lists what there is to explain.
+// entries lists the elements to explain.
 func (l *layout) entries() (all []entry) {
 	add := func(there bool, text string, draw func(s *sheet, x, y float64)) {
 		if there {

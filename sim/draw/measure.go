@@ -6,17 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// Labels are set in the monospaced face that the reader has: of those every character is
-// close to 0.6 em wide, so that the room that a label takes is known without a font. Room
-// for 0.62 em is kept.
+// Labels are set in the reader's monospaced font. In all of those a character is close to 0.6 em wide, so that the
+// width of a label is known without a font. A label gets 0.62 em per character.
 const (
 	labelSize = 11.0
 	nameSize  = 12.0
 	em        = 0.62
 )
 
-// cells is how many columns of a monospaced face a text fills: two for what is written
-// wide in East Asia and for pictures.
+// cells is the number of monospaced columns of a text: two for wide East Asian characters and for emoji.
 func cells(text string) int {
 	n := 0
 	for _, r := range text {
@@ -29,7 +27,7 @@ func cells(text string) int {
 	return n
 }
 
-// wide is the room that a text of a size takes.
+// wide is the width of a text of a size.
 func wide(text string, size float64) float64 { return float64(cells(text)) * size * em }
 
 // fit shortens a text to a number of cells, with an ellipsis at its end.
@@ -48,8 +46,8 @@ func fit(text string, most int) string {
 	return short.String() + "…"
 }
 
-// clean replaces what no label may have: control and formatting characters, which could
-// reorder or hide the text around them, and bytes that are no text.
+// clean replaces control and formatting characters, which could reorder or hide the text around them, and invalid
+// bytes.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -62,7 +60,7 @@ func clean(text string) string {
 	}, text)
 }
 
-// wrap breaks a text into lines of at most so many cells, between words where it can.
+// wrap breaks a text into lines of at most most cells, between words if possible.
 func wrap(text string, most int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {

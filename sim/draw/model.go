@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// forever is the end of what the timeline leaves open.
+// forever is the end of elements that the timeline leaves open.
 const forever = time.Duration(math.MaxInt64)
 
-// fate is what became of a message.
+// fate is the outcome of a message.
 type fate uint8
 
 const (
@@ -30,10 +30,10 @@ type lane struct {
 	reigns []span
 }
 
-// span is a time in which something was so.
+// span is a period in which a condition held.
 type span struct{ from, to time.Duration }
 
-// message is one that was sent, or a copy of one.
+// message is a sent message, or a copy of one.
 type message struct {
 	from, to   int
 	sent, end  time.Duration // end is when it was delivered or lost
@@ -46,7 +46,7 @@ type message struct {
 	why        string
 	name       string
 	token      uint64
-	said, done int // places in the timeline
+	said, done int // indexes in the timeline
 }
 
 // bar is a grant.
@@ -56,15 +56,15 @@ type bar struct {
 	name       string
 	mode       string
 	token      uint64
-	from, to   time.Duration // to is forever while it goes on
+	from, to   time.Duration // to is forever while it lasts
 	why        string        // it ended
-	believed   time.Duration // until when it would be believed in, where it goes on
-	guilty     bool          // a promise was not kept because of it
-	begun, end int           // places in the timeline
-	open       int           // how many holds it stands for go on
+	believed   time.Duration // for a current grant, the end of its holder's belief
+	guilty     bool          // it is part of the broken promise
+	begun, end int           // indexes in the timeline
+	open       int           // number of its holds that are current
 }
 
-// mark is something else that happened, to some.
+// mark is any other event of some lanes.
 type mark struct {
 	kind  timeline.Kind
 	at    time.Duration
@@ -76,7 +76,7 @@ type mark struct {
 	over  bool
 }
 
-// breach is a promise that was not kept.
+// breach is a broken promise.
 type breach struct {
 	promise string
 	at      time.Duration
@@ -87,7 +87,7 @@ type breach struct {
 	place   int
 }
 
-// run is a timeline that was read: everything with its beginning and its end.
+// run is a timeline in which every element has its beginning and its end.
 type run struct {
 	lanes    []lane
 	messages []*message
@@ -106,10 +106,10 @@ type reader struct {
 	grants map[uint64]*bar
 }
 
-// read makes a run of a timeline that timeline.Check has found well.
+// read makes a run of a timeline that timeline.Check accepts.
 func read(events []timeline.Event) *run {
 	r := &reader{index: map[string]int{}, sent: map[uint64]*message{}, grants: map[uint64]*bar{}}
-	for _, clients := range []bool{false, true} { // members stand before clients
+	for _, clients := range []bool{false, true} { // members come before clients
 		for i := range events {
 			if events[i].Kind == timeline.Lane && events[i].Client == clients {
 				r.enter(&events[i])
@@ -128,7 +128,7 @@ func (r *reader) enter(h *timeline.Event) {
 	r.lanes = append(r.lanes, lane{name: h.Who, client: h.Client})
 }
 
-// take reads one event, which has a place in the timeline.
+// take reads one event, at its index in the timeline.
 func (r *reader) take(place int, h *timeline.Event) {
 	r.end = h.At
 	switch h.Kind {
@@ -163,7 +163,7 @@ func (r *reader) add(id uint64, m *message) {
 	r.messages = append(r.messages, m)
 }
 
-// all are the lanes that something happens to.
+// all lists the lanes of an event.
 func (r *reader) all(h *timeline.Event) (lanes []int) {
 	for _, name := range h.Lanes {
 		lanes = append(lanes, r.index[name])
@@ -185,15 +185,15 @@ func (r *reader) mark(place int, h *timeline.Event, lanes []int) {
 	}
 }
 
-// begins takes back that a fault of many will be over, where another of its kind takes its
-// place in that instant, or all end before.
+// begins removes the end of an earlier fault of several lanes if another fault of its kind replaces it at that instant,
+// or if all faults end before.
 func (r *reader) begins(h *timeline.Event) {
 	r.marks = slices.DeleteFunc(r.marks, func(m *mark) bool {
 		return m.over && (m.at > h.At && h.Why == "healed" || m.at == h.At && m.short == h.Short)
 	})
 }
 
-// standing reads what a process is from here on.
+// standing reads the state of a process from here on.
 func (r *reader) standing(place int, h *timeline.Event) {
 	who := r.index[h.Who]
 	l := &r.lanes[who]
@@ -231,8 +231,8 @@ func closeSpan(spans *[]span, at time.Duration) {
 	}
 }
 
-// hold reads what becomes of a grant. Several holds of one token by one process are one
-// bar: its owner has entered it again.
+// hold reads an event of a grant. Several holds of one token by one process are one bar: its owner has entered it
+// again.
 func (r *reader) hold(place int, h *timeline.Event) {
 	if h.Kind == timeline.Granted {
 		who := r.index[h.Who]

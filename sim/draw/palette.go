@@ -5,29 +5,27 @@ import (
 	"strings"
 )
 
-// palette has the colours of a picture. No colour carries a meaning alone: each comes
-// with a shape, a dash or a word.
+// palette has the colours of a picture. No colour has a meaning alone: each comes with a shape, a dash or a word.
 type palette struct {
 	ground string // behind everything
 	ink    string // names, times, titles
 	faint  string // remarks
 	line   string // lifelines and other thin things
-	guide  string // the lightest lines; nothing has to be read off them
+	guide  string // the lightest lines, which carry no information
 	sent   string // messages
-	late   string // those that are late
-	copy   string // those that come once more
-	lost   string // those that do not come, and faults
+	late   string // late messages
+	copy   string // duplicated messages
+	lost   string // lost messages, and faults
 	held   string // grants
-	bar    string // their inside
-	reign  string // who may grant
+	bar    string // the inside of grants
+	reign  string // members that may grant
 	mark   string // views and lives
-	cut    string // behind faults of many
-	wrong  string // the promise that was not kept
-	behind string // behind that
+	cut    string // behind faults of several lanes
+	wrong  string // the broken promise
+	behind string // behind the broken promise
 }
 
-// light is the palette that every reader understands; dark replaces it where the reader
-// prefers that.
+// light is the default palette; dark replaces it for readers that prefer a dark one.
 var (
 	light = palette{
 		ground: "#ffffff", ink: "#1f2328", faint: "#59636e", line: "#7d8590", guide: "#e6eaef", sent: "#0a58c2", late: "#7a3ec8", copy: "#0b6e75",
@@ -39,7 +37,7 @@ var (
 	}
 )
 
-// shapes are the rules that have no colour.
+// shapes are the style rules without colours.
 const shapes = `text{font:11px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;white-space:pre}
 .title{font-size:16px;font-weight:700}
 .name{font-size:12px;font-weight:600;text-anchor:middle}
@@ -62,16 +60,16 @@ const shapes = `text{font:11px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaV
 .sign{stroke-width:1.6}
 `
 
-// style is the sheet of a picture.
+// style is the style sheet of a picture.
 func style() string {
 	return shapes + light.rules() + "@media (prefers-color-scheme:dark){\n" + dark.rules() + "}\n"
 }
 
-// rules colour the classes.
+// rules are the style rules with the colours of the classes.
 func (p *palette) rules() string {
 	var b strings.Builder
 	rule := func(selector, declaration string, colours ...any) {
-		// A strings.Builder takes everything.
+		// A strings.Builder does not return errors.
 		_, _ = fmt.Fprintf(&b, selector+"{"+declaration+"}\n", colours...)
 	}
 	rule(".ground,.pad", "fill:%s", p.ground)

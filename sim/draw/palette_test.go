@@ -29,7 +29,8 @@ func contrast(t *testing.T, a, b string) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// TestContrast: text has 4.5 to 1 on every ground on which it stands, and what must be seen 3 to 1.
+// TestContrast checks that text has a contrast of 4.5 to 1 on each of its backgrounds, and other visible elements 3 to
+// 1.
 func TestContrast(t *testing.T) {
 	for name, p := range map[string]palette{"light": light, "dark": dark} {
 		for _, c := range []struct {
@@ -53,7 +54,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestEveryColourIsInBothSchemes: the dark rules replace each of the light ones.
+// TestEveryColourIsInBothSchemes checks that the dark rules replace each of the light ones.
 func TestEveryColourIsInBothSchemes(t *testing.T) {
 	selectors := func(p palette) string {
 		var all []string

@@ -14,7 +14,7 @@ func (l *layout) head() {
 	l.headed = l.y
 }
 
-// preface is what stands below the title.
+// preface is the text below the title.
 func (l *layout) preface() (lines []string) {
 	room := int((l.width - 2*margin) / (labelSize * em))
 	if l.picture.Repeat != "" {
@@ -23,8 +23,7 @@ func (l *layout) preface() (lines []string) {
 	return append(lines, wrap(l.summary(), room)...)
 }
 
-// put finds the height at which a label has room in a gap, at l.y or below it, and takes
-// that room.
+// put finds the height at which a label has room in a gap, at l.y or below it, and takes that room.
 func (l *layout) put(lane int, toRight bool, text, title, class string, below float64) {
 	gap := l.gap(lane, toRight)
 	x := l.xs[l.column[lane]]
@@ -46,14 +45,14 @@ func (l *layout) put(lane int, toRight bool, text, title, class string, below fl
 		}
 		return true
 	}
-	for !free() { // each time it is lower than something that was in the way
+	for !free() { // each time it moves below something in the way
 		continue
 	}
 	l.filled[gap] = append(l.filled[gap], b)
 	l.labels = append(l.labels, label{box: b, text: text, title: title, class: class, right: !toRight})
 }
 
-// room is how wide a label of a lane may be.
+// room is the maximum width of a label of a lane.
 func (l *layout) room(lane int, toRight bool) float64 {
 	i := l.column[lane]
 	switch {
@@ -67,7 +66,7 @@ func (l *layout) room(lane int, toRight bool) float64 {
 	return l.xs[0] - leftRoom - l.left
 }
 
-// send gives a message its beginning; if it does not arrive, its end as well.
+// send places the start of a message, and its end too if it does not arrive.
 func (l *layout) send(m *message) {
 	l.stamp()
 	l.started[m] = l.y
@@ -84,7 +83,7 @@ func (l *layout) send(m *message) {
 	l.arrows = append(l.arrows, arrow{message: m, x1: x, y1: l.y, x2: x + reach, y2: l.y, stub: true})
 }
 
-// arrive gives a message its end.
+// arrive places the end of a message.
 func (l *layout) arrive(m *message) {
 	begin, known := l.started[m]
 	l.y = max(l.y, begin+2)
@@ -101,7 +100,7 @@ func (l *layout) arrive(m *message) {
 	l.arrows = append(l.arrows, a)
 }
 
-// class is how a message looks.
+// class is the style class of a message.
 func (m *message) class() string {
 	switch {
 	case m.fate == lost:
@@ -114,7 +113,7 @@ func (m *message) class() string {
 	return "msg"
 }
 
-// messageTitle is all that is known of a message.
+// messageTitle is the full description of a message.
 func (l *layout) messageTitle(m *message) string {
 	text := fmt.Sprintf("%s → %s, sent at %s", l.run.lanes[m.from].name, l.run.lanes[m.to].name, seconds(m.sent))
 	switch m.fate {
@@ -139,7 +138,7 @@ func (l *layout) begin(b *bar) {
 	p.y1, p.placed = l.y, true
 }
 
-// barTitle is all that is known of a bar.
+// barTitle is the full description of a bar.
 func (l *layout) barTitle(b *bar) string {
 	text := fmt.Sprintf("%s holds %q, %s, token %s, from %s", b.by, b.name, b.mode, timeline.Token(b.token), seconds(b.from))
 	switch {
@@ -151,7 +150,7 @@ func (l *layout) barTitle(b *bar) string {
 	return text
 }
 
-// finish ends a bar. What did not end as its holder wished says why.
+// finish ends a bar. If the end was not its holder's wish, the label has the reason.
 func (l *layout) finish(b *bar) {
 	p := l.bars[b]
 	l.y = max(l.y, p.y1+9)
@@ -172,7 +171,7 @@ func (l *layout) opening() {
 	}
 }
 
-// closing ends what goes on at the end of the window.
+// closing ends the elements that are open at the end of the window.
 func (l *layout) closing() {
 	l.y = l.bottom() + 10
 	for _, p := range l.pieces {
@@ -186,7 +185,7 @@ func (l *layout) closing() {
 	l.anchors = append(l.anchors, anchor{l.to, l.y})
 }
 
-// sign places a mark: on its lane or, if it is about several, across all.
+// sign places a mark: on its lane or, if it concerns several, across all.
 func (l *layout) sign(m *mark) {
 	if len(m.lanes) != 1 {
 		l.across(m)
@@ -204,7 +203,7 @@ func (l *layout) sign(m *mark) {
 	l.y += 4
 }
 
-// markTitle is all that is known of a mark.
+// markTitle is the full description of a mark.
 func (l *layout) markTitle(m *mark) string {
 	text := fmt.Sprintf("%s, %v", seconds(m.at), m.kind)
 	for _, lane := range m.lanes {
@@ -221,7 +220,7 @@ func (l *layout) markTitle(m *mark) string {
 	return text
 }
 
-// across places what concerns several lanes.
+// across places a mark that concerns several lanes.
 func (l *layout) across(m *mark) {
 	text := clean(m.text)
 	if m.until > m.at && !m.over {

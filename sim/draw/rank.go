@@ -9,27 +9,26 @@ import (
 	"time"
 )
 
-// rank says how much something has to do with what a picture is about: the promise that
-// was not kept or, where all were, everything.
+// rank is the relation of an element to the subject of the picture: the broken promise or, if all were kept,
+// everything.
 type rank uint8
 
 const (
-	vital   rank = iota // the lock it is about, and its messages to which something happened
-	near                // its other messages; which members live, which one each follows, and which may grant
-	general             // what is about no lock
-	foreign             // other locks, and clients that have no part in it
-	routine             // what says that nothing has changed: never more than a tick
+	vital   rank = iota // its lock, and messages about that lock with a fault
+	near                // other messages about that lock; lives, views and reigns of members
+	general             // elements without a lock
+	foreign             // other locks, and clients that are not involved
+	routine             // routine messages: never more than a tick
 )
 
-// item is anything that counts as an event.
+// item is an element that counts as an event.
 type item struct {
 	at    time.Duration
 	place int
 	rank  rank
 }
 
-// repeated are the messages that repeat an earlier one, to which the same has
-// happened as before.
+// repeated is the set of messages that repeat an earlier one with the same outcome.
 func (c *choice) repeated() map[*message]bool {
 	type saying struct {
 		from, to int
@@ -43,7 +42,7 @@ func (c *choice) repeated() map[*message]bool {
 		}
 		key := saying{m.from, m.to, m.text, m.fate}
 		if m.fate == lost {
-			key.text = m.short // one that does not come differs in its numbers only
+			key.text = m.short // one that does not arrive differs only in its numbers
 		}
 		if m.sent < c.from {
 			continue
@@ -56,7 +55,7 @@ func (c *choice) repeated() map[*message]bool {
 	return again
 }
 
-// items lists what counts, in the order of the timeline.
+// items lists the counted elements, in the order of the timeline.
 func (c *choice) items(repeated map[*message]bool) []item {
 	var all []item
 	for _, m := range c.run.messages {
@@ -76,8 +75,7 @@ func (c *choice) items(repeated map[*message]bool) []item {
 	return all
 }
 
-// once are the marks without those that say of a lane what the one before it has said, a
-// short while ago: a disk that is full is so at each write.
+// once returns the marks without repetitions on one lane within a short time: a full disk is reported at each write.
 func (c *choice) once() (kept []*mark) {
 	last := make([]*mark, len(c.run.lanes))
 	for _, m := range c.run.marks {
@@ -93,8 +91,7 @@ func (c *choice) once() (kept []*mark) {
 	return kept
 }
 
-// concerned reports whether a lane has a part in the broken promise; where none is
-// broken, each has.
+// concerned reports whether a lane is involved in the broken promise; if none is broken, each lane is.
 func (c *choice) concerned(lane int) bool {
 	b := c.run.breach
 	return b == nil || slices.Contains(b.lanes, lane) || !c.run.lanes[lane].client

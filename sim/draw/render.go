@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// render writes the document: what lies behind first, labels last.
+// render writes the document: the background first, labels last.
 func (l *layout) render() string {
 	s := &sheet{}
 	end := l.y
@@ -59,8 +59,7 @@ func (l *layout) render() string {
 	return s.String()
 }
 
-// headline is the title where it fits; otherwise it says no more of a broken promise than
-// which one it is: the rest stands in the band below.
+// headline is the title if it fits; otherwise it only names the broken promise: the rest is in the band below.
 func (l *layout) headline(title string) string {
 	room := int((l.width - 2*margin) / (16 * em))
 	if b := l.run.breach; cells(title) > room && b != nil && l.within(b.at) && promises[b.promise] != "" {
@@ -69,7 +68,7 @@ func (l *layout) headline(title string) string {
 	return fit(title, room)
 }
 
-// description is the picture for those who do not see it.
+// description describes the picture for readers who cannot see it.
 func (l *layout) description() string {
 	text := "Sequence diagram, time from above to below, one lane each for"
 	for _, lane := range l.lanes {
@@ -89,7 +88,7 @@ func (l *layout) renderTimes(s *sheet) {
 	}
 }
 
-// renderBands writes what lies across the lanes, and the breaks of the axis.
+// renderBands writes the bands across the lanes, and the breaks of the axis.
 func (l *layout) renderBands(s *sheet) {
 	for _, b := range l.bands {
 		s.rect(b.box, "band "+b.class, ` rx="3"`)
@@ -101,8 +100,7 @@ func (l *layout) renderBands(s *sheet) {
 	}
 }
 
-// renderLanes writes the lifelines: whether a process is there, sleeps, has a lease and
-// may grant.
+// renderLanes writes the lifelines: whether a process runs, is paused, has a lease and may grant.
 func (l *layout) renderLanes(s *sheet, end float64) {
 	top := l.top + headSize
 	each := func(spans []span, render func(y1, y2 float64)) {
@@ -135,8 +133,7 @@ func (l *layout) renderLanes(s *sheet, end float64) {
 	}
 }
 
-// renderTicks writes what is routine: a short line where it arrives, at most one on each
-// three pixels.
+// renderTicks writes routine messages: a short line at the arrival, at most one per three pixels.
 func (l *layout) renderTicks(s *sheet) {
 	type spot struct {
 		lane int
@@ -157,7 +154,7 @@ func (l *layout) renderTicks(s *sheet) {
 	}
 }
 
-// broke reports whether an instant lies in a break of the axis, or behind a band.
+// broke reports whether an instant is in a break of the axis, or behind a band.
 func (l *layout) broke(at time.Duration) bool {
 	y := l.height(at)
 	in := func(b band) bool { return b.y1-4 < y && y < b.y2+6 }
@@ -184,14 +181,14 @@ func (l *layout) renderBars(s *sheet) {
 	}
 }
 
-// aim is where an arrow ends, a little before the lane, and its direction.
+// aim is the end of an arrow, a little before the lane, and its direction.
 func (a *arrow) aim() (x, y, ux, uy float64) {
 	length := max(1, math.Hypot(a.x2-a.x1, a.y2-a.y1))
 	ux, uy = (a.x2-a.x1)/length, (a.y2-a.y1)/length
 	return a.x2 - 1.5*ux, a.y2 - 1.5*uy, ux, uy
 }
 
-// render writes the way of a message; what is at its end comes after the labels.
+// render writes the line of a message; its end comes after the labels.
 func (a *arrow) render(s *sheet) {
 	x2, y2, _, _ := a.aim()
 	class := "arrow " + a.class()
@@ -201,12 +198,11 @@ func (a *arrow) render(s *sheet) {
 	s.shape(class, "", "M%s %sL%s %s", a.x1, a.y1, x2, y2)
 }
 
-// farAway is from how many pixels on the way of a message is drawn faintly: it crosses
-// much that has nothing to do with it.
+// farAway is the length in pixels from which the line of a message is drawn faintly: it crosses many unrelated
+// elements.
 const farAway = 240
 
-// renderHead writes the end of a message: where it does not arrive a cross, or nothing
-// that is closed.
+// renderHead writes the end of a message: a cross if it was lost, an open end if it is in flight.
 func (a *arrow) renderHead(s *sheet) {
 	x2, y2, ux, uy := a.aim()
 	class := a.class()
@@ -216,7 +212,7 @@ func (a *arrow) renderHead(s *sheet) {
 	case a.stub:
 		s.shape("arrow "+class, "", "M%s %sl6 0m3 0l2 0", x2, y2)
 	default:
-		// The head: a triangle whose tip is where the message arrives.
+		// The head: a triangle with its tip at the arrival.
 		bx, by := x2-8*ux, y2-8*uy
 		s.shape("head "+class, "", "M%s %sL%s %sL%s %sZ", x2, y2, bx-3.2*uy, by+3.2*ux, bx+3.2*uy, by-3.2*ux)
 	}
@@ -246,7 +242,7 @@ func signShape(s *sheet, kind timeline.Kind, x, y float64) {
 	}
 }
 
-// renderTexts writes what stands in bands and breaks.
+// renderTexts writes the texts of bands and breaks.
 func (l *layout) renderTexts(s *sheet) {
 	for _, b := range l.breaks {
 		s.text(b.x1+6, b.y2-6, "faint", b.lines[0], "")

@@ -6,19 +6,18 @@ import (
 	"strings"
 )
 
-// sheet is an SVG document that is written from above to below.
+// sheet is an SVG document that is written from top to bottom.
 type sheet struct{ strings.Builder }
 
-// add writes a line. Its arguments are numbers and text that is known to be harmless;
-// what others have named goes through escaped.
+// add writes a line. Its arguments are numbers and trusted text; text from outside must go through escaped.
 func (s *sheet) add(format string, arguments ...any) {
-	// A strings.Builder takes everything.
+	// A strings.Builder does not return errors.
 	_, _ = fmt.Fprintf(s, format+"\n", arguments...)
 }
 
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
-// escaped is a text as XML has it, without what XML may not have.
+// escaped is a text escaped for XML, without characters that XML forbids.
 func escaped(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -27,10 +26,10 @@ func escaped(text string) string {
 	return escapes.Replace(strings.Join(lines, "\n"))
 }
 
-// titleMost bounds what is shown when a thing is pointed at, in characters.
+// titleMost is the maximum length of a title, in characters.
 const titleMost = 700
 
-// pointed is the title of a thing: what is shown when it is pointed at.
+// pointed is the title of an element, shown on hover.
 func pointed(text string) string {
 	if text == "" {
 		return ""
@@ -46,7 +45,7 @@ func num(x float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(x, 'f', 1, 64), ".0")
 }
 
-// text writes a text whose line stands on y.
+// text writes a text with its baseline at y.
 func (s *sheet) text(x, y float64, class, text, title string) {
 	s.add(`<text x="%s" y="%s" class="%s">%s%s</text>`, num(x), num(y), class, escaped(text), pointed(title))
 }
@@ -59,7 +58,7 @@ func (s *sheet) line(x1, y1, x2, y2 float64, class string) {
 	s.add(`<line x1="%s" y1="%s" x2="%s" y2="%s" class="%s"/>`, num(x1), num(y1), num(x2), num(y2), class)
 }
 
-// shape writes a path; what is in it are letters of the format and numbers.
+// shape writes a path, from the letters of the format and numbers.
 func (s *sheet) shape(class, title, format string, numbers ...float64) {
 	arguments := make([]any, len(numbers))
 	for i, n := range numbers {

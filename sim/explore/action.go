@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// action is something that can happen in a state. Which can is a list in an order that
-// depends on the state alone, so that a run is a list of places in these.
+// action is a possible event in a state. The list of actions has an order that depends only on the state, so that a run
+// is a list of indexes in these lists.
 type action struct {
 	kind kind
-	at   int // a member, a user, or a place among those held
+	at   int // a member, a user, or an index among the held packets
 	name uint8
 }
 
@@ -25,22 +25,22 @@ const (
 	resume                // a paused member wakes
 	restart               // a member that has crashed starts again
 	arrive                // a held packet arrives
-	unlock                // a user gives back
+	unlock                // a user unlocks
 	begin                 // a user asks
-	dawdle                // a user takes his time
+	dawdle                // a user delays its next act
 	transfer              // an operator makes a member the authority
-	crash                 // and what is being written is lost
-	crashKept             // and what is being written is kept
+	crash                 // and the write in progress is lost
+	crashKept             // and the write in progress is kept
 	pause
 	lose      // the next packet
-	duplicate // it arrives, and may do so again
-	delay     // it comes whenever it comes
+	duplicate // it arrives, and may arrive again
+	delay     // it arrives at any later time
 )
 
-// next is what the default schedule does next.
+// next is the next step of the default schedule.
 type next struct {
 	what  upcoming
-	focus int // the member to which it happens; -1 where that is all, because time passes
+	focus int // the member of the step; -1 means all, because time passes
 	user  int
 }
 
@@ -55,8 +55,8 @@ const (
 	timeNext
 )
 
-// upcoming tells what the default schedule does: all that is under way arrives, in the
-// order of its sending; then the users act that can; then the members that are due tick; then time passes.
+// upcoming returns the next step of the default schedule: all packets in flight arrive, in the order of sending; then
+// the users act that can; then the members that are due tick; then time passes.
 func (e *engine) upcoming(w *world) next {
 	if len(w.flying) > 0 {
 		return next{what: packetNext, focus: w.flying[0].To}
@@ -88,9 +88,8 @@ func (e *engine) upcoming(w *world) next {
 	return next{what: timeNext, focus: -1}
 }
 
-// actions lists what can happen, the default first. What happens to one member at a time
-// commutes with what happens to another: so deviations at a member are tried when the
-// next thing happens to it, and whenever time is about to pass.
+// actions lists the possible actions, the default first. Actions at one member commute with those at another: so
+// deviations at a member are only tried before its next step, and when time is about to pass.
 func (e *engine) actions(w *world, n next, all []action) []action {
 	all = all[:0]
 	if n.what != nothing {
@@ -119,8 +118,8 @@ func (e *engine) actions(w *world, n next, all []action) []action {
 	return e.faults(w, n, all)
 }
 
-// requests adds what users can do: he whose turn it is asks for any name, or takes his time;
-// who takes it acts whenever he likes.
+// requests adds the users' possible calls. The user whose turn it is asks for any name, or delays; a user that delays
+// acts at any later time.
 func (e *engine) requests(w *world, n next, all []action) []action {
 	for i := range w.Users {
 		u := &w.Users[i]
@@ -145,13 +144,12 @@ func (e *engine) requests(w *world, n next, all []action) []action {
 	return all
 }
 
-// wants is the name that a user asks for by default: each his own, and then those of the
-// others.
+// wants is the name that a user asks for by default: first its own, then those of the others.
 func (e *engine) wants(w *world, i int) uint8 {
 	return uint8((i + e.config.Calls - int(w.Users[i].Calls)) % e.config.Names)
 }
 
-// faults adds what can go wrong.
+// faults adds the possible faults.
 func (e *engine) faults(w *world, n next, all []action) []action {
 	left := &w.Left
 	for _, m := range w.members {
@@ -183,7 +181,7 @@ func (e *engine) faults(w *world, n next, all []action) []action {
 	return all
 }
 
-// writing returns what is being written by a member's disk, or nil.
+// writing returns the write in progress on a member's disk, or nil.
 func (w *world) writing(m *member) *saving {
 	for _, packets := range [][]*packet{w.flying, m.inbox} {
 		for _, p := range packets {
@@ -195,9 +193,9 @@ func (w *world) writing(m *member) *saving {
 	return nil
 }
 
-// healing returns which action brings everything to rest without further faults: who is
-// paused wakes, what is held arrives, who is down starts, who holds unlocks, and else the
-// default schedule goes on. It is a place in all, or -1.
+// healing returns the action that brings everything to rest without further faults: paused members wake, held packets
+// arrive, members that are down start, holders unlock, and otherwise the default schedule continues. It is an index in
+// all, or -1.
 func (n next) healing(all []action) int {
 	if n.focus < 0 {
 		for _, k := range []kind{resume, arrive, restart, unlock} {
@@ -209,8 +207,7 @@ func (n next) healing(all []action) int {
 	return slices.IndexFunc(all, func(a action) bool { return a.kind == goOn })
 }
 
-// take returns the state in which an action results. A machine that panics breaks a
-// promise; any other error means that the exploration cannot go on.
+// take returns the state after an action. A machine that panics breaks a promise; any other error ends the exploration.
 func (e *engine) take(from *world, n next, a action) (*world, error) {
 	e.broken = nil
 	w := from.clone()
@@ -219,8 +216,8 @@ func (e *engine) take(from *world, n next, a action) (*world, error) {
 	return w, err
 }
 
-// proceed takes an action, and then goes on for as long as only one thing can happen and no
-// time passes. It reports whether on the way everything was answered.
+// proceed takes an action, and then continues while only one action is possible and no time passes. It reports whether
+// everything was answered on the way.
 func (e *engine) proceed(from *world, n next, a action) (w *world, settled bool, err error) {
 	e.broken = nil
 	w = from.clone()
@@ -237,11 +234,11 @@ func (e *engine) proceed(from *world, n next, a action) (w *world, settled bool,
 	return w, settled, nil
 }
 
-// longestWay bounds what happens between two states that are looked at: a cluster in which
-// messages beget messages for ever, while no time passes, is found as a circle of states.
+// longestWay limits the steps between two visited states: a cluster in which messages cause messages endlessly, while
+// no time passes, is found as a cycle of states.
 const longestWay = 1000
 
-// forced reports whether only one thing can happen in a state, in which time stands still.
+// forced reports whether only one action is possible in a state, and time stands still.
 func (e *engine) forced(w *world, n next) bool {
 	if n.focus < 0 || e.config.Unreduced {
 		return false
@@ -250,7 +247,7 @@ func (e *engine) forced(w *world, n next) bool {
 	return len(e.all) == 1
 }
 
-// release ends the making of a state: from now on it is shared, and not changed.
+// release completes a state: from now on it is shared, and does not change.
 func (w *world) release() {
 	for _, m := range w.members {
 		if m.owned { // others are in use elsewhere
@@ -259,7 +256,7 @@ func (w *world) release() {
 	}
 }
 
-// alter lets an action change a state.
+// alter applies an action to a state.
 func (e *engine) alter(w *world, n next, a action) error {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -310,14 +307,14 @@ func (e *engine) happen(w *world, n next, a action) error {
 	return nil
 }
 
-// say tells a line, where there is a listener.
+// say writes a line of the trace, if there is one.
 func (e *engine) say(format string, arguments ...any) {
 	if e.trace != nil {
 		e.trace(format, arguments...)
 	}
 }
 
-// goOn does what the default schedule does next.
+// goOn performs the next step of the default schedule.
 func (e *engine) goOn(w *world, n next) error {
 	switch n.what {
 	case packetNext:
@@ -339,7 +336,7 @@ func (e *engine) goOn(w *world, n next) error {
 	return nil
 }
 
-// earliest is when the first is due of those who run.
+// earliest is the earliest time at which a running member is due.
 func (e *engine) earliest(w *world) time.Duration {
 	at := protocol.Never
 	for _, m := range w.members {
@@ -350,7 +347,7 @@ func (e *engine) earliest(w *world) time.Duration {
 	return at
 }
 
-// resume wakes a member: what has come meanwhile is read first.
+// resume wakes a member, which first reads what has come meanwhile.
 func (e *engine) resume(w *world, place int) {
 	m := w.replace(place)
 	e.say("%s goes on", m.name)
@@ -370,7 +367,7 @@ func (e *engine) restart(w *world, place int) error {
 	return e.start(w, m)
 }
 
-// crash ends a member's process. What it has sent is under way.
+// crash ends a member's process. Its messages stay in flight.
 func (e *engine) crash(w *world, place int, kept bool) error {
 	m := w.replace(place)
 	writing := w.writing(m)
@@ -391,7 +388,7 @@ func (e *engine) crash(w *world, place int, kept bool) error {
 	return nil
 }
 
-// misdeliver does with the next packet what networks do.
+// misdeliver applies a network fault to the next packet.
 func (e *engine) misdeliver(w *world, what kind) error {
 	p := w.flying[0]
 	w.flying = w.flying[1:]

@@ -2,7 +2,7 @@ package explore
 
 import "fmt"
 
-// beginning makes the state in which a run begins, with one fast clock or (-1) none.
+// beginning makes the initial state of a run, with one fast clock or (-1) none.
 func (e *engine) beginning(fastAt int) (*world, error) {
 	c := e.config
 	w := &world{now: e.late}
@@ -37,11 +37,10 @@ func (e *engine) beginning(fastAt int) (*world, error) {
 	return w, nil
 }
 
-// formingSteps is how many steps a cluster may take to form.
+// formingSteps is the maximum number of steps in which a cluster must form.
 const formingSteps = 100_000
 
-// formed lets the default schedule go on until the cluster has settled and its view is open,
-// and time is about to pass.
+// formed runs the default schedule until the cluster has settled and its view is open, and time is about to pass.
 func (e *engine) formed(w *world) (*world, error) {
 	for range formingSteps {
 		n := e.upcoming(w)
@@ -63,7 +62,7 @@ func (e *engine) formed(w *world) (*world, error) {
 	return nil, fmt.Errorf("explore: the cluster does not form in %d steps", formingSteps)
 }
 
-// opened reports whether all members know their view to be open.
+// opened reports whether all members know that their view is open.
 func (w *world) opened() bool {
 	for _, m := range w.members {
 		if m.soul.View == nil || !m.soul.View.Open {

@@ -10,16 +10,14 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
 
-// digest names a state: 128 bits of what it is in canonical form.
+// digest names a state: 128 bits of its canonical form.
 type digest [16]byte
 
-// gap is the greatest difference between neighbouring numbers that is kept; greater ones
-// count as equal.
+// gap is the maximum difference between neighbouring numbers that is kept; greater ones count as equal.
 const gap = 4
 
-// Numbers of this size are two in one, as tokens (reign, count) and those of sessions
-// (incarnation, number) are: each half is a number of its own. Greater ones are names of
-// members, and what is drawn.
+// Numbers of this size are pairs, as tokens (reign, count) and session ids (incarnation, number) are: each half is a
+// separate number. Greater ones are ids of members, and drawn numbers.
 const (
 	pairFrom  = 1 << 32
 	pairUntil = 1 << 60
@@ -28,11 +26,11 @@ const (
 // ranking renames the numbers and the times of one state.
 type ranking struct {
 	horizons [classes]int64
-	chained  bool // whether one view directly follows another matters
-	counted  bool // numbers without a class keep all of their difference
+	chained  bool // whether it matters that one view directly follows another
+	counted  bool // numbers without a class keep their exact differences
 	numbers  []snapshot.Number
 	ranks    []uint64
-	far      []int64 // instants of which the order alone matters
+	far      []int64 // instants of which only the order matters
 	text     []byte
 	forms    []*snapshot.Form
 }
@@ -71,7 +69,7 @@ func (e *engine) digest(w *world) (digest, error) {
 	return digest(sum[:16]), nil
 }
 
-// form tells the forms of what has none yet: no other state has that.
+// form computes the forms of members that have none yet: no other state shares those.
 func (e *engine) form(w *world) (err error) {
 	for _, m := range w.members {
 		if !m.formed {
@@ -124,7 +122,7 @@ func (r *ranking) packets(packets []*packet) {
 
 func (r *ranking) count(n uint64) { r.text = binary.AppendUvarint(r.text, n) }
 
-// exact writes everything as it is.
+// exact writes everything unchanged.
 func (r *ranking) exact(w *world) {
 	r.text = binary.BigEndian.AppendUint64(r.text, uint64(w.now))
 	for _, form := range r.forms {
@@ -138,20 +136,19 @@ func (r *ranking) exact(w *world) {
 	}
 }
 
-// isPair reports whether a number is two in one.
+// isPair reports whether a number is a pair.
 func isPair(n snapshot.Number) bool {
 	return n.Class == 0 && n.Value >= pairFrom && n.Value < pairUntil
 }
 
-// halves are the numbers that a pair is made of.
+// halves are the two numbers of a pair.
 func halves(n snapshot.Number) (high, low snapshot.Number) {
 	return snapshot.Number{Value: n.Value >> 32}, snapshot.Number{Value: n.Value & (pairFrom - 1)}
 }
 
-// collect puts all numbers of a state in order, and gives each its new name. Without a
-// class that is as far above its neighbour as before, but by no more than gap; in a group
-// of a class, the place in its order. Zero, which mostly means that there is none, remains
-// zero.
+// collect sorts all numbers of a state, and gives each its new name. A number without a class keeps its difference from
+// its lower neighbour, up to gap; a number of a class becomes its rank in its group. Zero, which mostly means "none",
+// stays zero.
 func (r *ranking) collect(w *world) {
 	r.numbers, r.far = append(r.numbers[:0], snapshot.Number{}), r.far[:0]
 	for _, form := range r.forms {
@@ -203,8 +200,8 @@ func (r *ranking) rankOf(n snapshot.Number) (rank uint64, known bool) {
 	return r.ranks[place], true
 }
 
-// rename writes a form with its numbers and times renamed, and of its tables what
-// may still be looked up.
+// rename writes a form with its numbers and times renamed, and from its tables only the entries that may still be
+// looked up.
 func (r *ranking) rename(w *world, form *snapshot.Form) {
 	r.text = append(r.text, form.Shape[:]...)
 	for _, n := range form.Numbers {
@@ -253,8 +250,7 @@ func (r *ranking) time(w *world, t int64, class uint8) {
 	}
 }
 
-// order returns how many instants of the same owner lie after t, of those of which the
-// order alone matters.
+// order returns how many instants of the same owner are after t, among those of which only the order matters.
 func (r *ranking) order(w *world, t int64) (after int) {
 	owner, _, _ := w.relative(t, 0)
 	at, _ := slices.BinarySearch(r.far, t)
@@ -267,19 +263,18 @@ func (r *ranking) order(w *world, t int64) (after int) {
 	return after
 }
 
-// remoteness says which property of a time matters.
+// remoteness is the relevant property of a time.
 type remoteness uint8
 
 const (
-	near   remoteness = iota // how far from now it lies, or how long it is
-	far                      // that it lies back
-	bygone                   // which was before which: it is of another life
+	near   remoteness = iota // its distance from now, or its length
+	far                      // that it is in the past
+	bygone                   // its order: it is of another life
 )
 
-// relative tells instants from lengths of time, and whose clock showed them. What matters
-// of an instant of a life that goes on is how far from now it lies, unless that is further
-// back than the horizon of its class; of another life, only which was before which. Of
-// everything else its value does.
+// relative separates instants from durations, and finds the owner of the clock. Of an instant of a current life, the
+// distance from now matters, unless it is further back than the horizon of its class; of an instant of another life,
+// only the order. Of everything else the value matters.
 func (w *world) relative(t, horizon int64) (owner int, value int64, is remoteness) {
 	if t >= 1<<62 || t <= lifeSpan/2 {
 		return 0, t, near

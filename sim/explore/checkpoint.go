@@ -13,11 +13,11 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// checkpoint is what an exploration that has ended early leaves behind: what is known of
-// the states, and not the states, which come back by taking the same actions again.
+// checkpoint is the saved state of an exploration that has ended early. It has no states of members: repeating the same
+// actions restores those.
 type checkpoint struct {
 	Protocol    string
-	Config      Config // its Protocol is found by its name
+	Config      Config // its Protocol is found by name
 	Names       []digest
 	Parent      []uint32
 	Via         []uint16
@@ -32,10 +32,10 @@ type checkpoint struct {
 
 const checkpointMagic = "holdfast exploration 3\n"
 
-// Exploration is one that may be stopped and gone on with.
+// Exploration is an exploration that can be stopped and resumed.
 type Exploration struct{ searcher *searcher }
 
-// Begin prepares an exploration. The error names what is wrong with the configuration.
+// Begin prepares an exploration. It returns an error for a wrong configuration.
 func Begin(c Config, l Limits) (*Exploration, error) {
 	s, err := newSearcher(c, l)
 	if err != nil {
@@ -44,14 +44,13 @@ func Begin(c Config, l Limits) (*Exploration, error) {
 	return &Exploration{s}, s.root()
 }
 
-// Run explores until there is nothing left, a promise is broken, ctx is done or a limit is
-// met.
+// Run explores until no state is left, a promise is broken, ctx is done or a limit is reached.
 func (x *Exploration) Run(ctx context.Context) (Report, error) {
 	err := x.searcher.run(ctx)
 	return x.searcher.report, err
 }
 
-// Save writes what is known to a file, for Resume.
+// Save writes a checkpoint to a file, for Resume.
 func (x *Exploration) Save(path string) (err error) {
 	s := x.searcher
 	kept := checkpoint{
@@ -60,7 +59,7 @@ func (x *Exploration) Save(path string) (err error) {
 		Transitions: s.report.Transitions, Depth: s.report.Depth, Elapsed: s.report.Elapsed,
 	}
 	kept.Config.Protocol = sim.Protocol{}
-	//tidy:unordered each name has a place of its own
+	//tidy:unordered each name has a fixed place
 	for name, number := range s.known.number {
 		kept.Names[number] = name
 	}
@@ -87,9 +86,8 @@ func (x *Exploration) Save(path string) (err error) {
 	return nil
 }
 
-// Resume reads what Save wrote, and comes back to the states that are still to be looked
-// at. The error says what is wrong with the file; machines that behave otherwise than
-// when it was written are noticed.
+// Resume reads a file of Save, and restores the states that are yet to be visited. It returns an error for a wrong
+// file, and detects machines that behave differently than when it was written.
 func Resume(path string, l Limits) (*Exploration, error) {
 	kept, err := readCheckpoint(path)
 	if err != nil {
@@ -140,10 +138,10 @@ func readCheckpoint(path string) (kept checkpoint, err error) {
 	return kept, nil
 }
 
-// comeBack finds the states of both levels again: it takes the actions that lead to them,
-// and to each state on the way once.
+// comeBack restores the states of both levels: it repeats the actions that lead to them, passing each state on the way
+// once.
 func (s *searcher) comeBack(kept *checkpoint) error {
-	wanted := make(map[uint32]bool, len(kept.Level)+len(kept.Coming)) // true: it is of a level
+	wanted := make(map[uint32]bool, len(kept.Level)+len(kept.Coming)) // true: it is in a level
 	children := map[uint32][]uint32{}
 	for _, level := range [][]uint32{kept.Level, kept.Coming} {
 		for _, number := range level {
@@ -180,8 +178,7 @@ func (s *searcher) comeBack(kept *checkpoint) error {
 	return nil
 }
 
-// comeDown finds the wanted states below one. What is to be done is kept in a list: runs
-// are long.
+// comeDown finds the wanted states below one. It keeps a list of work instead of recursion: runs are long.
 func (s *searcher) comeDown(kept *checkpoint, number uint32, w *world, wanted map[uint32]bool, children map[uint32][]uint32, found map[uint32]*world) error {
 	e, todo := s.engines[0], []frontier{{number, w}}
 	for len(todo) > 0 {

@@ -9,68 +9,64 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// Config says what to explore. The budgets bound how often each deviation from the default
-// schedule happens in one run; how many runs there are is not bounded by anything.
+// Config describes an exploration. The budgets bound how often each deviation from the default schedule happens in one
+// run; the number of runs is unbounded.
 type Config struct {
-	// Protocol is what the members run. Required; see sim.Find.
+	// Protocol is the protocol of the members. Required; see sim.Find.
 	Protocol sim.Protocol
-	// Members is how many there are, all of them founders with a cell. Zero means 3.
+	// Members is the number of members, all of them founders with a cell. Zero means 3.
 	Members int
-	// Users is how many use locks, each through a member: the first through the first.
-	// Zero means none.
+	// Users is the number of users, each at a member: the first at the first. Zero means none.
 	Users int
-	// Names is how many names they use. Zero means 1 where there are users.
+	// Names is the number of names that they lock. Zero means 1 if there are users.
 	Names int
-	// Calls is how often each user may lock a name. Zero means once where there are users.
+	// Calls is how often each user may lock a name. Zero means once if there are users.
 	Calls int
 
 	// Crashes, Pauses, Losses, Duplicates and Delays are the budgets of deviations.
 	Crashes, Pauses, Losses, Duplicates, Delays int
-	// Restarts is how often a member that has crashed starts again while faults may still
-	// come. One more start ends all faults, so that the search can check whether everything
-	// comes to rest.
+	// Restarts is how often a crashed member starts again while faults may still happen. One more start ends all
+	// faults, so that the search can check whether everything comes to rest.
 	Restarts int
-	// Dawdles is how often a user takes his time, whenever that ends. Else he asks at once,
-	// and gives back at once what he is given.
+	// Dawdles is how often a user delays, for any time. Otherwise it asks at once, and unlocks as soon as it gets a
+	// grant.
 	Dawdles int
-	// Transfers is how often an operator makes a member the authority, through that member
-	// itself, at any point of a run: so several may be under way at once. It is for protocols
-	// that have that.
+	// Transfers is how often an operator makes a member the authority, through that member, at any point of a run: so
+	// several may be in progress at once. Only for protocols that support it.
 	Transfers int
-	// HoldOn is for how long a member keeps a grant that none of its users needs, where the
-	// authority can be handed over. Zero means not at all; else it is 1 s to 1 h.
+	// HoldOn is how long a member keeps a grant that none of its users needs, where the authority can be handed over.
+	// Zero means not at all; else it is 1 s to 1 h.
 	HoldOn time.Duration
 	Options
-	// Fast lets any one member's clock run faster than the others by Drift, or none's.
+	// Fast lets at most one member's clock, any of them, run faster than the others by Drift.
 	Fast bool
 
-	// Formed begins with a cluster whose view is open and whose users have their sessions,
-	// rather than with the start of its members: nothing deviates before that.
+	// Formed starts with a cluster whose view is open and whose users have their sessions, instead of with the start of
+	// its members: no deviation happens before that.
 	Formed bool
 	// Lease is D. Zero means 3 s.
 	Lease time.Duration
 	// Drift is δ. Zero means 0.05.
 	Drift float64
-	// Quantum is the grain of time: anything that is due happens at the next multiple of it. Zero
-	// means a sixtieth of the lease; 20 ns is the least.
+	// Quantum is the resolution of time: an event that is due happens at the next multiple of it. Zero means a sixtieth
+	// of the lease; 20 ns is the minimum.
 	Quantum time.Duration
 
-	// Depth bounds the number of steps of a run. Zero means no bound. An exploration that
-	// has met the bound is not complete.
+	// Depth limits the number of steps of a run. Zero means no limit. An exploration that reaches the limit is not
+	// complete.
 	Depth int
-	// Exact takes states for equal only if they are, at the same time: nothing is renamed.
-	// An exploration of this kind ends at its depth only.
+	// Exact treats states as equal only if they are identical, at the same time: nothing is renamed. Such an
+	// exploration ends only at its depth.
 	Exact bool
-	// Unreduced compares states by everything that machines keep, whether or not it can
-	// matter any more (rules.go). It finds the same, in more states.
+	// Unreduced compares states by all fields of the machines, including those that can no longer matter (rules.go). It
+	// finds the same, in more states.
 	Unreduced bool
 }
 
-// finest is the least quantum: a clock that runs faster by a twentieth shows whole
-// nanoseconds at every multiple of it.
+// finest is the minimum quantum: a clock that is faster by a twentieth shows whole nanoseconds at every multiple of it.
 const finest = 20 * time.Nanosecond
 
-// check fills in what is not given. The error names what is wrong and what is allowed.
+// check fills in defaults. The error names the wrong value and the allowed ones.
 func (c *Config) check() error {
 	c.defaults()
 	switch {
@@ -114,7 +110,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// What a configuration may have: a byte each in a checkpoint.
+// Limits of a configuration: a byte each in a checkpoint.
 const (
 	maxMembers = 7
 	maxUsers   = 8
@@ -131,7 +127,7 @@ func (c *Config) defaults() {
 	c.Quantum = cmp.Or(c.Quantum, max(finest, (c.Lease/60).Truncate(finest)))
 }
 
-// String says what is explored, in the words of the command line.
+// String describes the exploration in the words of the command line.
 func (c *Config) String() string {
 	text := fmt.Sprintf("protocol=%s members=%d", c.Protocol.Name, c.Members)
 	say := sayer(&text)
@@ -149,7 +145,7 @@ func (c *Config) String() string {
 	return text
 }
 
-// sayer returns what appends to a text where something is so.
+// sayer returns a function that appends to a text under a condition.
 func sayer(text *string) func(is bool, format string, arguments ...any) {
 	return func(is bool, format string, arguments ...any) {
 		if is {
@@ -158,12 +154,12 @@ func sayer(text *string) func(is bool, format string, arguments ...any) {
 	}
 }
 
-// longest is how far back an instant may lie and still matter: longer than every timer
-// that a machine counts from something that has passed. The longest of these is a lease
-// stretched by the drift, but for how long a dropped tenure is remembered (rules.go).
+// longest is how far back an instant may be and still matter: longer than every timer that a machine counts from a past
+// instant. The longest of these is a lease stretched by the drift, except the time for which a dropped tenure is
+// remembered (rules.go).
 func (c *Config) longest() time.Duration {
 	return c.Lease + time.Duration(float64(c.Lease)*c.Drift) + c.Lease/12
 }
 
-// wall is the wall clock's reading when the members start.
+// wall is the reading of the wall clock when the members start.
 const wall = time.Duration(membership.Origin)*time.Second + 1000*time.Second

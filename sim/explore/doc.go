@@ -1,114 +1,93 @@
-// Package explore visits every state that a small cluster can get into, where package sim
-// visits some states of large ones.
+// Package explore visits every reachable state of a small cluster, while package sim visits some states of large ones.
 //
-// The members are the machines that ship, as package sim builds them: a session.Machine in
-// front of a stack of membership and spaces, made by the Build of a sim.Protocol. A new
-// protocol needs nothing here. What is around them is as small as can be: a disk that
-// writes when asked, a network, users within the members' processes (package host), who
-// take locks and give them back.
+// The members run the production machines, as package sim builds them: a session.Machine in front of a stack of
+// membership and spaces, made by the Build of a sim.Protocol. A new protocol needs no code here. The environment is
+// minimal: a disk that writes on request, a network, and users within the members' processes (package host) that lock
+// and unlock.
 //
 // # What a run is
 //
-// A run follows the default schedule, which has no chance in it: all that was sent arrives
-// at once, in the order of its sending; when nothing is under way, users ask, and give back
-// what they have; then the members that are due tick; when none is, time passes until one is.
-// From that, a run deviates as often as the budgets in [Config] allow: a member crashes or
-// is paused, a packet is lost, doubled or delayed, a user takes his time. How long that
-// lasts is not bounded and costs nothing: members restart and wake, delayed packets arrive and
-// users act at any later point, and users ask for any name. Where the authority can be handed
-// over, an operator makes members the authority at any point. The explorer tries every deviation at every point of
-// every run; this is delay-bounded scheduling (Emmi, Qadeer, Rakamarić, 2011). Because
-// states are compared in canonical form, what goes on without deviation returns to
-// states that are known, and the search ends. It is complete when no state is left that
-// was not looked at; there is no bound on the length of a run.
+// A run follows the default schedule, which is deterministic. All messages arrive at once, in the order of sending.
+// When none is in flight, users ask for locks, and release those they have. Then the members that are due tick; when
+// none is due, time passes until one is. From this schedule, a run deviates as often as the budgets in [Config] allow:
+// a member crashes or is paused, a packet is lost, duplicated or delayed, a user delays. The length of such a delay is
+// unbounded and costs nothing: members restart and wake, delayed packets arrive and users act at any later point, and
+// users ask for any name. Where the authority can be handed over, an operator makes members the authority at any point.
+// The explorer tries every deviation at every point of every run; this is delay-bounded scheduling (Emmi, Qadeer,
+// Rakamarić, 2011). Because states are compared in canonical form, a run without further deviations returns to known
+// states, and the search ends. It is complete when every state was visited; the length of a run is unbounded.
 //
-// A state is looked at, and counted, where something can go on in more than one way or time
-// is about to pass. What must happen before that happens on the way to it, and is checked as
-// every step is; it is a part of the transition. So a state is mostly one in which no
-// message is under way and no budget is left, and runs are counted in such states.
+// A state is visited, and counted, if the run can continue in more than one way, or time is about to pass. Forced steps
+// before it belong to the transition; they are checked like every step. So in most states no message is in flight and
+// no budget is left, and runs are counted in such states.
 //
-// What happens at one member commutes with what happens at another until a packet goes from
-// one to the other. So a deviation at a member is tried when the next thing happens to that
-// member, and whenever time is about to pass, and nowhere else (a partial-order reduction:
-// the runs that are left out have the same effects at each member, in the same order).
+// Actions at one member commute with those at another until a packet goes from one to the other. So a deviation at a
+// member is tried before the next step of that member, and whenever time is about to pass, and nowhere else (a
+// partial-order reduction: the omitted runs have the same effects at each member, in the same order).
 //
 // # What is checked
 //
-// In every state, from the holder's side: no two users believe in one lock, nor in more
-// units than there are (P1); of the
-// members one at a time may grant, and knows of every member whose lease runs (P1, as in
-// sim/authority.go). In every transition: tokens of a name rise (P2), a grant is reported when no user
-// believes any more, and the unlock of a believed lock is not refused (P3), and a request
-// gets one token, and none after it was settled (P6). And from every state the schedule
-// without further faults (a paused member wakes, a delayed packet arrives, a member that is down starts,
-// a user that holds unlocks) leads to one where everything that was asked is answered, all
-// members are in one view and its coordinator may grant (P4). P5, P7 and P8 are sim's.
+// In every state, from the holders' side: no two users believe in one lock, nor in more units than there are (P1); one
+// member at a time may grant, and it knows every member whose lease runs (P1, as in sim/authority.go). In every
+// transition: tokens of a name rise (P2); when a grant is reported no other user believes any more, and the unlock of a
+// believed lock is not refused (P3); a request gets one token, and none after it was settled (P6). From every state,
+// the schedule without further faults (paused members wake, delayed packets arrive, members that are down start,
+// holders unlock) leads to a state in which every call is answered, all members are in one view and its coordinator may
+// grant (P4). Package sim checks P5, P7 and P8.
 //
 // # Canonical form, and why it is sound
 //
-// Two states are taken for one if the machines cannot tell them apart by what they do with
-// numbers and times.
+// Two states are equal if the machines cannot distinguish them by their use of numbers and times.
 //
-//   - Times. Each member's clock shows a huge number at the start of each life, its own, so
-//     that any value of the type time.Duration is either a length of time or an instant on
-//     a known clock (world.go). Instants are written relative to
-//     what that clock shows now. A machine never learns when real time began, so two states
-//     that differ by a shift of it go on alike. An instant that lies further back than any
-//     timer runs (D·(1+δ), and a patience to spare) is in the past of every comparison that a
-//     machine makes: of several such only the order is kept. The instants of the membership
-//     are known better (rules.go): a deadline that has passed has passed, whenever it did,
-//     and a member that was silent for longer than any other waits was silent. A clock that begins again
-//     shows less than before, so what is remembered of a former life lies in the future, as
-//     with real clocks; of that too only the order is kept.
-//   - Numbers: epochs, views, tenures, rounds of polls, requests, tokens. All of a state are put
-//     in order together, and each becomes as far above its neighbour as it was, by at most
-//     four. Machines compare such numbers, copy them, and count up by one from the greatest
-//     that they know; all of that gives the same in both states, unless a number that lags
-//     behind by more than four caught up with another by counting alone, without having
-//     heard of it. A member that counts here has heard of it: an epoch is raised above all that
-//     are known, everything else is counted by one member. A token is two numbers, since
-//     its upper half is compared with epochs; and so is any number that is as large.
-//     Where peers ask one another their clocks leap, to a slot or above what the lost may have
-//     given, and are compared with a bound: there each number keeps its value.
-//     The counters of the membership are known better (rules.go): rounds of polls are
-//     compared within an epoch alone, by the member that sent them and those that answered, so their
-//     order is kept and nothing else.
-//   - What says nothing: since when a member is in a view is kept for people; when a write
-//     was sent matters while it is tried again; the coordinator remembers when it sent each
-//     round of polls, and looks that up for the answer to that round alone, which no member
-//     gives that has not its number. Such fields are left out while they say nothing, each by
-//     a rule with its reason in rules.go. A protocol that has no rules there is explored all
-//     the same, in more states.
-//   - Shape: everything else is kept as it is, by package snapshot. Members keep their
-//     ids, and names and users theirs, because here no symmetry would be sound: elections go
-//     by ids and addresses, so no two members are alike; each user is at a member of his own;
-//     and which name a user asks for by default goes by the user's number.
+//   - Times. Each member's clock starts each life at a large number that identifies the life, so that any time.Duration
+//     is either a duration or an instant on a known clock (world.go). Instants are written relative to the clock's
+//     present reading. A machine never learns when real time began, so two states that differ by a shift of it continue
+//     alike. An instant further back than any timer runs (D·(1+δ), plus a timeout) is in the past of every comparison
+//     that a machine makes: of several such instants only the order is kept. The instants of the membership have
+//     tighter rules (rules.go): it does not matter when a deadline passed, nor how long a member was silent beyond the
+//     longest wait of any other. A clock that restarts shows less than before, so remembered instants of a former life
+//     are in the future, as with real clocks; of those too only the order is kept.
+//   - Numbers: epochs, views, tenures, rounds of polls, requests, tokens. All numbers of a state are sorted together,
+//     and each keeps its distance from its lower neighbour, up to four. Machines compare such numbers, copy them, and
+//     count up by one from the greatest that they know. All of this has the same result in both states, unless a number
+//     that lags by more than four caught up with another by counting alone, without having heard of it. That cannot
+//     happen: an epoch is raised above all known ones, and everything else is counted by one member. A token is two
+//     numbers, since its upper half is compared with epochs; so is any other number of that size. Where peers ask one
+//     another their clocks leap, to a slot or above the possible grants of the lost, and are compared with a bound:
+//     there each number keeps its value. The counters of the membership have tighter rules (rules.go): rounds of polls
+//     are only compared within an epoch, by the member that sent them and those that answered, so only their order is
+//     kept.
+//   - Irrelevant fields. The time at which a member joined a view is kept for people; the time of a write matters only
+//     while it is retried; the coordinator remembers when it sent each round of polls, but looks this up only for an
+//     answer with the number of that round. Such fields are left out while they do not matter, each by a rule with its
+//     reason in rules.go. A protocol without rules is explored too, in more states.
+//   - Shape: everything else is kept unchanged, by package snapshot. Members keep their ids, and names and users
+//     theirs, because no symmetry would be sound: elections depend on ids and addresses, so no two members are alike;
+//     each user is at a separate member; and the name that a user asks for by default depends on the user's number.
 //
-// The rules are as right as a test shows: it takes a state in the middle of a run, changes in
-// a copy all that is not to matter, and lets both go on through the same faults; they stay
-// one state (TestRulesAreRight). Other tests compare with explorations where nothing is left
-// out ([Config].Unreduced), and where nothing is renamed ([Config].Exact), to a depth: they end
-// alike.
+// A test checks the rules: it takes a state in the middle of a run, changes in a copy everything that must not matter,
+// and continues both through the same faults; they stay one state (TestRulesAreRight). Other tests compare with
+// explorations that leave nothing out ([Config].Unreduced), and that rename nothing ([Config].Exact), to a depth: the
+// results are the same.
 //
 // # What it leaves out
 //
-// Packets take no time, unless they are delayed; eight wait for a process that is paused, and
-// later ones are lost. Jitter is a constant, another one for each
-// member. Timers are late by up to a quantum. Clocks are right, or one of them is
-// fast by all of the drift. Wall clocks stand still: with cells nothing hangs on them. Disks
-// write what machines ask for; a crash may come before or after. Users want exclusive locks, or where
-// peers ask one another slots, without limits of time. Clients that are processes of their own are sim's.
+// Packets take no time, unless they are delayed; eight wait for a paused process, and later ones are lost. Jitter is a
+// constant, different for each member. Timers are late by up to a quantum. Clocks are right, or one of them is fast by
+// all of the drift. Wall clocks stand still: members with cells do not depend on them. Disks execute every write; a
+// crash may come before or after. Users want exclusive locks, or slots where peers ask one another, without time
+// limits. Package sim covers clients in separate processes.
 //
-// Digests have 128 bits; the report says how likely it is that two states had one.
+// Digests have 128 bits; the report has the probability that two states shared one.
 //
 // # Files
 //
-//	rules.go      what says nothing
-//	config.go     what is explored      search.go      breadth first, on all processors
-//	world.go      a state, its clocks   store.go       what is known of states; P4
-//	begin.go      the first states      checkpoint.go  stopping, and going on
-//	action.go     what can happen       canonical.go   when two states are one
-//	step.go       a member's step       judge.go       what is checked
-//	user.go       who takes locks       trace.go       a counter-example, for people
-//	options.go    of a space of peers
+//	rules.go      fields that do not matter
+//	config.go     the configuration     search.go      breadth first, on all processors
+//	world.go      a state, its clocks   store.go       the visited states; P4
+//	begin.go      the initial states    checkpoint.go  stop and resume
+//	action.go     possible actions      canonical.go   equality of states
+//	step.go       a member's step       judge.go       checks
+//	user.go       users of locks        trace.go       a counter-example, for people
+//	options.go    options of a space of peers
 package explore

@@ -35,7 +35,7 @@ func explored(t *testing.T, c Config, l Limits) Report {
 	return r
 }
 
-// seeds is how many walks by chance a test takes: one with -short.
+// seeds is the number of random walks in a test: one with -short.
 func seeds(all uint64) uint64 {
 	if testing.Short() {
 		return 1
@@ -43,8 +43,8 @@ func seeds(all uint64) uint64 {
 	return all
 }
 
-// TestSmallExplorationsComplete: the slice of each target that runs with the tests. The
-// counts are what they are: a change of the machines may change them, and shows here.
+// TestSmallExplorationsComplete checks small explorations of each target, with their exact counts: a change of the
+// machines may change these, and shows here.
 func TestSmallExplorationsComplete(t *testing.T) {
 	for _, at := range []struct {
 		name   string
@@ -57,7 +57,7 @@ func TestSmallExplorationsComplete(t *testing.T) {
 		{"central", func(c *Config) { c.Users, c.Dawdles = 1, 1 }, 160},
 		{"central", func(c *Config) { c.Users, c.Names, c.Losses = 2, 2, 1 }, 807},
 		{"grantor", func(c *Config) { c.Users, c.Transfers = 1, 2 }, 1083},
-		// A grantor that has joined just now has its first lease after all reports.
+		// A grantor that has just joined has its first lease after all reports.
 		{"grantor", func(c *Config) { c.Users, c.Crashes = 1, 1 }, 1409},
 		{"grantor", func(c *Config) { c.Members, c.Users, c.Calls, c.Crashes, c.HoldOn = 2, 2, 2, 1, time.Second }, 2026},
 		{"permission", func(c *Config) { c.Users, c.Calls, c.Delays = 3, 2, 1 }, 753},
@@ -81,7 +81,7 @@ func TestSmallExplorationsComplete(t *testing.T) {
 	}
 }
 
-// TestJobsChangeNothing: an exploration is the same on any number of processors.
+// TestJobsChangeNothing checks that an exploration is the same on any number of processors.
 func TestJobsChangeNothing(t *testing.T) {
 	c := configured(t, "election", func(c *Config) { c.Losses, c.Duplicates, c.Depth = 1, 1, 40 })
 	one, three := explored(t, c, Limits{Jobs: 1}), explored(t, c, Limits{Jobs: 3})
@@ -92,8 +92,8 @@ func TestJobsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestStoppedExplorationsGoOn: one that was stopped, kept and gone on with, again and again,
-// finds what one does that was not.
+// TestStoppedExplorationsGoOn checks that an exploration that is stopped, saved and resumed repeatedly finds the same
+// as an uninterrupted one.
 func TestStoppedExplorationsGoOn(t *testing.T) {
 	c := configured(t, "election", func(c *Config) { c.Delays = 1 })
 	full := explored(t, c, Limits{})
@@ -128,7 +128,7 @@ func TestStoppedExplorationsGoOn(t *testing.T) {
 	}
 }
 
-// TestNoCheckpoint: the error says what is wrong with a file.
+// TestNoCheckpoint checks the errors for wrong files.
 func TestNoCheckpoint(t *testing.T) {
 	if _, err := Resume(filepath.Join(t.TempDir(), "none"), Limits{}); err == nil {
 		t.Error("a file that is not there is gone on with")
@@ -138,7 +138,7 @@ func TestNoCheckpoint(t *testing.T) {
 	}
 }
 
-// TestInterrupts: an exploration ends when its context does.
+// TestInterrupts checks that an exploration ends with its context.
 func TestInterrupts(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -152,7 +152,7 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// walk takes actions by chance, and calls look for every state.
+// walk takes random actions, and calls look for every state.
 func walk(t *testing.T, e *engine, w *world, seed uint64, steps int, look func(w *world, n next)) *world {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -214,8 +214,8 @@ func busy(t *testing.T, name string) Config {
 	return c
 }
 
-// TestCopiedMachinesGoOnAlike: a copy of a member's machines does what the machines do, and
-// doing so changes nothing in those that it was copied from.
+// TestCopiedMachinesGoOnAlike checks that a copy of a member's machines behaves like the original, and does not change
+// it.
 func TestCopiedMachinesGoOnAlike(t *testing.T) {
 	for _, name := range []string{"election", "central", "grantor"} {
 		c := busy(t, name)
@@ -258,7 +258,7 @@ func stepAlike(t *testing.T, e *engine, w *world, m *member) {
 	}
 }
 
-// TestNamesDoNotDependOnTime: a run that begins later goes through states of the same names.
+// TestNamesDoNotDependOnTime checks that a run that begins later goes through states of the same names.
 func TestNamesDoNotDependOnTime(t *testing.T) {
 	for _, name := range []string{"election", "central"} {
 		c := busy(t, name)
@@ -278,7 +278,7 @@ func TestNamesDoNotDependOnTime(t *testing.T) {
 	}
 }
 
-// TestNamesDoNotDependOnNumbers: users whose requests have other numbers.
+// TestNamesDoNotDependOnNumbers checks that other numbers of users' requests give the same names.
 func TestNamesDoNotDependOnNumbers(t *testing.T) {
 	c := busy(t, "central")
 	e := engineOf(t, &c)
@@ -300,7 +300,7 @@ func TestNamesDoNotDependOnNumbers(t *testing.T) {
 	}
 }
 
-// TestConfigurations: each error names what is wrong.
+// TestConfigurations checks that each error names the wrong setting.
 func TestConfigurations(t *testing.T) {
 	for _, at := range []struct {
 		with func(*Config)
@@ -329,7 +329,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// checkTrace checks that the trace of a counter-example has certain words, in their order.
+// checkTrace checks that the trace of a counter-example has certain words in order.
 func checkTrace(t *testing.T, r *Report, parts ...string) {
 	t.Helper()
 	var text strings.Builder

@@ -6,10 +6,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Violation is a promise that is not kept.
+// Violation is a broken promise.
 type Violation struct {
 	Promise string // P1 … P6, or panic
-	Detail  string // what was seen, in a sentence
+	Detail  string // the observation, in a sentence
 }
 
 func (v *Violation) String() string { return v.Promise + ": " + v.Detail }
@@ -17,15 +17,15 @@ func (v *Violation) String() string { return v.Promise + ": " + v.Detail }
 // liveness is the promise that every call is answered once the faults have ended.
 const liveness = "P4"
 
-// violate notes the first promise that is broken in a transition.
+// violate records the first broken promise of a transition.
 func (e *engine) violate(promise, format string, arguments ...any) {
 	if e.broken == nil {
 		e.broken = &Violation{promise, fmt.Sprintf(format, arguments...)}
 	}
 }
 
-// judge looks at a state: no two users believe in one lock (P1), and one member at a time
-// may grant, which knows of all that may hold.
+// judge checks a state: no two users believe they hold one lock (P1), and one member at a time may grant, which knows
+// all members that may hold.
 func (e *engine) judge(w *world) {
 	for i := range w.Users {
 		for j := range i {
@@ -53,9 +53,9 @@ func (e *engine) judge(w *world) {
 	}
 }
 
-// powerful, leased and knows are those of package sim's authority.go.
+// powerful, leased and knows correspond to those of package sim's authority.go.
 
-// powerful reports whether a member may grant in this instant, by its own clock.
+// powerful reports whether a member may grant at this instant, by its own clock.
 func (w *world) powerful(m *member) bool {
 	if !m.up || m.soul.View == nil {
 		return false
@@ -64,13 +64,13 @@ func (w *world) powerful(m *member) bool {
 	return v.Coordinator == m.id && v.Installed && now >= v.GrantFrom && now < v.Lease.Role && now < v.Lease.Member
 }
 
-// leased reports whether what a member's users hold goes on in this instant.
+// leased reports whether the lease of a member's users runs at this instant.
 func (w *world) leased(m *member) bool {
 	return m.up && m.soul.View != nil && m.clock(w.now) < m.soul.View.Lease.Member
 }
 
-// knows reports whether a coordinator's view lists a member under the tenure that it holds
-// under, or waits until that has ended.
+// knows reports whether a coordinator's view lists a member with the tenure that it holds under, or waits until that
+// tenure has ended.
 func (w *world) knows(m, other *member) bool {
 	ours, theirs := m.soul.View, other.soul.View
 	tenure := theirs.Lease.Tenure
@@ -86,8 +86,8 @@ func (w *world) knows(m, other *member) bool {
 		theirs.Epoch == ours.Epoch && theirs.Number > ours.Number
 }
 
-// settled reports whether everything is answered: all members are up and have leases in
-// one view whose coordinator may grant, and no user waits or holds.
+// settled reports whether everything is answered: all members are up and have leases in one view whose coordinator may
+// grant, and no user waits or holds.
 func (w *world) settled() bool {
 	var leader *protocol.View
 	for _, m := range w.members {

@@ -8,9 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
-// TestRulesAreMissed switches rules off, and explores until a promise is broken: the
-// counter-example is the shortest there is. The budgets of states leave some room. Whether
-// some user waits for ever is known when all states are.
+// TestRulesAreMissed disables rules, and explores until a promise is broken: the counter-example is the shortest one.
+// The limits on states leave some room. An endless wait of a user is only known once all states are.
 //
 //	go test ./sim/explore -run TestRulesAreMissed -v
 func TestRulesAreMissed(t *testing.T) {
@@ -48,8 +47,9 @@ func TestRulesAreMissed(t *testing.T) {
 	}
 }
 
-// TestTheFlagIsWhatIsMissed: "a debt is a flag" switches repetition off, too. That alone breaks
-// nothing in any state of the same exploration, in which no message is lost.
+// TestTheFlagIsWhatIsMissed checks that the missing flag, not the missing repetition, breaks the promise: "a debt is a
+// flag" disables repetition, too, which alone breaks nothing in any state of the same exploration, in which no message
+// is lost.
 func TestTheFlagIsWhatIsMissed(t *testing.T) {
 	mutation.Switch("request sent once")
 	defer mutation.Switch("")
@@ -59,9 +59,8 @@ func TestTheFlagIsWhatIsMissed(t *testing.T) {
 	}
 }
 
-// TestRenamingHidesNothing: where a rule is off, the shortest run that breaks a promise is
-// as long with states in canonical form as with exact ones, and it breaks the same promise;
-// with all rules on, neither finds one.
+// TestRenamingHidesNothing checks that with a rule disabled, the shortest run to a violation is as long with states in
+// canonical form as with exact ones, and breaks the same promise; with all rules on, neither finds one.
 func TestRenamingHidesNothing(t *testing.T) {
 	parallel.SkipBrief(t)
 	for _, rule := range []string{"exclusion wait off", ""} {
@@ -85,8 +84,8 @@ func TestRenamingHidesNothing(t *testing.T) {
 	}
 }
 
-// TestReductionsHideNothing: explorations that tell states apart by all that machines keep,
-// and that look at every one of them, end as those do that look at few.
+// TestReductionsHideNothing checks that explorations that compare states by all fields, and visit every one of them,
+// have the same result as the reduced ones.
 func TestReductionsHideNothing(t *testing.T) {
 	parallel.SkipBrief(t)
 	for _, at := range []struct {
@@ -119,7 +118,7 @@ func TestReductionsHideNothing(t *testing.T) {
 	}
 }
 
-// TestCounterExamplesArePrinted: the trace tells what happened, when, and what is broken.
+// TestCounterExamplesArePrinted checks that the trace has the events, their times, and the violation.
 func TestCounterExamplesArePrinted(t *testing.T) {
 	mutation.Switch("exclusion wait off")
 	defer mutation.Switch("")

@@ -6,21 +6,19 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// Options are those of a space in which peers ask one another, and what users want there.
+// Options are the options of a space in which peers ask one another, and the users' demand there.
 type Options struct {
-	// Capacity makes each name so many entries: users want one of them each. Zero means that
-	// they want the whole name.
+	// Capacity makes each name so many entries, of which a user wants one. Zero means that users want the whole name.
 	Capacity int
-	// Units is how many units each name has of which users want some: the first one, the next
-	// one more, and so on up to all but one; then they begin again at one. Zero means that they
-	// want the whole name.
+	// Units is the number of units of each name. The first user wants one, the next one more, and so on up to all but
+	// one; then it starts again at one. Zero means that users want the whole name.
 	Units int
-	// Retain and Defer are as in package permission: a permission is kept until its giver asks,
-	// and who defers says so.
+	// Retain and Defer are as in package permission: a permission is kept until its giver asks, and a member that
+	// defers says so.
 	Retain, Defer bool
 }
 
-// Space are the options of the members' spaces.
+// Space returns the options of the members' spaces.
 func (o *Options) Space() option.Values {
 	given := option.Values{}
 	if o.Capacity > 0 {
@@ -46,7 +44,7 @@ func (o *Options) Demand(user int) (units, capacity int) {
 	return 0, 0
 }
 
-// String says which are set, in the words of the command line, each after a space.
+// String lists the set options, in the words of the command line, each after a space.
 func (o *Options) String() (text string) {
 	say := sayer(&text)
 	say(o.Capacity > 0, " capacity=%d", o.Capacity)

@@ -14,30 +14,28 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
 
-// Classes of numbers: each is compared with others of its class alone, and within its group
-// alone; and counted by one member, which knows of all that are about. So of such numbers
-// nothing matters but which are equal, and which is greater. Queries are the exception: another
-// life counts them from one again, while something of the last may be under way; they are
-// renamed as numbers without a class are, among themselves.
+// Classes of numbers. A number is only compared with others of its class and group, and counted up by one member, which
+// knows all numbers in use. So only the equality and the order of such numbers matter. Queries are the exception:
+// another life counts them from one again, while messages of the last one may be in flight; they are renamed like
+// numbers without a class, among themselves.
 const (
 	rounds  = iota + 1 // of polls, by epoch
-	queries            // of surveys, by who asks
-	saves              // of the stable cell, by member: what a life saves ends with it
+	queries            // of surveys, by the member that asks
+	saves              // of the stable cell, by member: a life's saves end with it
 	views              // within an epoch, by its coordinator
 	lapses             // of tenures, by their member
 )
 
-// Classes of instants: what lies further back than this is as if it lay back for ever, and
-// no machine compares two of them.
+// Classes of instants: those further back than the horizon are all alike, and no machine compares two of them.
 const (
-	deadlines = iota + 1 // it is asked whether they have come
-	heard                // when a member was last heard of
-	lent                 // from when on a lease counts
-	freed                // when what a tenure held is free, and for how long that is remembered
+	deadlines = iota + 1 // checked for whether they have passed
+	heard                // when a member was last heard
+	lent                 // the start of a lease
+	freed                // when holds of a tenure are free, and how long that is remembered
 	classes
 )
 
-// horizons returns how far back an instant of each class may lie and still matter.
+// horizons returns how far back an instant of each class may be and still matter.
 func (c *Config) horizons() [classes]int64 {
 	all := [classes]int64{
 		0:         int64(c.longest()),
@@ -52,12 +50,12 @@ func (c *Config) horizons() [classes]int64 {
 	return all
 }
 
-// silence is for how long a coordinator waits for a member that says nothing: it is longer
-// than what members wait for a coordinator, which is three polls.
+// silence is how long a coordinator waits for a silent member: longer than the members wait for a coordinator, which is
+// three polls.
 func (c *Config) silence() int64 { return int64(2 * 3 * (c.Lease / 10)) }
 
-// rules say what the fields of the membership are for, and which of them say nothing when. Those of a protocol follow.
-// A field without a rule is taken for one that matters.
+// rules define the meaning of the membership's fields, and when some of them do not matter. Those of a protocol follow.
+// A field without a rule always matters.
 func rules(c *Config) []snapshot.Rule {
 	all := slices.Concat(mootRules(c), numberRules(c), timeRules(), Rules(c.Protocol.Timed))
 	if c.Protocol.Peers {
@@ -66,7 +64,7 @@ func rules(c *Config) []snapshot.Rule {
 	return all
 }
 
-// Rules are those for fields of a protocol.
+// Rules returns the rules for fields of a protocol.
 func Rules(fields []probe.Field) (all []snapshot.Rule) {
 	for _, f := range fields {
 		rule := snapshot.Rule{In: reflect.TypeOf(f.In), Field: f.Name, Class: [...]uint8{probe.Deadline: deadlines, probe.ViewOf: views}[f.Kind]}
@@ -83,8 +81,7 @@ func Rules(fields []probe.Field) (all []snapshot.Rule) {
 	return all
 }
 
-// tableRules are about what peers keep for people, or to be quicker, each of them in a table of its
-// own.
+// tableRules are rules for tables of peers that are kept for people, or for speed.
 func tableRules() []snapshot.Rule {
 	table := reflect.TypeFor[lock.Table]()
 	of := func(in reflect.Type, field string) reflect.Type {
@@ -98,25 +95,25 @@ func tableRules() []snapshot.Rule {
 	}...)
 }
 
-// QuickRules are about what tables keep from one step to the next to be quicker.
+// QuickRules are rules for what tables keep between steps for speed.
 func QuickRules() []snapshot.Rule {
 	table := reflect.TypeFor[lock.Table]()
 	return []snapshot.Rule{
-		// Where to look first for a token: it is looked for elsewhere, too.
+		// A hint for a token lookup, which also searches elsewhere.
 		{In: table, Field: "given", Moot: always},
-		// The names that are there, sorted as far as listings and time have led to it.
+		// The names, sorted as far as listings and time required.
 		{In: table, Field: "order", Moot: always},
-		// Room that is kept.
+		// Reserved memory.
 		{In: table, Field: "touched", Moot: hasNone("touched")},
 	}
 }
 
-// mootRules are about what is kept for people, and what is set again before it is read.
+// mootRules are rules for fields that are kept for people, or overwritten before they are read.
 func mootRules(c *Config) []snapshot.Rule {
 	machine := reflect.TypeFor[membership.Machine]()
 	return []snapshot.Rule{
 		{In: machine, Field: "since", Moot: always},
-		// What refusals say of why, and until when.
+		// The reason and the end of a refusal, for its text.
 		{In: reflect.TypeFor[protocol.Lost](), Field: "members", Moot: always},
 		{In: reflect.TypeFor[lock.Unavailable](), Field: "Left", Moot: always},
 		{In: reflect.TypeFor[lock.HeldBy](), Field: "Left", Moot: always},
@@ -132,14 +129,14 @@ func mootRules(c *Config) []snapshot.Rule {
 		{In: machine, Field: "search.coordinator", Moot: unless("standing", "followed")},
 		{In: machine, Path: "search", Field: "until", Moot: searchesNot, Class: deadlines},
 		{In: machine, Path: "search", Field: "repeatAt", Moot: searchesNot, Class: deadlines},
-		// A coordinator polls itself by no message.
+		// A coordinator polls itself without a message.
 		{In: machine, Path: "reign", Field: "tracks.at", Entry: candidateOf},
 		{In: machine, Path: "reign", Field: "tracks.received", Entry: candidateOf},
-		// A member whose request was heard is echoed nothing that it said before that.
+		// A member whose request was heard gets no echo of its earlier messages.
 		{In: machine, Path: "promises", Field: "answeredAt", Moot: isHeard},
-		// The member that is missing first has to be silent for longer than the next look is away.
+		// The first missing member has to be silent for longer than the time to the next look.
 		{In: machine, Path: "reign", Field: "lookAt", Moot: c.isFarFromMissing},
-		// No round is compared with that of another epoch's polls.
+		// A round is never compared with that of another epoch's polls.
 		{In: machine, Field: "promises.round", Moot: ofAnotherEpoch},
 		{In: machine, Field: "promises.roundOf", Moot: ofAnotherEpoch},
 	}
@@ -171,7 +168,7 @@ func numberRules(c *Config) []snapshot.Rule {
 		{In: answer, Field: "View", Class: views, Group: same},
 		{In: machine, Path: "reign.tracks", Field: "acked", Class: views, Group: same},
 	}
-	if !c.Protocol.Locks { // else numbers of requests are made of them
+	if !c.Protocol.Locks { // else numbers of requests are derived from them
 		all = append(all, snapshot.Rule{In: reflect.TypeFor[protocol.Tenure](), Field: "Lapses", Class: lapses, Group: same})
 	}
 	return all
@@ -206,7 +203,7 @@ func searchesNot(search reflect.Value) bool {
 	return search.FieldByName("survey").IsNil() && search.FieldByName("ballot").IsNil()
 }
 
-// unless says that a field is moot where another one is zero.
+// unless returns a condition: a field is moot if another one is zero.
 func unless(path ...string) func(reflect.Value) bool {
 	return func(in reflect.Value) bool {
 		for _, name := range path {
@@ -216,12 +213,12 @@ func unless(path ...string) func(reflect.Value) bool {
 	}
 }
 
-// hasNone says that a slice is moot while it is empty: then it may be nil or not.
+// hasNone returns a condition: a slice is moot while it is empty, as it may be nil or not.
 func hasNone(field string) func(reflect.Value) bool {
 	return func(in reflect.Value) bool { return in.FieldByName(field).Len() == 0 }
 }
 
-// counterOf names a group by the counter of an epoch.
+// counterOf groups by the counter of an epoch.
 func counterOf(field string) func(reflect.Value) uint64 {
 	return func(in reflect.Value) uint64 { return in.FieldByName(field).FieldByName("Counter").Uint() }
 }
@@ -230,9 +227,9 @@ func isHeard(promises reflect.Value) bool {
 	return promises.FieldByName("heeded").Bool() || !promises.FieldByName("answered").Bool()
 }
 
-// isFarFromMissing reports whether the coordinator's next look for missing members is due
-// before any can be missing: all are in the view, and none is dropped before the silence after
-// which the next look has come. Here no member leaves, and there are no rumours.
+// isFarFromMissing reports whether the coordinator's next look for missing members is due before any can be missing:
+// all are in the view, and none is dropped before a silence that ends after the next look. In this model no member
+// leaves, and there are no suspicions.
 func (c *Config) isFarFromMissing(reign reflect.Value) bool {
 	if reign.FieldByName("view").Elem().FieldByName("Members").Len() < c.Members || !reign.FieldByName("proposal").IsNil() {
 		return false
@@ -260,14 +257,13 @@ func ofAnotherEpoch(machine reflect.Value) bool {
 	return !of.Equal(epoch)
 }
 
-// inert is a machine with which the type of a stack can be named.
+// inert is a machine that serves to name the type of a stack.
 type inert struct{}
 
 func (inert) Wake() protocol.Time                                   { return protocol.Never }
 func (inert) Step(time.Duration, protocol.Event, *protocol.Effects) {}
 
-// scope names the group of what a packet has of the numbers that belong to one member: who
-// asks, or who saves.
+// scope is the group of a packet's numbers that belong to one member: the one that asks, or saves.
 func (p *packet) scope() uint64 {
 	if _, polls := p.Message.(election.StatusPoll); polls {
 		return uint64(p.From)
@@ -275,7 +271,7 @@ func (p *packet) scope() uint64 {
 	return uint64(p.To)
 }
 
-// presented is under which tenure a packet of a member asks to be counted in.
+// presented is the tenure under which a member's packet asks to be counted.
 func (p *packet) presented() (protocol.Tenure, bool) {
 	switch message := p.Message.(type) {
 	case membership.PollAnswer:
@@ -288,9 +284,9 @@ func (p *packet) presented() (protocol.Tenure, bool) {
 	return protocol.Tenure{}, false
 }
 
-// forgettable reports whether no member goes on under a tenure that a view has dropped, nor will:
-// its member has another, or is down, and nothing is under way of what it had said. Then it
-// does not matter for how long the tenure is remembered.
+// forgettable reports whether no member continues, now or later, under a tenure that a view has dropped: its member has
+// another tenure, or is down, and none of its messages is in flight. Then it does not matter how long the tenure is
+// remembered.
 func (w *world) forgettable() bool {
 	for _, m := range w.members {
 		if !m.up || m.soul.View == nil {
@@ -305,8 +301,7 @@ func (w *world) forgettable() bool {
 	return true
 }
 
-// lapses reports whether a member's lease has ended, so that it takes another tenure before
-// it does anything else.
+// lapses reports whether a member's lease has ended, so that it takes another tenure before it does anything else.
 func (w *world) lapses(m *member) bool {
 	if m.clock(w.now) < m.soul.View.Lease.Member {
 		return false

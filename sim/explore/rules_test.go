@@ -13,15 +13,15 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
 
-// group is what numbers are compared within.
+// group is a group of numbers that are compared.
 type group struct {
 	class uint8
 	of    uint64
 }
 
-// stranger makes another state of a state, which a machine cannot tell from it if the rules
-// are right: what is moot has other values, what lies back lies back for another time, numbers
-// of a class are others in the same order, and tables have no entry that no machine looks up.
+// stranger makes another state that machines cannot distinguish from the original if the rules are right: moot fields
+// have other values, past instants are in the past by another distance, numbers of a class are others in the same
+// order, and tables lack the entries that no machine looks up.
 type stranger struct {
 	t       *testing.T
 	engine  *engine
@@ -68,7 +68,7 @@ func (s *stranger) each(visit func(m *member, f snapshot.Ruled)) {
 	packets(s.world.held)
 }
 
-// apart makes a copy of a state that shares nothing with it.
+// apart replaces a state's members by copies that share nothing with it.
 func (s *stranger) apart(w *world) {
 	s.t.Helper()
 	s.world = w.clone()
@@ -106,13 +106,12 @@ func (s *stranger) apart(w *world) {
 	s.world.flying, s.world.held = packets(s.world.flying), packets(s.world.held)
 }
 
-// rename draws other numbers in the same order: what follows at once goes on to do so.
+// rename draws other numbers in the same order: consecutive numbers stay consecutive.
 func (s *stranger) rename() {
 	s.t.Helper()
 	s.numbers = map[group]map[uint64]uint64{}
-	// Each member counts its own lapses, and they stand in one order with those of others: two
-	// states that are alike may differ later, though they are alike then. Queries differ
-	// from each other by up to gap.
+	// Each member counts its own lapses, which share one order with those of others: two states that are alike may
+	// differ later, though they are alike then. Queries differ from each other by up to gap.
 	number := func(f snapshot.Ruled) bool {
 		return f.Class != 0 && f.Class != lapses && f.Class != queries && !(f.Class == views && s.engine.rank.chained) && f.Value.Kind() == reflect.Uint64
 	}
@@ -171,13 +170,13 @@ func (s *stranger) of(w *world) *world {
 	return s.world
 }
 
-// age lets an instant of a member that has passed lie back for another time. Who was last
-// heard of before the silence began is so long before every deadline that has passed, and
-// what is moot is older than both: whether a look for who is missing is moot hangs on that.
+// age moves a past instant of a member to another distance in the past. A member that was last heard before the silence
+// began stays so long before every passed deadline, and moot instants are older than both: this decides whether a look
+// for missing members is moot.
 func (s *stranger) age(m *member, v reflect.Value, class uint8) {
 	horizon := s.engine.rank.horizons[class]
 	if class == freed && horizon == 0 {
-		return // what is forgettable is forgotten sooner or later, and looks alike after that only
+		return // a forgettable tenure is dropped sooner or later, and looks alike only after that
 	}
 	if owner, _, is := s.world.relative(v.Int(), horizon); is == far && owner == 1+m.place {
 		back := s.r.Int64N(int64(20 * time.Second))
@@ -188,7 +187,7 @@ func (s *stranger) age(m *member, v reflect.Value, class uint8) {
 	}
 }
 
-// garble overwrites what is moot: an instant with another that has passed, as all such have.
+// garble overwrites moot fields: a passed instant with another passed one, as all such instants have passed.
 func (s *stranger) garble(m *member, v reflect.Value) {
 	switch {
 	case v.Type() == reflect.TypeFor[time.Duration]():
@@ -200,7 +199,7 @@ func (s *stranger) garble(m *member, v reflect.Value) {
 	}
 }
 
-// thin takes out of a table what no machine looks up, and renames the rest.
+// thin removes from a table the entries that no machine looks up, and renames the rest.
 func (s *stranger) thin(f snapshot.Ruled) {
 	kept := reflect.MakeSlice(f.Value.Type(), 0, f.Value.Len())
 	for i := range f.Value.Len() {
@@ -215,8 +214,8 @@ func (s *stranger) thin(f snapshot.Ruled) {
 	f.Value.Set(kept)
 }
 
-// TestRulesAreRight: a state, and another one that is the same by the rules, go on through
-// states that are the same, regardless of what happens to both.
+// TestRulesAreRight checks that two states that are equal by the rules continue through equal states, under the same
+// actions.
 func TestRulesAreRight(t *testing.T) {
 	for _, name := range []string{"election", "central", "grantor", "permission"} {
 		c := busy(t, name)
@@ -246,7 +245,7 @@ func TestRulesAreRight(t *testing.T) {
 	}
 }
 
-// walkBoth takes actions by chance, and shows every state with the action that led to it.
+// walkBoth takes random actions, and shows every state with the action that led to it.
 func walkBoth(t *testing.T, e *engine, seed uint64, steps int, look func(w *world, n next, taken action, first bool)) {
 	t.Helper()
 	w := beginning(t, e)

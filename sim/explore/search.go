@@ -10,28 +10,28 @@ import (
 	"time"
 )
 
-// Limits say what an exploration may cost.
+// Limits bound the cost of an exploration.
 type Limits struct {
-	// Jobs is how many goroutines step machines. Zero means 1.
+	// Jobs is the number of goroutines that step machines. Zero means 1.
 	Jobs int
-	// Memory is how many bytes may be in use. Zero means no bound. At the bound the exploration
-	// stops, and says so.
+	// Memory is the maximum memory use, in bytes. Zero means no limit. At the limit the exploration stops, and the
+	// report says so.
 	Memory int64
-	// States bounds how many are visited. Zero means no bound but four billion.
+	// States is the maximum number of visited states. Zero means four billion.
 	States int
-	// Progress reports from time to time how far the search is; nil means no reports.
+	// Progress, if not nil, is called from time to time with the state of the search.
 	Progress func(Report)
 }
 
-// Report is what an exploration has found.
+// Report is the result of an exploration.
 type Report struct {
 	Config      Config
 	States      int
 	Transitions int
-	Depth       int    // of the state that is furthest from the beginning
-	Frontier    int    // states that were not looked at
-	Stopped     string // why it ended early; "" where it did not
-	Found       *Found // nil where no promise is broken
+	Depth       int    // of the state farthest from the beginning
+	Frontier    int    // states that were not visited
+	Stopped     string // why it ended early; otherwise ""
+	Found       *Found // nil if no promise is broken
 	Elapsed     time.Duration
 }
 
@@ -39,33 +39,32 @@ type Report struct {
 type Found struct {
 	Violation
 	Path   []uint16 // of actions, from the beginning; no shorter one breaks a promise
-	Healed int      // how many steps without faults follow, for P4
+	Healed int      // number of steps without faults that follow, for P4
 }
 
-// Complete reports whether every state that can be reached was looked at, and none breaks
-// a promise.
+// Complete reports whether every reachable state was visited, and none breaks a promise.
 func (r *Report) Complete() bool { return r.Stopped == "" && r.Found == nil && r.Frontier == 0 }
 
-// Odds bounds the probability that two states had one digest, so that one was missed.
+// Odds bounds the probability that two states shared a digest, so that one was missed.
 func (r *Report) Odds() float64 {
 	n := float64(r.States)
 	return n * n / math.Exp2(129)
 }
 
-// frontier is a state whose successors are not known yet.
+// frontier is a state whose successors are unknown.
 type frontier struct {
 	number uint32
 	world  *world
 }
 
-// successor is what an action leads to.
+// successor is the result of an action.
 type successor struct {
 	via     uint16
-	heals   bool // it is the way without faults
-	passed  bool // on the way everything was answered
+	heals   bool // it is on the way without faults
+	passed  bool // everything was answered on the way
 	settled bool
 	name    digest
-	world   *world // nil where the state is known already
+	world   *world // nil if the state is already known
 	broken  *Violation
 }
 
@@ -79,11 +78,11 @@ type searcher struct {
 	coming  []frontier
 	engines []*engine
 	began   time.Time
-	before  time.Duration // spent by the explorations that this one goes on with
+	before  time.Duration // spent in the explorations that this one resumes
 }
 
-// Explore visits every state that can be reached within the budgets, until none is left, a
-// promise is broken, ctx is done or a limit is met. The report does not depend on Jobs.
+// Explore visits every state that can be reached within the budgets, until none is left, a promise is broken, ctx is
+// done or a limit is reached. The report does not depend on Jobs.
 func Explore(ctx context.Context, c Config, l Limits) (Report, error) {
 	x, err := Begin(c, l)
 	if err != nil {
@@ -110,10 +109,10 @@ func newSearcher(c Config, l Limits) (*searcher, error) {
 	return s, nil
 }
 
-// batch is how many states are looked at between two looks at the limits.
+// batch is the number of states visited between two checks of the limits.
 const batch = 512
 
-// run goes on until the level is empty.
+// run continues until the level is empty.
 func (s *searcher) run(ctx context.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	for len(s.level)+len(s.coming) > 0 && s.report.Stopped == "" && s.report.Found == nil {
@@ -133,8 +132,7 @@ func (s *searcher) run(ctx context.Context) error {
 	return nil
 }
 
-// goDeeper looks at all states of the level, or stops within it. Where it had stopped at
-// the end of one, nothing is left of that.
+// goDeeper visits all states of the level, or stops within it. If it had stopped at the end of one, the level is empty.
 func (s *searcher) goDeeper(ctx context.Context) error {
 	for len(s.level) > 0 {
 		part := s.level[:min(batch, len(s.level))]
@@ -161,7 +159,7 @@ func (s *searcher) goDeeper(ctx context.Context) error {
 	return nil
 }
 
-// stops says why the exploration ends here; "" where it does not.
+// stops returns why the exploration ends here, or "".
 func (s *searcher) stops(ctx context.Context) string {
 	s.report.Frontier = len(s.level) + len(s.coming)
 	if s.limits.Progress != nil {
@@ -204,7 +202,7 @@ func (s *searcher) expand(part []frontier) ([][]successor, error) {
 	return results, nil
 }
 
-// successors finds those of one state. What is known is only read meanwhile.
+// successors finds the successors of one state. Meanwhile the known states are only read.
 func (s *searcher) successors(e *engine, w *world) ([]successor, error) {
 	n := e.upcoming(w)
 	all := e.actions(w, n, nil)
@@ -230,7 +228,7 @@ func (s *searcher) successors(e *engine, w *world) ([]successor, error) {
 	return found, nil
 }
 
-// merge takes note of the successors of a state, in their order.
+// merge adds the successors of a state, in order.
 func (s *searcher) merge(from uint32, found []successor) {
 	for _, to := range found {
 		s.report.Transitions++
@@ -251,8 +249,7 @@ func (s *searcher) merge(from uint32, found []successor) {
 	}
 }
 
-// root finds the states in which explorations begin: one, or one for every member whose
-// clock may be fast as well.
+// root finds the initial states: one, or one more for every member whose clock may be fast.
 func (s *searcher) root() error {
 	e := s.engines[0]
 	for place := -1; place < s.config.Members; place++ {
@@ -274,7 +271,7 @@ func (s *searcher) root() error {
 	return nil
 }
 
-// Speed is how many states were found in a second.
+// Speed is the number of states found per second.
 func (r *Report) Speed() float64 {
 	if r.Elapsed <= 0 {
 		return 0

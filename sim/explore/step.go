@@ -12,17 +12,17 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// engine makes the next states of one state. It is one goroutine's.
+// engine computes the next states of a state. Each goroutine has its own.
 type engine struct {
 	config    *Config
 	addresses []string
 	copier    *snapshot.Copier
-	late      time.Duration // when everything begins
+	late      time.Duration // the time at which everything begins
 	out       protocol.Effects
 	rank      ranking
 	all       []action
-	trace     func(format string, arguments ...any) // nil where no trace is printed
-	broken    *Violation                            // the first that the present transition shows
+	trace     func(format string, arguments ...any) // nil without a trace
+	broken    *Violation                            // the first one in the present transition
 }
 
 func newEngine(c *Config) (*engine, error) {
@@ -47,7 +47,7 @@ func address(place int) string { return fmt.Sprintf("10.0.0.%d:4040", place+1) }
 // userSpace is the port of the one space that users use.
 const userSpace protocol.Port = 1
 
-// step lets a member, which may be changed, take one event, and does what it wants done.
+// step steps a member, which may be changed, with one event, and performs the effects.
 func (e *engine) step(w *world, m *member, ev protocol.Event) error {
 	m.soul.Session.Step(m.clock(w.now), ev, &e.out)
 	out := e.out
@@ -73,7 +73,7 @@ func (e *engine) step(w *world, m *member, ev protocol.Event) error {
 	return nil
 }
 
-// send puts a message under way. It shares nothing with the machine that has sent it.
+// send puts a message in flight. It shares no memory with the sender's machine.
 func (e *engine) send(w *world, m *member, env *protocol.Envelope) error {
 	p := &packet{From: m.place, To: m.place, Peer: m.id, Port: env.Port}
 	if save, is := env.Message.(storage.Save); is && env.To == protocol.Storage {
@@ -97,7 +97,7 @@ func (e *engine) send(w *world, m *member, env *protocol.Envelope) error {
 	return nil
 }
 
-// savingForm is what canonical form keeps of a write that is under way.
+// savingForm is the part of a write in progress that the canonical form keeps.
 type savingForm struct {
 	From, To int
 	Port     protocol.Port
@@ -105,7 +105,7 @@ type savingForm struct {
 	Cell     membership.Cell
 }
 
-// raised takes what the machines tell their driver.
+// raised takes the machines' reports to their driver.
 func (e *engine) raised(w *world, m *member, fact any) {
 	switch fact := fact.(type) {
 	case *protocol.View:
@@ -132,11 +132,10 @@ func (w *world) called(id protocol.ID) string {
 	return fmt.Sprint(uint64(id))
 }
 
-// backlog is how many packets wait for a process that is paused: what comes later is lost.
+// backlog is the number of packets that wait for a paused process: later ones are lost.
 const backlog = 8
 
-// deliver lets a packet arrive. It is lost where the member is down, and waits where the member
-// is paused.
+// deliver makes a packet arrive. It is lost if the member is down, and waits if the member is paused.
 func (e *engine) deliver(w *world, p *packet) error {
 	at := w.members[p.To]
 	switch {
@@ -157,7 +156,7 @@ func (e *engine) deliver(w *world, p *packet) error {
 	if err != nil {
 		return err
 	}
-	if e.trace != nil { // what it says costs more than the step
+	if e.trace != nil { // describing it costs more than the step
 		e.trace("%s gets %s", m.name, w.from(p))
 	}
 	ev := protocol.Event{Kind: protocol.Receive, From: p.Peer, Port: p.Port}
@@ -176,14 +175,14 @@ func (e *engine) deliver(w *world, p *packet) error {
 	return e.step(w, m, ev)
 }
 
-// sync is what the disk does.
+// sync performs the disk's write.
 func (e *engine) sync(m *member, s *saving) error {
 	form, err := e.copier.Form(&s.Cell, uint64(m.place))
 	m.cell, m.cellForm = s.data, form
 	return err
 }
 
-// act steps a member, which no other act has changed yet, with something of its own.
+// act steps a member, which no other act has changed yet, with its own event.
 func (e *engine) act(w *world, place int, ev protocol.Event) error {
 	m, err := e.change(w, place)
 	if err != nil {
@@ -207,12 +206,12 @@ func (w *world) from(p *packet) string {
 	return fmt.Sprintf("%s from %s", p.what(), w.members[p.From].name)
 }
 
-// call makes the event of a user's wish.
+// call makes the event of a user's call.
 func call(u int, op uint64, port protocol.Port, fact any) protocol.Event {
 	return protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: uint64(u + 1), Op: op}, Fact: fact}
 }
 
-// open lets the users within a member open their sessions with its first view.
+// open lets the users within a member open their sessions at its first view.
 func (e *engine) open(w *world, m *member) {
 	for i := range w.Users {
 		u := &w.Users[i]
@@ -223,7 +222,7 @@ func (e *engine) open(w *world, m *member) {
 	}
 }
 
-// hear takes what a member tells a user.
+// hear takes a member's reply to a user.
 func (e *engine) hear(w *world, m *member, reply *protocol.Reply) {
 	i := int(reply.To.Sink) - 1
 	if i < 0 || i >= len(w.Users) || w.Users[i].Member != m.place {

@@ -2,12 +2,12 @@ package explore
 
 import "slices"
 
-// store is what is known of the states that were met: eleven bytes each, and their names.
+// store has the visited states: eleven bytes each, and their names.
 type store struct {
 	number  map[digest]uint32
 	parent  []uint32
-	via     []uint16 // which of the parent's actions has led here
-	heals   []uint32 // where the way without faults goes on
+	via     []uint16 // the action of the parent that has led here
+	heals   []uint32 // the next state on the way without faults
 	settled []bool
 }
 
@@ -26,7 +26,7 @@ func (s *store) add(name digest, parent uint32, via uint16, settled bool) uint32
 	return number
 }
 
-// path returns the actions that lead to a state. The first says which beginning it has.
+// path returns the actions that lead to a state. The first selects the initial state.
 func (s *store) path(number uint32) (path []uint16) {
 	for ; number != none; number = s.parent[number] {
 		path = append(path, s.via[number])
@@ -35,9 +35,8 @@ func (s *store) path(number uint32) (path []uint16) {
 	return path
 }
 
-// unsettled looks for a state from which the way without faults does not lead to one where
-// everything is answered (P4). Where not all states were looked at, a way that leaves those
-// that were says nothing.
+// unsettled looks for a state from which the way without faults does not lead to one where everything is answered (P4).
+// If not all states were visited, a way that leaves the visited ones proves nothing.
 func (s *store) unsettled(all bool) *Found {
 	const (
 		unknown = iota

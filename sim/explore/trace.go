@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Print writes what happens in the run that a counter-example is, a line for everything, and
-// with each transition what every user believes. The times are real time since the
-// beginning of the run.
+// Print writes the run of the counter-example, a line for every event, and with each transition the beliefs of every
+// user. The times are real time since the beginning of the run.
 func (r *Report) Print(out io.Writer) error {
 	if r.Found == nil {
 		return fmt.Errorf("explore: there is no counter-example to tell")
@@ -61,14 +60,14 @@ func (r *Report) Print(out io.Writer) error {
 	return t.err
 }
 
-// maxHealed bounds the lines about a way without faults that leads nowhere.
+// maxHealed limits the lines about a way without faults that leads nowhere.
 const maxHealed = 400
 
 // printer writes the lines of a run.
 type printer struct {
 	out    io.Writer
 	engine *engine
-	zero   time.Duration // when the run begins
+	zero   time.Duration // the beginning of the run
 	now    time.Duration
 	last   string // what users believed
 	err    error
@@ -80,7 +79,7 @@ func (t *printer) line(format string, arguments ...any) {
 	}
 }
 
-// proceed is that of the engine, step by step.
+// proceed is engine.proceed, step by step.
 func (t *printer) proceed(w *world, n next, a action) (_ *world, err error) {
 	for range longestWay {
 		if w, err = t.take(w, n, a); err != nil || t.engine.broken != nil {
@@ -107,7 +106,7 @@ func (t *printer) take(w *world, n next, a action) (*world, error) {
 	return after, nil
 }
 
-// beliefs says what every user takes himself for.
+// beliefs describes the locks that every user believes it holds.
 func (w *world) beliefs() string {
 	var all []string
 	for i := range w.Users {

@@ -9,55 +9,54 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// user is one within a member's process, as package host serves them: the session
-// has no ttl, and what the user holds ends with the member's lease, by the member's own clock.
+// user is a user within a member's process, as package host serves them: the session has no ttl, and its holds end with
+// the member's lease, by the member's own clock.
 type user struct {
 	Member  int
 	Session lock.SessionID
-	Last    uint64 // id of his latest request
+	Last    uint64 // id of its latest request
 	Phase   phase
-	Calls   uint8 // that he may still begin
-	Name    uint8 // what he wants, has or gives back
+	Calls   uint8 // number of calls left
+	Name    uint8 // the name that it wants, holds or releases
 	Token   holdfast.Token
-	// Dawdles says that he takes his time for what he does next.
+	// Dawdles reports that it delays its next act.
 	Dawdles bool
 }
 
-// ready reports whether a user can do something.
+// ready reports whether a user can act.
 func (w *world) ready(i int) bool {
 	u := &w.Users[i]
 	m := w.members[u.Member]
 	return m.up && !m.paused && (u.Phase == idle && u.Calls > 0 || w.believes(i))
 }
 
-// phase says what a user does.
+// phase is the state of a user.
 type phase uint8
 
 const (
-	away      phase = iota // his member has no view yet, or is down
-	opening                // his session is about to be opened
-	idle                   // he wants nothing
-	waiting                // he has asked for a name
-	holding                // his grant has reached him
-	releasing              // he gives it back
+	away      phase = iota // its member has no view yet, or is down
+	opening                // its session is about to be opened
+	idle                   // it wants nothing
+	waiting                // it has asked for a name
+	holding                // its grant has reached it
+	releasing              // it releases its lock
 )
 
-// operator is none of the users: no user waits for what the operator is answered.
+// operator is not a user: no user waits for its answers.
 const operator = maxUsers
 
-// opOther marks operations that are no request for a lock.
+// opOther marks operations that are not requests for locks.
 const opOther = 1 << 62
 
-// names are what users lock.
+// nameOf returns the n-th name that users lock.
 func nameOf(n uint8) string { return string(rune('a' + n)) }
 
 func (w *world) who(i int) string {
 	return fmt.Sprintf("user %d at %s", i+1, w.members[w.Users[i].Member].name)
 }
 
-// believes reports whether a user takes himself for a holder in this instant, by the
-// rules of package host: his member's lease covers the lock, which for one of an earlier
-// epoch ends with what the new authority has not confirmed.
+// believes reports whether a user believes at this instant that it holds, by the rules of package host: its member's
+// lease covers the lock. For a lock of an earlier epoch, this ends if the new authority does not confirm it.
 func (w *world) believes(i int) bool {
 	u := &w.Users[i]
 	m := w.members[u.Member]
@@ -80,7 +79,7 @@ func (e *engine) opens(w *world, i int) error {
 	return e.act(w, w.Users[i].Member, call(i, opOther, protocol.Below, &session.Open{Kind: session.Local}))
 }
 
-// begins lets a user ask for a name.
+// begins makes a user ask for a name.
 func (e *engine) begins(w *world, i int, name uint8) error {
 	u := &w.Users[i]
 	u.Last++
@@ -98,7 +97,7 @@ func (e *engine) begins(w *world, i int, name uint8) error {
 	return e.act(w, u.Member, call(i, u.Last, userSpace, request))
 }
 
-// unlocks lets a user give back what he believes that he has.
+// unlocks makes a user release the lock that it believes it holds.
 func (e *engine) unlocks(w *world, i int) error {
 	u := &w.Users[i]
 	u.Phase, u.Dawdles = releasing, false
@@ -110,7 +109,7 @@ func (e *engine) unlocks(w *world, i int) error {
 	}))
 }
 
-// decided takes what became of what a user has asked for.
+// decided takes the outcome of a user's request.
 func (e *engine) decided(w *world, m *member, i int, reply *protocol.Reply) {
 	u, d := &w.Users[i], &reply.Decision
 	if e.trace != nil {
@@ -145,8 +144,7 @@ func orNothing(err error) string {
 	return err.Error()
 }
 
-// granted checks P2 and P6 for a grant that is reported, and P1 and P3 with it: in that
-// instant no other user believes.
+// granted checks P2 and P6 for a reported grant, and also P1 and P3: at that instant no other user believes.
 func (e *engine) granted(w *world, i int, d *lock.Decision) {
 	u := &w.Users[i]
 	switch {
@@ -179,13 +177,12 @@ func (e *engine) granted(w *world, i int, d *lock.Decision) {
 	}
 }
 
-// contends reports whether another user takes himself for a holder of the name that one is about.
+// contends reports whether another user believes it holds the name of a user.
 func (w *world) contends(i, other int) bool {
 	return w.Users[other].Name == w.Users[i].Name && w.believes(other)
 }
 
-// excess reports whether those who take themselves for holders of a user's name have more than
-// there is of it.
+// excess reports whether the users that believe they hold a name have more than all of it.
 func (e *engine) excess(w *world, i int) bool {
 	_, capacity := e.config.Demand(i)
 	used := 0

@@ -15,27 +15,26 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
 
-// world is one state. What it refers to is shared with other states, and is replaced
-// rather than changed.
+// world is one state. Its parts are shared with other states, and are replaced rather than changed.
 type world struct {
-	now     time.Duration // real time; states differ in it and are equal
+	now     time.Duration // real time; equal states may differ in it
 	members []*member
-	flying  []*packet // in the order in which they are delivered
-	held    []*packet // delayed, or copies: they come whenever they come
+	flying  []*packet // in the order of delivery
+	held    []*packet // delayed ones, or copies: they arrive at any time
 	public
 }
 
-// public is what the members do not know: the users, the budgets, and what was promised.
+// public is the state outside the members: the users, the budgets, and the record of grants.
 type public struct {
 	Users   []user
-	Highest []uint64 // token that was granted, by name
+	Highest []uint64 // highest token granted, by name
 	Left    budgets
 }
 
 // budgets are the deviations that are left.
 type budgets struct{ Crashes, Restarts, Pauses, Losses, Duplicates, Delays, Dawdles, Transfers uint8 }
 
-// member is a process and the machine on which it runs.
+// member is a process and its machine.
 type member struct {
 	place   int
 	id      protocol.ID
@@ -47,24 +46,24 @@ type member struct {
 	lives      int
 	began      time.Duration // real time of this life's start
 	soul       *soul         // nil while it is down
-	cell       []byte        // what is synced
-	inbox      []*packet     // what has come since it was paused
+	cell       []byte        // the synced contents
+	inbox      []*packet     // arrivals since it was paused
 
 	form, cellForm snapshot.Form
 	formed         bool // form is that of soul
-	owned          bool // by the state that is being made: no other state has it
+	owned          bool // by the state under construction: no other state shares it
 }
 
-// soul is what is copied: the machines of a life, and the view that they have raised.
+// soul is the copied part: the machines of a life, and the view that they have raised.
 type soul struct {
 	Session *session.Machine
 	View    *protocol.View
 }
 
-// packet is a message under way; storage's are from the member to itself.
+// packet is a message in flight; those of the storage are from the member to itself.
 type packet struct {
 	From, To int
-	Peer     protocol.ID // as the receiver knows the sender
+	Peer     protocol.ID // the sender as the receiver knows it
 	Port     protocol.Port
 	Message  any
 	saved    *saving
@@ -72,31 +71,30 @@ type packet struct {
 	formed   bool
 }
 
-// saving is a write of a stable cell: it happens when it is delivered.
+// saving is a write of a stable cell, which happens at its delivery.
 type saving struct {
 	ID   uint64
 	data []byte
 	Cell membership.Cell
 }
 
-// Clocks. A member's clock shows a number that names the member and which
-// of its lives it is: an instant is near the beginning of a life, a length of time is small. A
-// later life's begins below an earlier one's, so that what is remembered of that lies in
-// the future, as it does when a clock begins again at zero.
+// Clocks. A member's clock has an offset that encodes the member and its life, so that an instant is near the offset of
+// a life, and a duration is small. The offset of a later life is below that of an earlier one, so that remembered
+// instants are in the future, as with a clock that restarts at zero.
 const (
 	memberSpan = 1 << 55 // ns
 	lifeSpan   = 1 << 48 // ns
 )
 
-// base is what the clock shows at the beginning of a life, the first of which is 1.
+// base is the clock's reading at the beginning of a life, the first of which is 1.
 func base(place, life int) time.Duration {
 	return time.Duration(place+1)*memberSpan - time.Duration(life)*lifeSpan
 }
 
-// A fast clock shows 21 where a right one shows 20.
+// A fast clock counts 21 while a right one counts 20.
 const right, fast = 20, 21
 
-// clock returns what a member's clock shows.
+// clock returns the reading of a member's clock.
 func (m *member) clock(now time.Duration) protocol.Time {
 	ran := now - m.began
 	if m.fast {
@@ -119,13 +117,12 @@ func (m *member) due(local protocol.Time, quantum time.Duration) time.Duration {
 	return (at + quantum - 1) / quantum * quantum
 }
 
-// draws is a source of chance that has none: chance adds no states. A member without a cell
-// draws who it is first, and what it names the cluster that it may found: large numbers that
-// differ from the others'. Everything else that it draws is the same part of what it could
-// be, an eighth more for each member, so that candidates do not try again at one time.
+// draws is a deterministic source of chance, which adds no states. A member without a cell first draws its id, and the
+// name of the cluster that it may found: large numbers that differ from the others'. Every other draw is the same
+// fraction of its range, an eighth more for each member, so that candidates do not retry at one time.
 type draws struct {
 	place int
-	names int // that are still to be drawn
+	names int // number of names to be drawn
 }
 
 // Uint64 returns the next number.
@@ -157,8 +154,8 @@ func (e *engine) start(w *world, m *member) error {
 	node := sim.Node{
 		Protocol: e.config.Protocol.Name, Name: m.name, Address: m.address, Founder: true, Join: e.addresses, Kept: true, Cell: m.cell,
 		Rand: rand.New(&random), Lease: e.config.Lease, Drift: e.config.Drift,
-		// As the clock shows a large number at the start, the wall clock is set back by as much.
-		// It shows the same at each start: with cells nothing hangs on it.
+		// As the clock starts at a large number, the wall clock is set back by as much. It shows the same at each
+		// start: members with cells do not depend on it.
 		Wall:  wall - time.Duration(float64(base(m.place, m.lives))/(1+e.config.Drift)),
 		Table: lock.Config{Drift: e.config.Drift, History: 1}, Options: options,
 	}
@@ -178,8 +175,7 @@ func (e *engine) start(w *world, m *member) error {
 	return e.step(w, m, protocol.Event{Kind: protocol.Start})
 }
 
-// change returns a member of a state that may be changed, with machines of its own; its form
-// is made anew.
+// change returns a member of a state that may be changed, with its own machines; its form is recomputed.
 func (e *engine) change(w *world, place int) (*member, error) {
 	if w.members[place].owned {
 		w.members[place].formed = false
@@ -197,7 +193,7 @@ func (e *engine) change(w *world, place int) (*member, error) {
 	return m, nil
 }
 
-// replace puts a copy in the place of a member, which may be changed but for its machines.
+// replace replaces a member by a copy, which may be changed except for its machines.
 func (w *world) replace(place int) *member {
 	m := *w.members[place]
 	w.members[place] = &m
@@ -215,7 +211,7 @@ func (w *world) clone() *world {
 	return &fresh
 }
 
-// place returns which member has an id or, where that is no member's, an address; -1 if none.
+// place returns the place of the member with an id or, if there is none, an address; -1 if there is none either.
 func (w *world) place(id protocol.ID, address string) int {
 	return slices.IndexFunc(w.members, func(m *member) bool {
 		return id != protocol.AnyMember && m.id == id || id == protocol.AnyMember && m.address == address

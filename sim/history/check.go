@@ -8,27 +8,27 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Result is what became of a check.
+// Result is the result of a check.
 type Result uint8
 
 // The results.
 const (
 	Linearizable Result = iota
-	Unknown             // it was not decided within the bound
+	Unknown             // not decided within the bound
 	Violated
 )
 
 var resultNames = [...]string{"linearizable", "unknown", "violated"}
 
-// String returns the word for it.
+// String returns the result as a word.
 func (r Result) String() string { return resultNames[r] }
 
-// DefaultSteps is how many steps of a model a check takes at most. A log without fault
-// takes about as many as it has operations, times those that wait at once.
+// DefaultSteps is the default maximum number of model steps in a check. A log without a violation takes about as many
+// as it has operations, times the number of concurrent ones.
 const DefaultSteps = 200_000
 
-// Check looks for an order in which the model takes all that the log has, in at most so
-// many steps of the model; 0 means [DefaultSteps].
+// Check looks for an order in which the model accepts the whole log, in at most steps steps of the model; 0 means
+// [DefaultSteps].
 func (l *Log) Check(m Model, steps int) Result {
 	if l.Len() == 0 {
 		return Linearizable
@@ -38,10 +38,9 @@ func (l *Log) Check(m Model, steps int) Result {
 	return search.result(found)
 }
 
-// Blame names the promise that a violated log has broken: P1 where a lock without tokens
-// could not have done it either, regardless of which users were refused; P2 where it is the tokens; P4 where
-// a user was refused a name that no user held. Where that is not decided within the steps
-// it is P1.
+// Blame names the promise that a violated log has broken: P1 if even a lock without tokens could not have done it,
+// regardless of refusals; P2 if the tokens are wrong; P4 if a user was refused a name that no user held. If the steps
+// do not suffice to decide, it is P1.
 func (l *Log) Blame(m Model, steps int) string {
 	rest := *l
 	rest.all = nil
@@ -60,28 +59,28 @@ func (l *Log) Blame(m Model, steps int) string {
 	return "P1"
 }
 
-// WriteHTML writes a page on which the log can be looked at: who held when, and how far an
-// order was found. It returns what became of the check.
+// WriteHTML writes a page that shows the log: the holders over time, and the longest order found. It returns the result
+// of the check.
 func (l *Log) WriteHTML(out io.Writer, m Model, steps int) (Result, error) {
 	search := search{model: m, left: cmp.Or(steps, DefaultSteps)}
 	model := search.porcupine()
 	found, information := porcupine.CheckOperationsVerbose(model, l.operations(), 0)
 	result := search.result(found == porcupine.Ok)
-	search.left = cmp.Or(steps, DefaultSteps) // it is stepped again, along what was found
+	search.left = cmp.Or(steps, DefaultSteps) // the search is repeated along the found order
 	if err := porcupine.Visualize(model, information, out); err != nil {
 		return result, fmt.Errorf("draw the history of %q: %w", l.Name, err)
 	}
 	return result, nil
 }
 
-// search bounds how far a model is tried.
+// search bounds the steps of a model.
 type search struct {
 	model Model
 	left  int
 }
 
-// result is that of a check which has found an order, or none. When the bound is reached
-// every step is refused, so that the search ends without one.
+// result is the result of a check that has or has not found an order. At the bound every step is refused, so that the
+// search ends without one.
 func (s *search) result(found bool) Result {
 	switch {
 	case found:
@@ -92,7 +91,7 @@ func (s *search) result(found bool) Result {
 	return Violated
 }
 
-// porcupine is the model as package porcupine steps it.
+// porcupine is the model in the form of package porcupine.
 func (s *search) porcupine() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return &state{} },
@@ -116,7 +115,7 @@ func (do step) String() string {
 	return do.of.String()
 }
 
-// operations are those of the log, each in the interval in which it must have happened.
+// operations are the log's operations, each with the interval in which it must have happened.
 func (l *Log) operations() []porcupine.Operation {
 	var all []porcupine.Operation
 	lanes := map[string]int{}
@@ -145,8 +144,8 @@ func (l *Log) operations() []porcupine.Operation {
 	return all
 }
 
-// overlaps reports whether some other acquisition may have held the lock unheard while a was
-// under way: it was under way itself, or has stayed open.
+// overlaps reports whether another acquisition may have held the lock unheard during a: it was in progress itself, or
+// has stayed open.
 func (l *Log) overlaps(a *Acquisition, some func(*Acquisition) bool) bool {
 	for _, o := range l.all {
 		until := o.granted
@@ -160,6 +159,6 @@ func (l *Log) overlaps(a *Acquisition, some func(*Acquisition) bool) bool {
 	return false
 }
 
-// until is a stamp in the log; what never comes is just after its end, so that a picture of
-// it has an end, too.
+// until is a stamp in the log; an event that never comes is placed just after its end, so that a picture of it ends,
+// too.
 func (l *Log) until(s stamp) int64 { return int64(min(s, l.clock+2)) }

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script writes a log: each word of it is one thing that a user sees.
+// script writes a log: each of its methods is one observation of a user.
 type script struct {
 	*Log
 	at   time.Duration
@@ -22,7 +22,7 @@ type script struct {
 
 func newScript() *script { return &script{Log: NewLog("n"), last: map[string]*Acquisition{}} }
 
-// request lets a user ask for the lock, and ok grants it.
+// request makes a user ask for the lock, and ok grants it.
 func (s *script) request(who string, change ...func(*Request)) *script {
 	request := Request{Who: who}
 	for _, c := range change {
@@ -33,7 +33,7 @@ func (s *script) request(who string, change ...func(*Request)) *script {
 	return s
 }
 
-// ok tells a user that it has the lock; a user that has it already still takes itself for a holder.
+// ok reports to a user that it has the lock; a user that has it already still believes it.
 func (s *script) ok(who string, token holdfast.Token) *script {
 	s.at += time.Second
 	s.Grant(s.last[who], s.at, token)
@@ -49,7 +49,7 @@ func (s *script) no(who string) *script    { s.Refuse(s.last[who], s.at); return
 func (s *script) end(who string) *script   { s.End(s.last[who], s.at, "unlock"); return s }
 func (s *script) taken(who string) *script { s.Take(s.last[who], s.at); return s }
 
-// lock is a request and its answer; unlock is stopping and hearing that it was taken back.
+// lock is a request and its answer; unlock is the end of the belief and the report that the lock was taken back.
 func (s *script) lock(who string, token holdfast.Token, change ...func(*Request)) *script {
 	return s.request(who, change...).ok(who, token)
 }
@@ -64,7 +64,7 @@ func slots(units, capacity int) func(*Request) {
 	return func(w *Request) { w.Mode, w.Units, w.Capacity = holdfast.ModeSlots, units, capacity }
 }
 
-// testCase is a history, and the promise that it breaks: "" for one without fault.
+// testCase is a history, and the promise that it breaks: "" for none.
 type testCase struct {
 	promise string
 	run     func(*script)
@@ -92,7 +92,7 @@ func check(t *testing.T, m Model, histories map[string]testCase) {
 	}
 }
 
-// ofAMutex are histories that every model without owners' entries judges alike.
+// ofAMutex are histories that every model without reentry judges alike.
 var ofAMutex = map[string]testCase{
 	"one after the other": {"", func(s *script) { s.lock("a", 1).unlock("a").lock("b", 2).unlock("b") }},
 	"overlap":             {"P1", func(s *script) { s.lock("a", 1).lock("b", 2) }},
@@ -236,7 +236,7 @@ func TestPermits(t *testing.T) {
 	})
 }
 
-// TestWhatIsNotDecided is reported, and judged alike each time.
+// TestWhatIsNotDecided checks that an undecided log is reported, and that each check agrees.
 func TestWhatIsNotDecided(t *testing.T) {
 	s := newScript()
 	s.lock("a", 1).lock("b", 2)
@@ -250,7 +250,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 	}
 }
 
-// TestAHistoryCanBeRead: a line for each acquisition, and a page on which it can be seen.
+// TestAHistoryCanBeRead checks the text of a history, a line for each acquisition, and its page.
 func TestAHistoryCanBeRead(t *testing.T) {
 	s := newScript()
 	s.lock("client0.1", 7, as("job")).unlock("client0.1").request("client1.0", try).no("client1.0").lock("client2.0", 6, slots(1, 3)).request("x")

@@ -8,21 +8,21 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Request is what a user asks for.
+// Request is a user's request.
 type Request struct {
 	Who   string // for people
-	Owner string // the owner that may enter what it holds, with all that tells it from others; "" for none
+	Owner string // the owner that may enter its holds, unique among owners; "" for none
 	holdfast.Shape
-	Try bool // he does not want to wait
+	Try bool // the user does not wait
 }
 
-// Outcome is what a user knows of what he has asked for.
+// Outcome is the outcome of a request to its user's knowledge.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Open    Outcome = iota // it is not known, or does not matter any more
-	Granted                // he was granted the name, and took himself for a holder
+	Open    Outcome = iota // unknown, or irrelevant
+	Granted                // the user was granted the name, and believed it
 	Refused                // another user held it
 )
 
@@ -30,30 +30,30 @@ var outcomeNames = [...]string{"open", "granted", "refused"}
 
 func (o Outcome) String() string { return outcomeNames[o] }
 
-// stamp is a place in the order in which things were seen. Two things never have one, so
-// that nothing depends on how fine a clock is.
+// stamp is a place in the order of observations. No two have the same, so that the resolution of a clock does not
+// matter.
 type stamp int64
 
-// forever comes after everything.
+// forever is after every stamp.
 const forever = stamp(1) << 62
 
-// Acquisition is one request and what its user saw of it.
+// Acquisition is one request and its user's observations.
 type Acquisition struct {
 	Request
 	Outcome Outcome
 	Token   holdfast.Token // of Granted
-	Why     string         // why it has ended, for people
+	Why     string         // why the grant ended, for people
 
-	// When things were seen, for people. What they are zero for has not happened.
+	// Times of the observations, for people. Zero means that the event has not happened.
 	Requested, Granted, Ended, Taken time.Duration
 
 	requested, granted, ended, taken stamp
-	believed                         stamp // when its user last took himself for a holder
+	believed                         stamp // when its user last believed that it holds
 	number                           int
 	owner                            int32
 }
 
-// Log is what users saw of one name, in the order in which they saw it.
+// Log has the observations of one name, in order.
 type Log struct {
 	Name string
 
@@ -62,21 +62,20 @@ type Log struct {
 	owners map[string]int32
 }
 
-// NewLog returns a log of a name without any acquisition.
+// NewLog returns an empty log of a name.
 func NewLog(name string) *Log { return &Log{Name: name, owners: map[string]int32{}} }
 
-// Len returns how many acquisitions the log has.
+// Len returns the number of acquisitions in the log.
 func (l *Log) Len() int { return len(l.all) }
 
-// tick returns the place of what is seen now. Between two of them is room for what was
-// seen right after the first.
+// tick returns the next stamp. Between two of them is room for an observation right after the first.
 func (l *Log) tick() stamp {
 	l.clock += 2
 	return l.clock
 }
 
-// Request enters a request when it is sent for the first time. The other methods enter what becomes of it;
-// until then it is open.
+// Request adds a request when it is sent for the first time. The other methods record its outcome; until then it is
+// open.
 func (l *Log) Request(at time.Duration, request Request) *Acquisition {
 	a := &Acquisition{Request: request, Requested: at, requested: l.tick(), granted: forever, ended: forever, taken: forever, number: len(l.all)}
 	a.owner = -1 - int32(a.number)
@@ -90,25 +89,23 @@ func (l *Log) Request(at time.Duration, request Request) *Acquisition {
 	return a
 }
 
-// Grant takes note that the grant reached its user, who takes himself for a holder from now on.
-// Every other user that does so in this instant must have been seen before.
+// Grant records that the grant reached its user, which believes that it holds from now on. Call See first for every
+// other user that still believes at this instant.
 func (l *Log) Grant(a *Acquisition, at time.Duration, token holdfast.Token) {
 	a.Outcome, a.Token, a.Granted = Granted, token, at
 	a.granted = l.tick()
 	a.believed = a.granted
 }
 
-// Refuse takes note that the user was refused because the name is held. It is significant
-// only for users who did not want to wait.
+// Refuse records that the user was refused because the name is held. It only matters for users that do not wait.
 func (l *Log) Refuse(a *Acquisition, at time.Duration) {
 	a.Outcome, a.Granted, a.granted = Refused, at, l.tick()
 }
 
-// See takes note that the user still takes himself for a holder, after what was seen last.
+// See records that the user still believes that it holds, after the latest observation.
 func (l *Log) See(a *Acquisition) { a.believed = l.clock }
 
-// End takes note that the user takes himself for a holder no more. When that has ended is
-// only known to be after he was seen last.
+// End records that the user no longer believes that it holds. The belief ended some time after the last See.
 func (l *Log) End(a *Acquisition, at time.Duration, why string) {
 	if a.Outcome == Granted && a.ended == forever {
 		a.ended, a.Ended, a.Why = a.believed+1, at, why
@@ -116,15 +113,14 @@ func (l *Log) End(a *Acquisition, at time.Duration, why string) {
 	}
 }
 
-// Take takes note that the authority has taken back what the user has unlocked, or what
-// he has given up waiting for.
+// Take records that the authority has taken back a lock that the user has unlocked, or no longer waits for.
 func (l *Log) Take(a *Acquisition, at time.Duration) {
 	if (a.ended != forever || a.Outcome == Open) && a.taken == forever {
 		a.taken, a.Taken = l.tick(), at
 	}
 }
 
-// String writes a line for every acquisition, in the order in which they were asked for.
+// String returns a line for every acquisition, in the order of the requests.
 func (l *Log) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "history of %q\n", l.Name)
@@ -134,7 +130,7 @@ func (l *Log) String() string {
 	return text.String()
 }
 
-// String is one line for people.
+// String is a line about the acquisition, for people.
 func (a *Acquisition) String() string {
 	text := fmt.Sprintf("#%d %s %v", a.number, a.Who, a.Mode)
 	if a.Mode == holdfast.ModeSlots {

@@ -9,42 +9,41 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Model is a lock without time: what may follow what.
+// Model is a lock without time: it defines which operations may follow which.
 type Model struct {
 	name      string
 	fenced    bool // tokens rise
-	reentrant bool // owners enter what they hold
-	shared    bool // readers at the same time as readers
+	reentrant bool // owners enter their holds
+	shared    bool // readers may hold together
 	permits   bool // units of a capacity
-	loose     bool // tokens of what is not exclusive identify, and do not order
+	loose     bool // tokens of shared holds are unique, but not ordered
 }
 
-// Mutex is a lock that one holds at a time. Modes, owners and tokens mean nothing.
+// Mutex is a lock with one holder at a time. Modes, owners and tokens are ignored.
 func Mutex() Model { return Model{name: "mutex"} }
 
-// FencedMutex is a mutex with a token that is higher at every grant.
+// FencedMutex is a mutex whose token rises with every grant.
 func FencedMutex() Model { return Model{name: "fenced mutex", fenced: true} }
 
-// ReentrantFencedMutex is a fenced mutex that a named owner enters again under the token
-// that he has, and that is free when he has left it as often.
+// ReentrantFencedMutex is a fenced mutex that a named owner may enter again under the same token, and that is free when
+// the owner has left it as often.
 func ReentrantFencedMutex() Model {
 	return Model{name: "reentrant fenced mutex", fenced: true, reentrant: true}
 }
 
-// SharedExclusive is a reentrant fenced lock that many hold who only share, or one who
-// does not.
+// SharedExclusive is a reentrant fenced lock with many shared holders, or one exclusive holder.
 func SharedExclusive() Model {
 	return Model{name: "shared/exclusive", fenced: true, reentrant: true, shared: true}
 }
 
-// Permits is a reentrant fenced lock of units: as many are held as its capacity at most,
-// which is one for all who hold at a time. Who wants it exclusively has it alone.
+// Permits is a reentrant fenced lock of units: at most its capacity is held, and all holders at a time have the same
+// capacity. An exclusive holder has it alone.
 func Permits() Model {
 	return Model{name: "permits", fenced: true, reentrant: true, permits: true}
 }
 
-// Loose is the model in which only an exclusive grant's token is above all before it: those of
-// compatible grants come in any order, as where no member is in charge.
+// Loose returns the model in which only the token of an exclusive grant exceeds all earlier ones: those of compatible
+// grants come in any order, as in protocols without a coordinator.
 func (m Model) Loose() Model {
 	m.name, m.loose = "loose "+m.name, true
 	return m
@@ -53,7 +52,7 @@ func (m Model) Loose() Model {
 // String returns the name.
 func (m Model) String() string { return m.name }
 
-// holder is one who holds, in a state.
+// holder is a holder in a state.
 type holder struct {
 	owner    int32
 	token    holdfast.Token
@@ -63,7 +62,7 @@ type holder struct {
 	holds    int
 }
 
-// state is what a lock is between two operations. It is never changed.
+// state is the state of a lock between two operations. It is immutable.
 type state struct {
 	holders []holder // by owner, then by token
 	highest holdfast.Token
@@ -92,14 +91,14 @@ func (s *state) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// step is one operation: an acquisition that was granted or refused, or its end.
+// step is one operation: a granted or refused acquisition, or its end.
 type step struct {
 	of   *Acquisition
 	ends bool
-	kept bool // its grant may have been kept by an acquisition of its owner that was not heard of
+	kept bool // an unheard acquisition of its owner may have kept its grant
 }
 
-// take returns the state after an operation, or false where a lock could not have done it.
+// take returns the state after an operation, or false if no lock could have done it.
 func (m Model) take(s *state, do step) (*state, bool) {
 	switch {
 	case do.ends:
@@ -110,7 +109,7 @@ func (m Model) take(s *state, do step) (*state, bool) {
 	return m.grant(s, do)
 }
 
-// shape is an acquisition as the model sees it.
+// shape is an acquisition from the model's point of view.
 func (m Model) shape(a *Acquisition) holder {
 	h := holder{owner: -1 - int32(a.number), holds: 1}
 	if m.reentrant {
@@ -132,7 +131,7 @@ func byOwner(h, o holder) int {
 	return cmp.Or(cmp.Compare(h.owner, o.owner), cmp.Compare(h.token, o.token))
 }
 
-// grant lets a user in: into what it holds already, or as another holder.
+// grant lets a user in: into its own hold, or as another holder.
 func (m Model) grant(s *state, do step) (*state, bool) {
 	wanted := m.shape(do.of)
 	i, held := slices.BinarySearchFunc(s.holders, wanted, byOwner)
@@ -169,7 +168,7 @@ func (s *state) fits(wanted holder) bool {
 	return wanted.mode != holdfast.ModeSlots || units <= wanted.capacity
 }
 
-// end lets a user go, if it is in.
+// end removes a user, if it is in.
 func (m Model) end(s *state, a *Acquisition) (*state, bool) {
 	i, held := slices.BinarySearchFunc(s.holders, m.shape(a), byOwner)
 	if !held {
@@ -182,7 +181,7 @@ func (m Model) end(s *state, a *Acquisition) (*state, bool) {
 	return s.with(i, i+1, h), true
 }
 
-// with returns the state with other holders in place of some.
+// with returns the state with a range of holders replaced.
 func (s *state) with(from, to int, others ...holder) *state {
 	next := *s
 	next.holders = make([]holder, 0, len(s.holders)-(to-from)+len(others))

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// played is a lock that is played with by the simplest means: a list of the holders. What it
-// lets happen must be accepted, regardless of what users see of it late.
+// played is the simplest lock: a list of the holders. Every history of it must be accepted, regardless of how late
+// users see it.
 type played struct {
 	t     *rapid.T
 	log   *Log
@@ -21,7 +21,7 @@ type played struct {
 	token holdfast.Token
 	wait  []*Acquisition
 	hold  []*Acquisition
-	gone  []*Acquisition // their users have stopped; the authority has not said that it knows
+	gone  []*Acquisition // their users have stopped; the authority has not reported that it knows
 }
 
 func (p *played) draw(n int) int { return rapid.IntRange(0, n-1).Draw(p.t, "n") }
@@ -32,7 +32,7 @@ func take(from *[]*Acquisition, i int) *Acquisition {
 	return a
 }
 
-// request draws what a model knows.
+// request draws a request for the model.
 func (p *played) request() Request {
 	n := p.log.Len()
 	w := Request{Who: fmt.Sprintf("user%d", n%5)}
@@ -48,12 +48,12 @@ func (p *played) request() Request {
 	return w
 }
 
-// shaped reports whether two wishes can be of one grant.
+// shaped reports whether two requests can share one grant.
 func shaped(a, b *Acquisition) bool {
 	return a.Owner != "" && a.Owner == b.Owner && a.Mode == b.Mode && a.Units == b.Units && a.Capacity == b.Capacity
 }
 
-// fits reports whether a is compatible with the holders; entered is whose grant it enters.
+// fits reports whether a is compatible with the holders; entered is the holder whose grant it enters.
 func (p *played) fits(a *Acquisition) (entered *Acquisition, fits bool) {
 	units := a.Units
 	counted := map[holdfast.Token]bool{}
@@ -72,7 +72,7 @@ func (p *played) fits(a *Acquisition) (entered *Acquisition, fits bool) {
 	return nil, a.Mode != holdfast.ModeSlots || units <= a.Capacity
 }
 
-// grant tells a waiting user that it holds the lock, if it can be.
+// grant grants the lock to a waiting user, if possible.
 func (p *played) grant(i int) {
 	a := p.wait[i]
 	entered, fits := p.fits(a)
@@ -92,7 +92,7 @@ func (p *played) grant(i int) {
 	}
 }
 
-// move lets one thing happen.
+// move performs one random step.
 func (p *played) move() {
 	p.at += time.Millisecond
 	switch p.draw(6) {
@@ -113,7 +113,7 @@ func (p *played) move() {
 		case len(p.gone) > 0 && p.draw(2) == 0:
 			p.log.Take(take(&p.gone, p.draw(len(p.gone))), p.at)
 		case len(p.wait) > 0 && p.draw(4) == 0:
-			a := take(&p.wait, p.draw(len(p.wait))) // he gives up
+			a := take(&p.wait, p.draw(len(p.wait))) // it gives up
 			if p.draw(2) == 0 {
 				p.log.Take(a, p.at)
 			}
@@ -137,7 +137,7 @@ func models() []Model {
 	return []Model{Mutex(), FencedMutex(), ReentrantFencedMutex(), SharedExclusive(), Permits()}
 }
 
-// TestWhatALockDoesIsAccepted by its model.
+// TestWhatALockDoesIsAccepted checks that a model accepts every history of its lock.
 func TestWhatALockDoesIsAccepted(t *testing.T) {
 	for _, m := range models() {
 		t.Run(m.String(), rapid.MakeCheck(func(t *rapid.T) {
@@ -149,7 +149,7 @@ func TestWhatALockDoesIsAccepted(t *testing.T) {
 	}
 }
 
-// granted lists the acquisitions that were granted, in the order in which users heard of it.
+// granted lists the granted acquisitions, in the order in which users heard of them.
 func (p *played) granted() (all []*Acquisition) {
 	for _, a := range p.log.all {
 		if a.Outcome == Granted {
@@ -160,21 +160,21 @@ func (p *played) granted() (all []*Acquisition) {
 	return all
 }
 
-// harm does something to a log that no lock may have done, and says what; "" where the log
-// has nothing that it could be done to.
+// harm changes a log into one that no lock may produce, and describes the change; "" if the log offers no place for
+// one.
 func (p *played) harm() string {
 	all := p.granted()
 	if len(all) == 0 {
 		return ""
 	}
 	switch victim := all[p.draw(len(all))]; p.draw(4) {
-	case 0: // another user is let in, alone, while the victim takes himself for a holder
+	case 0: // another user is let in, alone, while the victim believes that it holds
 		p.at += time.Millisecond
 		victim.ended, victim.taken = forever, forever
 		other := p.log.Request(p.at, Request{Who: "intruder"})
 		p.log.Grant(other, p.at, p.token+1)
 		return "an intruder holds at the same time as " + victim.Who
-	case 1: // a grant after everything has the token of one before
+	case 1: // the last grant has the token of an earlier one
 		if !p.model.fenced {
 			return ""
 		}
@@ -197,7 +197,7 @@ func (p *played) harm() string {
 		}
 		p.log.Refuse(p.log.Request(p.at, Request{Who: "late", Try: true}), p.at)
 		return "a user is refused a free name"
-	default: // two who exclude each other are let in at the end
+	default: // two conflicting users are let in at the end
 		for i := range 2 {
 			a := p.log.Request(p.at, Request{Who: fmt.Sprint("twin", i)})
 			p.log.Grant(a, p.at, p.token+1+holdfast.Token(i))
@@ -206,7 +206,7 @@ func (p *played) harm() string {
 	}
 }
 
-// TestWhatNoLockMayDoIsFound, in the midst of what it may do.
+// TestWhatNoLockMayDoIsFound checks that a violation is found in the middle of a correct history.
 func TestWhatNoLockMayDoIsFound(t *testing.T) {
 	for _, m := range models() {
 		t.Run(m.String(), rapid.MakeCheck(func(t *rapid.T) {

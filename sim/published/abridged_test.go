@@ -7,15 +7,16 @@ import (
 	"testing"
 )
 
-// How much of a long run a file has: a person reads its beginning and its end, and what lies between repeats itself.
+// The lengths of a long transcript in a file: its beginning and its end are enough for a person, as the middle repeats
+// itself.
 const (
 	abridgeAbove = 500 // lines
 	abridgeFirst = 250
 	abridgeLast  = 200
 )
 
-// abridged leaves the middle of a long text out. The line in its place has the sum of what is left out, so that no change of it
-// goes unseen.
+// abridged omits the middle of a long text. The line in its place has a checksum of the omitted part, so that every
+// change of it shows.
 func abridged(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) <= abridgeAbove {
@@ -27,7 +28,7 @@ func abridged(text string) string {
 		strings.Join(lines[:abridgeFirst], ""), end-abridgeFirst, sha256.Sum256([]byte(middle)), strings.Join(lines[end:], ""))
 }
 
-// TestAbridged: a text that is short stays as it is, and a long one shows a change of any line.
+// TestAbridged checks that a short text is unchanged, and that a long one shows a change of any line.
 func TestAbridged(t *testing.T) {
 	long := strings.Repeat("a line\n", abridgeAbove+100)
 	if short := long[:7*abridgeAbove-7]; abridged(short) != short {

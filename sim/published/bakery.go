@@ -2,7 +2,7 @@ package published
 
 import "github.com/holdfast-locks/holdfast/sim"
 
-// bakery has the holes of snaplock: the one that its model has, and what a fix of it must not forget.
+// bakery has the holes of snaplock: that of its model, and those that a fix of it must avoid.
 func bakery() []Row {
 	return []Row{
 		{
@@ -46,7 +46,7 @@ func bakery() []Row {
 	}
 }
 
-// bakeryTerms has the holes that were found where one term follows another.
+// bakeryTerms has the holes at the change from one term to the next.
 func bakeryTerms() []Row {
 	return []Row{
 		{

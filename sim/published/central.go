@@ -66,7 +66,7 @@ func central() []Row {
 	}
 }
 
-// often is a bias under which faults come four times as often, all of them in every run.
+// often is a bias with all faults in every run, four times as often.
 func often() sim.Bias { return sim.Bias{AllFaults: true, Often: 4} }
 
 // election has the holes of the course notes' variation of Garcia-Molina's election.

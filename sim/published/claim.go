@@ -2,8 +2,8 @@ package published
 
 import "github.com/holdfast-locks/holdfast/sim"
 
-// claim has what is easily left out where a store decides that knows nothing of locks: of Titan's
-// ConsistentKeyLocker itself, and of what was added to it.
+// claim has rules that are easily forgotten in locks over a store: of Titan's ConsistentKeyLocker itself, and of the
+// additions to it.
 func claim() []Row {
 	crowd := sim.Bias{Crowd: true}
 	return []Row{

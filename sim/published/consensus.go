@@ -2,13 +2,14 @@ package published
 
 import "github.com/holdfast-locks/holdfast/sim"
 
-// consensusRows has what is easily left out between a log that members agree on and the grants that follow from it.
+// consensusRows has rules that are easily forgotten between a replicated log and the grants that follow from it.
 func consensusRows() []Row {
 	return []Row{
 		{
 			Rule: "what is acknowledged is synced", Protocol: "consensus", Source: "Raft, section 10.2.1 of Ongaro's dissertation", Breaks: "P3", Budget: 2,
-			// With partitions it shows soon. Without, in some runs before that, a leader and a member that has lost what it had
-			// acknowledged answer each other without end, and the hunt with them. The first seeds show P2 once, and then that.
+			// With partitions it shows soon. Without them, in some runs a leader and a member that has lost
+			// acknowledged entries answer each other endlessly before that, and the hunt hangs. The first seeds show P2
+			// once, and then the endless answers.
 			Faults: "crash,partition,disk-slow,disk-lost,disk-torn", Bias: sim.Bias{AllFaults: true, Often: 4}, First: 13, Rare: 20,
 			Hole: "A member acknowledges entries, and gives its vote, while its disk still writes them. " +
 				"A power cut takes what others count on, and the grants that rest on it.",
@@ -50,7 +51,7 @@ func consensusRows() []Row {
 	}
 }
 
-// moved has what is easily left out where a session moves from member to member, and from client to client.
+// moved has rules that are easily forgotten when a session moves between members, and between clients.
 func moved() []Row {
 	return []Row{
 		{
@@ -110,7 +111,8 @@ func moved() []Row {
 	}
 }
 
-// behind has what is easily left out where a member is behind the others: its disk is slow, it is far away, or it was.
+// behind has rules that are easily forgotten when a member lags behind the others: its disk is slow, or it is or was
+// far away.
 func behind() []Row {
 	return []Row{
 		{

@@ -1,50 +1,45 @@
-// Package published keeps the holes of the algorithms that Holdfast is made of, and of the
-// obvious design of its membership, so that each of them can be seen: a rule is
-// switched off, and the simulator finds by the checks of the promises alone what follows.
+// Package published keeps the holes of the algorithms behind Holdfast, and of the obvious design of its membership, so
+// that each can be demonstrated: a rule is disabled, and the simulator finds the consequence with its checks of the
+// promises alone.
 //
-// A published hole is not a second implementation. It is the code that ships with one rule
-// switched off where it stands (package internal/mutation), and nothing else: what breaks
-// without the rule, and does not break with it, is what the rule is for.
+// A published hole is not a second implementation. It is the production code with one rule disabled (package
+// internal/mutation), and nothing else: anything that breaks only without the rule is the purpose of the rule.
 //
 // # A row
 //
-// [All] lists the rules. Each [Row] has the rule's name, as the code asks for it by
-// protocol.Mutated; where the hole was published; what goes wrong, in two sentences; which
-// promise that breaks; and how it is found: what is simulated, with which faults, bent by
-// which bias, and within how many seeds, counted from 1. The bias only makes happen soon
-// what is rare: with the rule in place nothing is found in the same seeds. What is too
-// rare even so has the seed that once found it, and says one of how many does.
+// [All] lists the rules. Each [Row] has the rule's name, as the code passes it to protocol.Mutated; the place where the
+// hole was published; the failure, in two sentences; the broken promise; and how to find it: the simulated protocol,
+// the faults, the bias, and the maximum number of seeds, counted from 1. The bias only makes rare events happen soon:
+// with the rule in place the same seeds find nothing. A failure that is too rare even so has the seed that once found
+// it, with its odds.
 //
-// seeds.txt has for each rule the first seed that shows it, and docs/mutations.md the table
-// for readers. Both are written by the test of this package, and checked by it:
+// seeds.txt has for each rule the first seed that shows it, and docs/mutations.md has the table for readers. The test
+// of this package writes and checks both:
 //
-//	go test ./sim/published              the seed of every rule shows what it is for, and nothing with the rule in place
+//	go test ./sim/published              the seed of every rule fails without it, and passes with it
 //	go test ./sim/published -hunt        looks for the seeds again, from 1, within each budget
-//	go test ./sim/published -rewrite     does so, and writes what it finds; with -run, of the rules that it names
+//	go test ./sim/published -rewrite     does so, and writes the seeds; with -run, of the rules that it selects
 //
-// A few rules are not found by drawing seeds: what goes wrong without them another rule
-// catches too, or it is too rare. Those say in Elsewhere which test finds them, and how.
+// A few rules cannot be found by drawing seeds: another rule catches the failure too, or it is too rare. Elsewhere
+// names the test that finds such a rule, and how.
 //
 // # Scripts and pictures
 //
-// A run of a minute is no explanation. So each seed was shrunk (package shrink) to a script of
-// a few lines, which breaks the same promise, and nothing with the rule in place: scripts has
-// them, with what happens in each below it, and docs/pictures/published what is drawn of
-// them. The test plays every one, and demands that it goes as its transcript says and looks as its
-// picture shows.
+// A run of a minute is not an explanation. So each seed was shrunk (package shrink) to a script of a few lines, which
+// breaks the same promise, and breaks nothing with the rule in place. The folder scripts has them, each followed by its
+// transcript, and docs/pictures/published has their pictures. The test plays every script, and compares the run with
+// its transcript and its picture.
 //
-//	go test ./sim/published -run 'Script|Picture|Table|Holes' -retell     writes transcripts and pictures anew: look at what differs
-//	go test ./sim/published -run TestScripts -shrink . -timeout 2h      makes all scripts anew from their seeds (about an hour)
+//	go test ./sim/published -run 'Script|Picture|Table|Holes' -retell     rewrites transcripts and pictures: review the diff
+//	go test ./sim/published -run TestScripts -shrink . -timeout 2h      makes all scripts again from their seeds (about an hour)
 //	go test ./sim/published -run TestScripts -shrink '^guests vote$'    that of one rule
 //
-// Some runs are too wild to be made calm step by step. So the shortest of the first that show
-// the rule is shrunk; where that leaves a script of more than a few choices the next one is,
-// too, and so on, and the smallest script is kept.
+// Some runs resist step-by-step shrinking. So the shortest of the first runs that show the rule is shrunk; if its
+// script has more than a few choices the next one is shrunk too, and so on, and the smallest script is kept.
 //
 // # Adding a row
 //
-// Ask protocol.Mutated("the rule") where the rule stands, add a Row to the list of its
-// source, and run the test with -rewrite; then make its script (-shrink) and its picture
-// (-retell). A rule that no row has, a row whose rule the code does not know, and one without
-// a script or a picture fail the test.
+// Call protocol.Mutated("the rule") where the rule is implemented, add a Row to the list of its source, and run the
+// test with -rewrite; then make its script (-shrink) and its picture (-retell). A rule without a row, a row whose rule
+// the code does not have, and a row without a script or a picture fail the test.
 package published

@@ -8,23 +8,21 @@ import (
 	"strings"
 )
 
-// excerptLength is how many of the last lines of a trace an excerpt has.
+// excerptLength is the number of lines in an excerpt, from the end of a trace.
 const excerptLength = 24
 
-// quiet are parts of lines that happen all the time and tell nothing: the pulse of
-// the membership, and what is written to disks.
+// quiet are parts of frequent lines without news: the polls of the membership, and writes to disks.
 var quiet = []string{
 	"membership.Poll", "membership.PollAnswer", "election.StatusPoll", "election.StatusAnswer", "authority.Acks", "authority.Query ", "authority.Answer",
 	" writes save ", " saved #", "raises *protocol.Horizon", " → host-", "client.queued", "notes ignored",
 	"client.hello", "client.refused", "election.Refuse", "everything is healed",
 }
 
-// verdicts are the words with which the last line of a trace begins.
+// verdicts are the first words of the last line of a trace.
 var verdicts = []string{"VIOLATION", "STUCK", "CRASH"}
 
-// Excerpt returns the last lines of a trace that matter, oldest first: what users did and
-// heard, faults, views, and what decides about locks. The verdict itself, the last line,
-// is not among them.
+// Excerpt returns the last significant lines of a trace, oldest first: acts and answers of users, faults, views, and
+// decisions about locks. The verdict itself, the last line, is not among them.
 func Excerpt(trace []byte) []string {
 	lines := strings.Split(strings.TrimRight(string(trace), "\n"), "\n")
 	if n := len(lines); n > 0 && (slices.ContainsFunc(verdicts, func(verdict string) bool { return strings.Contains(lines[n-1], verdict) })) {
@@ -36,7 +34,7 @@ func Excerpt(trace []byte) []string {
 			continue
 		}
 		if line = shortened(line); len(excerpt) > 0 && excerpt[len(excerpt)-1] == line {
-			continue // twice at once
+			continue // the same line twice
 		}
 		if excerpt = append(excerpt, line); len(excerpt) == excerptLength {
 			break
@@ -46,7 +44,7 @@ func Excerpt(trace []byte) []string {
 	return excerpt
 }
 
-// shortened leaves of a line what fits a terminal; its end is in the trace.
+// shortened cuts a line to the width of a terminal; the trace has the rest.
 func shortened(line string) string {
 	const width = 150
 	if r := []rune(line); len(r) > width {
@@ -55,7 +53,7 @@ func shortened(line string) string {
 	return line
 }
 
-// promises says in a word what each promise that a row can break is about.
+// promises are the subjects of the promises that a row can break, in a word.
 var promises = [...]string{
 	1:  "exclusion: two hold what excludes each other, or two may grant",
 	2:  "tokens never go back",
@@ -69,7 +67,7 @@ var promises = [...]string{
 	10: "nothing is trusted: bad input and wrong settings get an error, and harm no other member",
 }
 
-// about says what a promise is about; "" where there is none of that name.
+// about returns the subject of a promise; "" if there is no such promise.
 func about(promise string) string {
 	var number int
 	if _, err := fmt.Sscanf(promise, "P%d", &number); err != nil || number < 1 || number >= len(promises) {
@@ -78,8 +76,7 @@ func about(promise string) string {
 	return promises[number]
 }
 
-// Introduce writes what a row is about: the rule, where its hole was published, and what goes
-// wrong without it.
+// Introduce writes an introduction to a row: the rule, where its hole was published, and the failure without it.
 func (r *Row) Introduce(w io.Writer) error {
 	breaks := r.Breaks
 	if found := Seeds()[r.Rule]; about(found.Promise) != "" {
@@ -89,7 +86,7 @@ func (r *Row) Introduce(w io.Writer) error {
 	return err
 }
 
-// Command is what a reader types to see the row.
+// Command is the shell command that shows the row.
 func (r *Row) Command() string {
 	if strings.Contains(r.Rule, "'") {
 		return fmt.Sprintf("holdfast sim --as-published %q", r.Rule)
@@ -97,7 +94,7 @@ func (r *Row) Command() string {
 	return "holdfast sim --as-published " + r.Rule
 }
 
-// Slug is the rule's name as a part of a file's.
+// Slug is the rule's name as a part of a file name.
 func (r *Row) Slug() string {
 	var b bytes.Buffer
 	for _, c := range strings.ToLower(r.Rule) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestExcerptIsTheEnd of a trace: without its verdict, without what happens all the time,
-// each line once, and not more than fit a screen.
+// TestExcerptIsTheEnd checks that an excerpt is the end of a trace without its verdict and frequent lines, with each
+// line once, and fits a screen.
 func TestExcerptIsTheEnd(t *testing.T) {
 	trace := strings.Repeat("    1.000000  a crashes\n", 2) +
 		"    1.100000  a → b:0  membership.Poll poll #1\n" +
@@ -22,8 +22,8 @@ func TestExcerptIsTheEnd(t *testing.T) {
 	}
 }
 
-// TestNamesForShellsAndFiles: what stands in the table can be typed, and a rule's name
-// becomes a file's.
+// TestNamesForShellsAndFiles checks that the commands in the table can be typed, and that a rule's name becomes a file
+// name.
 func TestNamesForShellsAndFiles(t *testing.T) {
 	row := Row{Rule: "no coordinator in the poll's answer"}
 	if got := row.Command(); got != `holdfast sim --as-published "no coordinator in the poll's answer"` {

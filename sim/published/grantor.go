@@ -1,7 +1,7 @@
 package published
 
-// grantor has the holes of Geode's distributed lock service, by their numbers in the list of
-// hazards of its description, and the rule by which a grantor begins.
+// grantor has the holes of Geode's distributed lock service, by their numbers in the list of hazards of its
+// description, and the rule for the start of a grantor.
 func grantor() []Row {
 	return []Row{
 		{
@@ -55,7 +55,7 @@ func grantor() []Row {
 	}
 }
 
-// grantorLate are rules of what comes late when a reign goes on under another epoch, or another one follows it.
+// grantorLate has rules for late messages when a reign continues under another epoch, or another one follows it.
 func grantorLate() []Row {
 	return []Row{
 		{

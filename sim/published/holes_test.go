@@ -9,24 +9,25 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/golden"
 )
 
-// holesFile is the gallery of the holes that the published protocols themselves have.
+// holesFile is the page about the holes of the published protocols themselves.
 const holesFile = "../../docs/holes.md"
 
-// hole is a row that shows a hole of a published protocol itself, as the gallery tells it.
+// hole is a row for a hole of a published protocol itself, with its description on that page.
 type hole struct {
-	rule   string // that of the row
+	rule   string // the rule of the row
 	title  string
-	steps  string // what goes wrong, step by step
-	closed string // which rule closes it
+	steps  string // the failure, step by step
+	closed string // the rule that closes it
 }
 
-// gallery is a section of the page: the protocol, what it is, and its holes.
+// gallery is a section of the page: the protocol, its description, and its holes.
 type gallery struct {
 	protocol, about string
 	holes           []hole
 }
 
-// galleries lists what the page shows. Rows about what is ours, or about a reading of a paper, are in docs/mutations.md alone.
+// galleries lists the sections. Rows about code of this project, or about a reading of a paper, are only in
+// docs/mutations.md.
 func galleries() []gallery {
 	return []gallery{ofCentral(), ofGrantor(), ofBakery(), ofPermission(), ofClaim(), ofConsensus(), ofElection()}
 }
@@ -183,7 +184,7 @@ This page is a gallery: what goes wrong in the lock protocols that Holdfast is m
 Written by ` + "`go test ./sim/published -run TestHoles -retell`" + ` from sim/published/holes_test.go.
 `
 
-// holesPage is docs/holes.md.
+// holesPage returns docs/holes.md.
 func holesPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(beforeHoles)
@@ -209,7 +210,7 @@ func holesPage(t *testing.T) string {
 	return b.String()
 }
 
-// TestHoles: docs/holes.md says what the galleries say, and each of its holes is a row with a picture.
+// TestHoles checks that docs/holes.md matches the galleries, and that each of its holes is a row with a picture.
 func TestHoles(t *testing.T) {
 	page := holesPage(t)
 	if *retell || golden.Rewrites() {

@@ -63,7 +63,7 @@ func leases() []Row {
 	}
 }
 
-// tenures has those of members that begin again, and of which member waits for which.
+// tenures has the holes of members that restart, and of members that wait for others.
 func tenures() []Row {
 	return []Row{
 		{

@@ -1,8 +1,7 @@
 package published
 
-// permission has the holes of the algorithms in which no member is in charge: of Ricart and
-// Agrawala's as it is taught, of Raymond's and Raynal's as they are easily misread, and of what
-// views add to them.
+// permission has the holes of the algorithms without a coordinator: of Ricart and Agrawala's as it is taught, of
+// Raymond's and Raynal's as they are easily misread, and of the addition of views to them.
 func permission() []Row {
 	return []Row{
 		{
@@ -54,7 +53,7 @@ func permission() []Row {
 	}
 }
 
-// permissionClocks has the holes that were found in clocks, and in what tells tokens apart.
+// permissionClocks has the holes of clocks, and of the uniqueness of tokens.
 func permissionClocks() []Row {
 	return []Row{
 		{

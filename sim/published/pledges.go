@@ -1,12 +1,12 @@
 package published
 
-// heldByHoles says where most of the rules about how far clients may believe beyond their member's lease, and of how long
-// others wait for that, are seen to be needed.
+// heldByHoles names the test for most of the rules about how far clients may believe beyond their member's lease, and
+// how long others wait for that.
 const heldByHoles = "membership, TestHolesBite"
 
 func pledges() []Row { return append(pledged(), remembered()...) }
 
-// pledged has those of what a member promises its clients.
+// pledged has the holes of a member's promises to its clients.
 func pledged() []Row {
 	return []Row{
 		{
@@ -49,7 +49,7 @@ func pledged() []Row {
 	}
 }
 
-// remembered has those of what others remember of it.
+// remembered has the holes of the other members' memory of those promises.
 func remembered() []Row {
 	return []Row{
 		{

@@ -17,53 +17,53 @@ import (
 
 // Row is a rule that some published algorithm, or the obvious design, lacks.
 type Row struct {
-	// Rule is the name by which the code asks whether it is switched off.
+	// Rule is the name by which the code asks whether the rule is disabled.
 	Rule string
-	// Protocol is what is simulated.
+	// Protocol is the simulated protocol.
 	Protocol string
-	// Source says where the hole was published.
+	// Source is where the hole was published.
 	Source string
-	// Hole says what is done without the rule, and what follows, in two sentences.
+	// Hole describes the behaviour without the rule and its consequence, in two sentences.
 	Hole string
-	// Breaks is the promise that is broken then, as docs/guarantees.md lists them.
+	// Breaks is the broken promise, as in docs/guarantees.md.
 	Breaks string
-	// Faults are those that may happen, as sim.ParseFaults reads them. "" stands for all.
+	// Faults are the faults that may happen, as sim.ParseFaults reads them. "" means all.
 	Faults string
-	// Members is how many there are. Zero means that each run draws it.
+	// Members is the number of members. Zero lets each run draw it.
 	Members int
 	// Duration is how long faults happen. Zero means 60 s.
 	Duration time.Duration
-	// Bias makes happen soon what is rare.
+	// Bias makes rare events happen soon.
 	Bias sim.Bias
 	// Survive demands that survivors of a coordinator's crash keep their locks.
 	Survive bool
-	// Budget is within how many seeds it must be found.
+	// Budget is the number of seeds within which the failure must be found.
 	Budget int
-	// First is the seed from which they are counted. Zero means 1: a reader who knows only
-	// the faults finds it. Otherwise it is too rare for that: one of so many seeds as Rare
-	// says, by what was run when it was found, and First is that one.
+	// First is the seed from which they are counted. Zero means 1: a reader that knows only the faults finds it. Any
+	// other value means that it is too rare for that: one of so many seeds as Rare says, counted when it was found, and
+	// First is that seed.
 	First uint64
 	Rare  int
-	// Asserted says that machines notice by themselves, by an invariant that they assert in
-	// production too, before a wrong answer reaches any user.
+	// Asserted reports that machines notice the failure themselves, by an invariant that they assert in production too,
+	// before a wrong answer reaches any user.
 	Asserted bool
-	// Elsewhere says which test finds it, where seeds do not. Then Budget is zero.
+	// Elsewhere names the test that finds it, if seeds do not. Then Budget is zero.
 	Elsewhere string
 }
 
-// All lists every row: those of CENTRAL_LOCK2, of Geode, of the algorithms without a member in
-// charge, of what Raft leaves to its users, of the course notes on elections, of the obvious design of views and leases, and what
-// was found here.
+// All lists every row: those of CENTRAL_LOCK2, of Geode, of the algorithms without a coordinator, of the obligations
+// that Raft leaves to its users, of the course notes on elections, of the obvious design of views and leases, and those
+// found in this project.
 func All() []Row {
 	return slices.Concat(central(), grantor(), grantorLate(), permission(), permissionClocks(), bakery(), bakeryTerms(), claim(), consensusRows(), moved(), behind(), election(), leases(), tenures(), views(), successions(), pledges(), found())
 }
 
-// For lists the rows of a protocol, the most telling ones first.
+// For lists the rows of a protocol, the most instructive ones first.
 func For(protocol string) []Row {
 	return slices.DeleteFunc(All(), func(r Row) bool { return r.Protocol != protocol })
 }
 
-// Find returns the row of a rule. The error lists the rules that there are.
+// Find returns the row of a rule. The error lists the rules.
 func Find(rule string) (Row, error) {
 	for _, r := range All() {
 		if strings.EqualFold(r.Rule, rule) {
@@ -77,7 +77,7 @@ func Find(rule string) (Row, error) {
 	return Row{}, fmt.Errorf("%q is no rule that can be switched off; these can be: %s", rule, strings.Join(known, ", "))
 }
 
-// Config is what is simulated to find the row.
+// Config returns the configuration that finds the row.
 func (r *Row) Config() (sim.Config, error) {
 	protocol, known := sim.Find(r.Protocol)
 	if !known {
@@ -92,9 +92,8 @@ func (r *Row) Config() (sim.Config, error) {
 	}, nil
 }
 
-// Run simulates one seed without the rule. If trace is not nil, it gets a line for
-// everything that happens. While it runs the rule is off in the whole process, so nothing
-// else may run there that is to keep it.
+// Run simulates one seed without the rule. If trace is not nil, it gets a line for each event. During the run the rule
+// is off in the whole process, so no code that relies on it may run there.
 func (r *Row) Run(seed uint64, trace io.Writer) (sim.Result, error) {
 	mutation.Switch(r.Rule)
 	defer mutation.Switch("")
@@ -123,18 +122,17 @@ func (r *Row) run(seed uint64, trace io.Writer, by func(timeline.Event)) (sim.Re
 //go:embed seeds.txt
 var seeds string
 
-// Seed is the first seed that shows what goes wrong without the rule, as seeds.txt has it;
-// zero where seeds do not show it.
+// Seed is the first seed that shows the failure without the rule, from seeds.txt; zero if seeds do not show it.
 func (r *Row) Seed() uint64 { return Seeds()[r.Rule].Seed }
 
-// Found is what is known of a seed that shows something.
+// Found is the record of a seed that shows a failure.
 type Found struct {
 	Seed    uint64
 	Promise string
-	Steps   int // of machines, up to the moment in which the promise was broken
+	Steps   int // of machines, until the promise was broken
 }
 
-// Seeds has what seeds.txt has, by rule.
+// Seeds returns the contents of seeds.txt, by rule.
 func Seeds() map[string]Found {
 	all := map[string]Found{}
 	for line := range strings.Lines(seeds) {

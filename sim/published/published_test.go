@@ -27,18 +27,18 @@ const (
 	tableFile = "../../docs/mutations.md"
 )
 
-// around is how many seeds are run with the rule in place: the one that shows what is
-// wrong without it, and those before it.
+// around is the number of seeds run with the rule in place: the one that shows the failure without it, and those before
+// it.
 const around = 4
 
-// TestEveryRuleIsFound by the checks of the promises alone, with its first seed within
-// its budget; and with the rule in place nothing is found.
+// TestEveryRuleIsFound checks that the checks of the promises find the failure of each rule with its first seed, within
+// its budget, and find nothing with the rule in place.
 func TestEveryRuleIsFound(t *testing.T) {
-	found := Seeds() // those that are not run keep what they have
+	found := Seeds() // rules that are not run keep their seeds
 	for i, row := range All() {
 		t.Run(strings.ReplaceAll(row.Rule, " ", "_"), func(t *testing.T) {
 			if row.Budget == 0 {
-				return // TestRowsAreWhole sees that it says where it is found
+				return // TestRowsAreWhole checks that such a row names its test
 			}
 			oneInEight(t, i)
 			if !golden.Rewrites() && !*hunt {
@@ -61,7 +61,7 @@ func TestEveryRuleIsFound(t *testing.T) {
 	rewritten(t, tableFile, Table(found))
 }
 
-// oneInEight skips the others of many alike with -short.
+// oneInEight skips most of many similar tests with -short.
 func oneInEight(t *testing.T, i int) {
 	t.Helper()
 	if testing.Short() && i%8 != 0 {
@@ -88,7 +88,7 @@ func missed(t *testing.T, row *Row) {
 	kept(t, row, known.Seed)
 }
 
-// kept demands that nothing is found with the rule in place.
+// kept checks that nothing is found with the rule in place.
 func kept(t *testing.T, row *Row, seed uint64) {
 	for s := seed - min(seed-1, around-1); s <= seed; s++ {
 		result, err := row.Kept(s, nil)
@@ -101,8 +101,7 @@ func kept(t *testing.T, row *Row, seed uint64) {
 	}
 }
 
-// TestOrderShowsItsRowsAlone: that a user comes out of order shows nothing of a row that is about
-// something else.
+// TestOrderShowsItsRowsAlone checks that a violation of the order proves nothing for a row about another promise.
 func TestOrderShowsItsRowsAlone(t *testing.T) {
 	for _, at := range []struct {
 		breaks, broken string
@@ -115,8 +114,8 @@ func TestOrderShowsItsRowsAlone(t *testing.T) {
 	}
 }
 
-// TestTheFlagIsWhatIsFound: "a debt is a flag" switches repetition off, too. That alone breaks
-// nothing where no message is lost, so what is found there is the flag.
+// TestTheFlagIsWhatIsFound checks that the missing flag causes the failure: "a debt is a flag" disables repetition,
+// too, which alone breaks nothing without lost messages.
 func TestTheFlagIsWhatIsFound(t *testing.T) {
 	parallel.SkipBrief(t)
 	row, err := Find("a debt is a flag")
@@ -159,7 +158,7 @@ func rewritten(t *testing.T, path, text string) {
 	}
 }
 
-// TestTheTableIsUpToDate: docs/mutations.md says what the rows and seeds.txt say.
+// TestTheTableIsUpToDate checks that docs/mutations.md matches the rows and seeds.txt.
 func TestTheTableIsUpToDate(t *testing.T) {
 	if golden.Rewrites() {
 		return // it is about to be written
@@ -171,7 +170,7 @@ func TestTheTableIsUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	//tidy:unordered each rule by itself
+	//tidy:unordered each rule on its own
 	for rule := range Seeds() {
 		if row, err := Find(rule); err != nil || row.Elsewhere != "" {
 			t.Errorf("%s has a seed of %q, which no seed shows (%v); remove its line", seedsFile, rule, err)
@@ -182,8 +181,7 @@ func TestTheTableIsUpToDate(t *testing.T) {
 	}
 }
 
-// TestRowsAreWhole: each says what a reader needs, and either has a budget or says where
-// it is found instead.
+// TestRowsAreWhole checks that each row has the texts for a reader, and either a budget or the name of another test.
 func TestRowsAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, row := range All() {
@@ -211,8 +209,7 @@ func TestRowsAreWhole(t *testing.T) {
 	}
 }
 
-// TestEveryRuleHasARow: those that the code asks for and those that are listed are the
-// same.
+// TestEveryRuleHasARow checks that the rules in the code and those listed are the same.
 func TestEveryRuleHasARow(t *testing.T) {
 	declared := rules(t)
 	var listed []string
@@ -232,7 +229,7 @@ func TestEveryRuleHasARow(t *testing.T) {
 	}
 }
 
-// rules lists the names of all rules that can be switched off, as the code has them.
+// rules lists the names of all rules in the code that can be disabled.
 func rules(t *testing.T) (all []string) {
 	t.Helper()
 	mutated := regexp.MustCompile(`(?:protocol\.Mutated|mutation\.Off)\("([^"]+)"\)`)
@@ -262,7 +259,7 @@ func rules(t *testing.T) (all []string) {
 	return slices.Compact(all)
 }
 
-// TestFindNamesWhatThereIs, regardless of the case of the letters.
+// TestFindNamesWhatThereIs checks that Find ignores the case of letters, and that its error lists the rules.
 func TestFindNamesWhatThereIs(t *testing.T) {
 	if row, err := Find("GUESTS vote"); err != nil || row.Rule != "guests vote" {
 		t.Errorf("%q, %v", row.Rule, err)
@@ -272,11 +269,9 @@ func TestFindNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// Shows reports whether a run without the rule shows what the row is about: an answer to a
-// user breaks a promise or, where that is what the rule prevents, a user is
-// stranded. A machine that panics shows it only where the row says so. Nor is it shown by
-// the order in which users come, where that is not what the row is about: a run ends there, and what is
-// worse would have come later.
+// Shows reports whether a run without the rule shows the row's failure: an answer to a user breaks a promise or, if the
+// rule prevents that, a user is stranded. A panic of a machine counts only for rows with Asserted. A violation of the
+// order counts only for rows about it: the run ends there, and a worse failure might have come later.
 func (r *Row) Shows(result *sim.Result) bool {
 	switch result.Outcome {
 	case sim.Violated:
@@ -289,14 +284,14 @@ func (r *Row) Shows(result *sim.Result) bool {
 	return false
 }
 
-// From is the first of the seeds within which it must be found.
+// From is the first seed of the budget.
 func (r *Row) From() uint64 { return max(1, r.First) }
 
-// To is the last of them.
+// To is the last seed of the budget.
 func (r *Row) To() uint64 { return r.From() + uint64(r.Budget) - 1 }
 
-// Hunt runs the seeds of the budget without the rule, and returns what the first one shows that
-// breaks a promise; nil where none within the budget does.
+// Hunt runs the seeds of the budget without the rule, and returns the result of the first one that breaks a promise;
+// nil if none does.
 func (r *Row) Hunt() (*sim.Result, error) {
 	for seed := r.From(); seed <= r.To(); seed++ {
 		result, err := r.Run(seed, nil)
@@ -310,7 +305,7 @@ func (r *Row) Hunt() (*sim.Result, error) {
 	return nil, nil
 }
 
-// WriteSeeds writes what was found, as Seeds reads it, in the order of All.
+// WriteSeeds formats seeds as Seeds reads them, in the order of All.
 func WriteSeeds(found map[string]Found) string {
 	var b strings.Builder
 	b.WriteString("# The first seed that shows what goes wrong without a rule: seed promise steps rule\n")

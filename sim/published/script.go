@@ -7,19 +7,17 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// Scripted reports whether a script and a picture of the row are kept: of each that seeds
-// find.
+// Scripted reports whether the row has a script and a picture: each row that seeds find has them.
 func (r *Row) Scripted() bool { return r.Budget > 0 }
 
 //go:embed scripts/*.txt
 var scripts embed.FS
 
-// ScriptFile is where the row's script is kept, from the folder of this package.
+// ScriptFile is the path of the row's script, from the folder of this package.
 func (r *Row) ScriptFile() string { return "scripts/" + r.Slug() + ".txt" }
 
-// Script returns the smallest script that is known to show the row, and the transcript of its
-// run: the verdict, and what happened. The error says that none is kept, or
-// what is wrong with it.
+// Script returns the smallest known script that shows the row, and the transcript of its run: the verdict, and the
+// events. It returns an error if there is none, or if it is wrong.
 func (r *Row) Script() (script *sim.Script, transcript string, err error) {
 	text, err := scripts.ReadFile(r.ScriptFile())
 	if err != nil {

@@ -23,12 +23,12 @@ var (
 	anew   = flag.String("shrink", "", "make the scripts of the rules that fit this regular expression anew from their seeds, and retell them; . is for all")
 )
 
-// tooLong is how many choices no person reads. Most scripts have fewer than ten; one of many is
-// read by its picture.
+// tooLong is the number of choices that is too much for a reader. Most scripts have fewer than ten; one with many is
+// understood by its picture.
 const tooLong = 120
 
-// TestScripts plays the script of each rule that seeds find: without the rule it breaks
-// what the rule is for and goes as its transcript says, and with the rule it breaks nothing.
+// TestScripts plays the script of each rule that seeds find: without the rule it breaks the rule's promise and matches
+// its transcript, and with the rule it breaks nothing.
 func TestScripts(t *testing.T) {
 	files := map[string]bool{}
 	for i, row := range All() {
@@ -77,7 +77,7 @@ func testScript(t *testing.T, row *Row) {
 	}
 }
 
-// transcript plays a script and returns what belongs below it.
+// transcript plays a script and returns the text below it.
 func transcript(t *testing.T, row *Row, head string) string {
 	script, _, err := sim.ParseScript(head)
 	if err != nil {
@@ -95,7 +95,7 @@ func transcript(t *testing.T, row *Row, head string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !row.Shows(&played.Result) { // which may be another promise than the seed breaks: a rule is often for several
+	if !row.Shows(&played.Result) { // this may be another promise than the seed's: a rule often serves several
 		t.Errorf("without the rule: %v; the rule is for %s", played.Verdict(), row.Breaks)
 	}
 	for i := range played.Void {
@@ -110,8 +110,7 @@ func transcript(t *testing.T, row *Row, head string) string {
 	return "----\n" + abridged(text)
 }
 
-// TestPictures: each rule that seeds find has a picture of its script, and it is what is
-// drawn now.
+// TestPictures checks that each rule that seeds find has a picture of its script, and that it is up to date.
 func TestPictures(t *testing.T) {
 	parallel.SkipBrief(t)
 	for _, row := range All() {
@@ -151,10 +150,10 @@ func (r *Row) Picture(by func(timeline.Event)) error {
 	return err
 }
 
-// PictureFile is where the picture of the row's script is kept, from the folder docs.
+// PictureFile is the path of the picture of the row's script, from the folder docs.
 func (r *Row) PictureFile() string { return "pictures/published/" + r.Slug() + ".svg" }
 
-// Drawing says how the picture of the row's script is drawn.
+// Drawing returns how the picture of the row's script is drawn.
 func (r *Row) Drawing() draw.Picture {
 	return draw.Picture{
 		Title:  fmt.Sprintf("%s without %q", r.Protocol, r.Rule),

@@ -11,18 +11,16 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/shrink"
 )
 
-// attempts is how many seeds that show a row are shrunk, until one of them gives a script
-// of few choices: some runs are so wild that they cannot be made calm step by step.
+// attempts is the number of seeds that are shrunk until one gives a script of few choices: some runs resist
+// step-by-step shrinking.
 const (
 	attempts = 6
 	few      = 8
 )
 
-// Shrink returns the smallest script that was made of any of the first seeds within the
-// budget that show the row, those of the shortest runs first: one that breaks what the row
-// breaks, and nothing with the rule in place. It is text for a file, with the reason above it
-// and nothing below. The error says that no seed shows the row, or why a run could not be
-// made.
+// Shrink returns the smallest script made of any of the first seeds within the budget that show the row, shortest runs
+// first: one that breaks the row's promise, and nothing with the rule in place. It is text for a file, with the reason
+// above it and nothing below. It returns an error if no seed shows the row, or if a run could not be made.
 func (r *Row) Shrink(how shrink.Config) (string, error) {
 	seeds, err := r.candidates()
 	if err != nil {
@@ -51,7 +49,7 @@ func (r *Row) Shrink(how shrink.Config) (string, error) {
 	return strings.Replace(best.Script.String(), sim.ScriptHeader+"\n", head, 1), nil
 }
 
-// candidates lists the first seeds that show the row, those of the shortest runs first.
+// candidates lists the first seeds that show the row, shortest runs first.
 func (r *Row) candidates() ([]uint64, error) {
 	var shown []sim.Result
 	for seed := max(r.Seed(), r.From()); seed <= r.To() && len(shown) < attempts; seed++ {
@@ -71,7 +69,7 @@ func (r *Row) candidates() ([]uint64, error) {
 	return seeds, nil
 }
 
-// shrink makes of one seed the smallest script that shows the row.
+// shrink shrinks one seed to the smallest script that shows the row.
 func (r *Row) shrink(seed uint64, how shrink.Config) (*shrink.Shrunk, error) {
 	config, err := r.Config()
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// beforeTable is what docs/mutations.md says before the table.
+// beforeTable is the text of docs/mutations.md before the table.
 const beforeTable = `# What each rule is for
 
 The algorithms that Holdfast is made of were published with holes, and so is the obvious design of leases and views. [Holes](holes.md) shows those of the published protocols one by one. Each hole is kept here as a rule that can be switched off, in the very code that ships: the simulator then finds what goes wrong, by the checks of the promises alone, and finds nothing in the same seeds with the rule in place. See one for yourself:
@@ -26,14 +26,14 @@ Written by ` + "`go test ./sim/published -rewrite`" + ` from the rows in sim/pub
 |---|---|---|---|---|---|---|---|---|
 `
 
-// Table is docs/mutations.md, for what was found.
+// Table returns docs/mutations.md for the found seeds.
 func Table(found map[string]Found) string {
 	var b strings.Builder
 	b.WriteString(beforeTable)
 	for _, r := range All() {
 		f, ok := found[r.Rule]
 		if !ok {
-			continue // another test finds it: below
+			continue // another test finds it: see below
 		}
 		breaks := f.Promise
 		if r.Asserted {
@@ -46,7 +46,7 @@ func Table(found map[string]Found) string {
 	return b.String()
 }
 
-// found says which of how many seeds shows the row.
+// found describes which of how many seeds shows the row.
 func (r *Row) found(f Found) string {
 	if r.Rare > 0 {
 		return fmt.Sprintf("%d; one of %d", f.Seed, r.Rare)
@@ -59,7 +59,7 @@ func (r *Row) shown() string {
 	return fmt.Sprintf("[script](../sim/published/%s) | [picture](%s)", r.ScriptFile(), r.PictureFile())
 }
 
-// afterTable says of the design's other holes why no seed shows them.
+// afterTable explains why no seed shows the other holes of the design.
 func afterTable() string {
 	var b strings.Builder
 	b.WriteString("\n## Holes that no seed shows\n\nOf these nothing can be switched off in one place of a member's rules, or another rule prevents in a whole member what this one does; each has its test.\n\n| hole | published in | where it is tested, or why it cannot be here |\n|---|---|---|\n")
@@ -75,8 +75,7 @@ func afterTable() string {
 	return b.String()
 }
 
-// bugsWithoutRow says which bugs of this code have no row, though the simulator has found
-// them, and why.
+// bugsWithoutRow explains which bugs of this project have no row, though the simulator has found them.
 const bugsWithoutRow = `
 ## Bugs that were here
 
@@ -93,8 +92,8 @@ What the simulator has found in this code is a row, too, where one line of a rul
 // Other is a published hole that has no switch.
 type Other struct{ Hole, Source, Where string }
 
-// Others lists the holes of the same sources that no rule of a member could be switched off
-// for, and says of each what closes it instead, and which test sees to that.
+// Others lists the holes of the same sources that no disabled rule of a member could show, each with what closes it,
+// and the test for that.
 func Others() []Other {
 	const (
 		lock2 = "CENTRAL_LOCK2, "

@@ -48,7 +48,7 @@ func views() []Row {
 	}
 }
 
-// successions has those of which view follows which.
+// successions has the holes in the succession of views.
 func successions() []Row {
 	return []Row{
 		{
@@ -96,7 +96,7 @@ func successions() []Row {
 	}
 }
 
-// found has those of bugs that were here, and that the simulator has found.
+// found has bugs of this project that the simulator has found.
 func found() []Row {
 	return []Row{
 		{

@@ -8,20 +8,20 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Difference is the first step in which fresh machines do otherwise than was recorded.
+// Difference is the first step in which fresh machines differ from the recording.
 type Difference struct {
 	Member  string
 	Life    int    // counted from 1
 	Step    uint64 // 0: while the machines were made
-	Line    int    // of the trace, where the step begins
+	Line    int    // line of the trace at which the step begins
 	At      protocol.Time
-	Event   string   // as it stands in the trace
-	Want    []string // the lines that were recorded
-	Got     []string // and those of now
-	Entropy string   // how what was drawn by chance differs; "" where it does not
+	Event   string   // as in the trace
+	Want    []string // the recorded lines
+	Got     []string // and those of the replay
+	Entropy string   // how the random draws differ; "" if they do not
 }
 
-// compare returns how a step differs, or nil.
+// compare returns the difference in a step, or nil.
 func compare(member string, step *trace.Step, got []string, drawn string) *Difference {
 	same := drawn == "" && len(got) == len(step.Effects)
 	for i := 0; same && i < len(got); i++ {
@@ -33,7 +33,7 @@ func compare(member string, step *trace.Step, got []string, drawn string) *Diffe
 	return &Difference{Member: member, Step: step.Number, Line: step.Line, At: step.At, Event: step.Text, Want: step.Effects, Got: got, Entropy: drawn}
 }
 
-// linesOf are the lines of the text of effects, without their indentation.
+// linesOf splits the text of effects into lines without indentation.
 func linesOf(text []byte) (lines []string) {
 	for line := range strings.Lines(string(text)) {
 		lines = append(lines, strings.TrimSuffix(strings.TrimPrefix(line, "  "), "\n"))
@@ -41,11 +41,10 @@ func linesOf(text []byte) (lines []string) {
 	return lines
 }
 
-// shownLines is how many lines of each kind are printed.
+// shownLines is the maximum number of lines of each kind in the output.
 const shownLines = 40
 
-// String tells the difference: lines that both have begin with a space, those that were
-// wanted with -, and those that came with +.
+// String describes the difference: common lines begin with a space, missing ones with -, and additional ones with +.
 func (d *Difference) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "life %d of %s, step %d at %v, line %d\n%s\n", d.Life, d.Member, d.Step, d.At, d.Line, d.Event)
@@ -77,7 +76,7 @@ func writeLines(text *strings.Builder, mark string, lines []string) {
 	}
 }
 
-// What says in a word what differs: the first word of the first line that does.
+// What names the difference in a word: the first word of the first different line.
 func (d *Difference) What() string {
 	if d.Entropy != "" {
 		return firstField(d.Entropy)

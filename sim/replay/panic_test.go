@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/replay"
 )
 
-// odd is a space of a protocol that only this test knows. It does what another does,
-// until something is wrong with it.
+// odd is a space of a protocol that only this test knows. It behaves like another space, with a hook after each step.
 type odd struct {
 	protocol.Machine
 	step func(protocol.Event, *protocol.Effects)
@@ -24,7 +23,7 @@ func (o *odd) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 	o.step(ev, out)
 }
 
-// oddOptions are those of its spaces.
+// oddOptions are the options of its spaces.
 type oddOptions struct {
 	protocol.Options
 	step func(protocol.Event, *protocol.Effects)
@@ -35,7 +34,7 @@ func (o *oddOptions) New(s *protocol.Setup) (protocol.Machine, error) {
 	return &odd{m, o.step}, err
 }
 
-// oddProtocol is one of the simulator's, with something done after each step of its spaces.
+// oddProtocol is one of the simulator's, with a function called after each step of its spaces.
 func oddProtocol(step func(protocol.Event, *protocol.Effects)) sim.Protocol {
 	p, _ := sim.Find("election")
 	plain := p.Options
@@ -43,7 +42,7 @@ func oddProtocol(step func(protocol.Event, *protocol.Effects)) sim.Protocol {
 	return p
 }
 
-// recordedOdd simulates an odd protocol, and returns what the member a did.
+// recordedOdd simulates an odd protocol, and returns the trace of member a.
 func recordedOdd(t *testing.T, p sim.Protocol) (text bytes.Buffer, result sim.Result) {
 	t.Helper()
 	result, err := sim.Run(sim.Config{Protocol: p, Duration: 5 * time.Second, MemberTrace: func(member string) io.Writer {
@@ -58,8 +57,8 @@ func recordedOdd(t *testing.T, p sim.Protocol) (text bytes.Buffer, result sim.Re
 	return text, result
 }
 
-// TestUnknownProtocol: a protocol that is simulated is replayed without a word about it
-// here, and another program says which protocol it does not know.
+// TestUnknownProtocol checks that a simulated protocol is replayed without special support, and that another program
+// names the protocol that it does not know.
 func TestUnknownProtocol(t *testing.T) {
 	p := oddProtocol(func(protocol.Event, *protocol.Effects) {})
 	text, _ := recordedOdd(t, p)
@@ -72,8 +71,8 @@ func TestUnknownProtocol(t *testing.T) {
 	}
 }
 
-// TestPanicIsReproduced: an invariant that was broken is broken again by the same event, and
-// where it is not any more, that is a difference.
+// TestPanicIsReproduced checks that a broken invariant is broken again by the same event, and that otherwise the replay
+// reports a difference.
 func TestPanicIsReproduced(t *testing.T) {
 	p := oddProtocol(func(ev protocol.Event, _ *protocol.Effects) {
 		if view, is := ev.Fact.(*protocol.View); is && view.Installed {
@@ -101,8 +100,8 @@ func TestPanicIsReproduced(t *testing.T) {
 	}
 }
 
-// TestHiddenEntropy: a machine that takes something from outside that is in no event, as the
-// order of a map, is found.
+// TestHiddenEntropy checks that the replay finds a machine with an input that is not in an event, such as the order of
+// a map.
 func TestHiddenEntropy(t *testing.T) {
 	outside := rand.New(rand.NewPCG(1, 1))
 	p := oddProtocol(func(ev protocol.Event, out *protocol.Effects) {

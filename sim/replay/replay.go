@@ -14,21 +14,21 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// Config says how to replay.
+// Config describes a replay.
 type Config struct {
-	// Protocols are those that the recorded member can have run. Zero means all that
-	// members run and that can be simulated.
+	// Protocols are those that the recorded member may have run. Zero means all protocols that members run and that can
+	// be simulated.
 	Protocols []protocol.Descriptor
-	// Output, if not nil, gets the steps from From to To of each life, as they stand in the
-	// trace. All steps are replayed, whether or not they are shown.
+	// Output, if not nil, gets the steps from From to To of each life, as in the trace. All steps are replayed, shown
+	// or not.
 	Output   io.Writer
 	From, To uint64 // zero means the first, and the last
 }
 
-// Result is what became of a replay.
+// Result is the result of a replay.
 type Result struct {
 	Lives []Life
-	// Difference is the first one; nil where there is none.
+	// Difference is the first difference, or nil.
 	Difference *Difference
 }
 
@@ -37,13 +37,13 @@ type Life struct {
 	Header *trace.Header
 	Steps  int
 	Last   protocol.Time // of the last step
-	// Ending says why the trace of this life ended.
+	// Ending is why the trace of this life ended.
 	Ending string
-	// Panic is the invariant that was broken, in the trace and again; "" where none was.
+	// Panic is the invariant that was broken, in the trace and again; "" if none was.
 	Panic string
 }
 
-// Steps returns how many steps were replayed.
+// Steps returns the number of replayed steps.
 func (r *Result) Steps() (steps int) {
 	for _, life := range r.Lives {
 		steps += life.Steps
@@ -61,8 +61,8 @@ func (r *Result) Panic() string {
 	return ""
 }
 
-// Run replays a trace. The error says where the trace is not one, or why its
-// machines cannot be made; a difference is no error.
+// Run replays a trace. It returns an error if the trace is malformed, or its machines cannot be made; a difference is
+// not an error.
 func Run(from io.Reader, c Config) (*Result, error) {
 	if c.Protocols == nil {
 		c.Protocols = sim.Nodes(sim.Protocols()...)
@@ -94,7 +94,7 @@ func Run(from io.Reader, c Config) (*Result, error) {
 	}
 }
 
-// life is one life while it is replayed.
+// life is the replay of one life.
 type life struct {
 	Life
 	config  *Config
@@ -131,7 +131,7 @@ func (l *life) replay() (*Difference, error) {
 	}
 }
 
-// build makes the machines as they were made, and compares who they take themselves for.
+// build makes the machines as they were made, and compares their identities.
 func (l *life) build() (*Difference, error) {
 	h := l.Header
 	l.entropy.numbers = h.Drawn
@@ -151,7 +151,7 @@ func (l *life) build() (*Difference, error) {
 	return nil, nil
 }
 
-// print shows a step, if it is among those that the caller wants to see.
+// print writes a step, if the caller wants to see it.
 func (l *life) print(step *trace.Step) error {
 	c := l.config
 	if c.Output == nil || step.Number < c.From || c.To != 0 && step.Number > c.To {
@@ -167,7 +167,7 @@ func (l *life) print(step *trace.Step) error {
 	return nil
 }
 
-// step feeds one event, and compares what comes of it.
+// step feeds one event, and compares the effects.
 func (l *life) step(step *trace.Step) *Difference {
 	l.Steps, l.Last = l.Steps+1, step.At
 	l.entropy.numbers, l.entropy.secrets, l.entropy.proofs = step.Drawn, step.Secrets, step.Proofs
@@ -197,7 +197,7 @@ func (l *life) feed(step *trace.Step) (broken string) {
 	return ""
 }
 
-// did is the text of what the machines did, line by line as the trace has it.
+// did is the text of the machines' effects, line by line as in the trace.
 func (l *life) did(broken string) []string {
 	if broken != "" {
 		return linesOf(l.writer.Panic(nil, broken))
@@ -209,15 +209,15 @@ func (l *life) did(broken string) []string {
 	return linesOf(l.writer.Wake(text, l.machine.Wake()))
 }
 
-// entropy gives the machines what they drew when they were recorded.
+// entropy gives the machines the recorded random draws.
 type entropy struct {
 	numbers []uint64
 	secrets []session.Secret
 	proofs  [][32]byte
-	over    bool // more was drawn than is there
+	over    bool // more was drawn than recorded
 }
 
-// Uint64 is the next number.
+// Uint64 returns the next number.
 func (c *entropy) Uint64() uint64 {
 	if len(c.numbers) == 0 {
 		c.over = true
@@ -232,7 +232,7 @@ func (c *entropy) secret() session.Secret { return next(c, &c.secrets) }
 
 func (c *entropy) proof(session.Secret) [32]byte { return next(c, &c.proofs) }
 
-// next takes the first of what is left; where nothing is, more was wanted than is recorded.
+// next takes the first of the remaining values, or notes that none is left.
 func next[T any](c *entropy, left *[]T) (first T) {
 	if len(*left) == 0 {
 		c.over = true
@@ -242,7 +242,7 @@ func next[T any](c *entropy, left *[]T) (first T) {
 	return first
 }
 
-// wrong says how what was drawn differs, or "".
+// wrong describes how the draws differ, or "".
 func (c *entropy) wrong() string {
 	switch {
 	case c.over:
@@ -254,5 +254,5 @@ func (c *entropy) wrong() string {
 	return ""
 }
 
-// Span returns how long a life was, for people.
+// Span returns the duration of a life, rounded for people.
 func (l *Life) Span() time.Duration { return l.Last.Round(time.Millisecond) }

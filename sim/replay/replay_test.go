@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/replay"
 )
 
-// run replays a trace that is one.
+// run replays a valid trace.
 func run(t testing.TB, text []byte, c replay.Config) *replay.Result {
 	t.Helper()
 	result, err := replay.Run(bytes.NewReader(text), c)
@@ -24,7 +24,7 @@ func run(t testing.TB, text []byte, c replay.Config) *replay.Result {
 	return result
 }
 
-// recorded simulates a seed and returns what its members did.
+// recorded simulates a seed and returns the traces of its members.
 func recorded(t testing.TB, protocol string, seed uint64, duration time.Duration) map[string]*bytes.Buffer {
 	t.Helper()
 	p, known := sim.Find(protocol)
@@ -44,8 +44,8 @@ func recorded(t testing.TB, protocol string, seed uint64, duration time.Duration
 	return records
 }
 
-// TestSimulatedMembersReplay: all that a seed does to its members, with crashes, restarts,
-// lost disks and pauses, fresh machines do again. That they are recorded changes nothing.
+// TestSimulatedMembersReplay checks that fresh machines repeat all that a seed does to its members, with crashes,
+// restarts, lost disks and pauses, and that recording changes nothing.
 func TestSimulatedMembersReplay(t *testing.T) {
 	for _, protocol := range []string{"central", "election", "grantor", "permission", "bakery", "consensus"} {
 		if testing.Short() && protocol != "central" && protocol != "consensus" {
@@ -69,8 +69,7 @@ func TestSimulatedMembersReplay(t *testing.T) {
 	}
 }
 
-// TestTracingChangesNothing: a run is the same, line by line, whether or not its members
-// are recorded.
+// TestTracingChangesNothing checks that a run is the same, line by line, with and without recording.
 func TestTracingChangesNothing(t *testing.T) {
 	for _, protocol := range []string{"central", "bakery"} { // which draws an option
 		p, _ := sim.Find(protocol)
@@ -92,8 +91,8 @@ func TestTracingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestEveryValueIsReadBack: all that stands in a trace can be read, and is written again
-// as it stands, what machines did as well as what they took.
+// TestEveryValueIsReadBack checks that every value in a trace can be read, and is written again in the same form, for
+// inputs and effects of machines.
 func TestEveryValueIsReadBack(t *testing.T) {
 	codec, err := trace.NewCodec(sim.Nodes(sim.Protocols()...))
 	if err != nil {
@@ -129,11 +128,11 @@ func TestEveryValueIsReadBack(t *testing.T) {
 	}
 }
 
-// TestDifferences: every alteration is reported at its step, and with both lines.
+// TestDifferences checks that every alteration is reported at its step, with both lines.
 func TestDifferences(t *testing.T) {
 	text := recorded(t, "central", 1, 5*time.Second)["a"].String()
 	for _, tt := range []struct {
-		old, new string // the first of these is altered
+		old, new string // the first occurrence of old is altered
 		what     string
 	}{
 		{"  wake ", "  wake 1h", "wake"},
@@ -156,7 +155,7 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("%q for %q: %v", tt.new, tt.old, d)
 			continue
 		}
-		// The step's own line is the last before the altered one that is not indented.
+		// The step's own line is the last unindented one before the altered one.
 		var event string
 		at := 0
 		for i, l := range strings.Split(text, "\n")[:line] {
@@ -173,7 +172,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestLostEvents: an event that is left out, or comes twice, is no trace any more.
+// TestLostEvents checks that a trace with a missing or duplicated event is rejected.
 func TestLostEvents(t *testing.T) {
 	text := recorded(t, "central", 1, 5*time.Second)["a"].String()
 	second := strings.Index(text, "\n2 ") + 1
@@ -193,7 +192,7 @@ func TestLostEvents(t *testing.T) {
 	}
 }
 
-// TestCutTracesReplay: at any point where a trace ends, it replays so far.
+// TestCutTracesReplay checks that a trace cut at any point replays up to there.
 func TestCutTracesReplay(t *testing.T) {
 	text := recorded(t, "central", 2, 5*time.Second)["b"].Bytes()
 	total := run(t, text, replay.Config{}).Steps()
@@ -209,7 +208,7 @@ func TestCutTracesReplay(t *testing.T) {
 	}
 }
 
-// TestOutput prints the steps that are asked for as they stand in the trace.
+// TestOutput checks that the requested steps are printed as in the trace.
 func TestOutput(t *testing.T) {
 	text := recorded(t, "central", 2, 5*time.Second)["b"].Bytes()
 	life, _, _ := bytes.Cut(text[1:], []byte("holdfast trace"))
@@ -227,8 +226,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestGolden: the traces of earlier versions replay. Where a machine behaves otherwise
-// than before with good reason, -rewrite records them anew.
+// TestGolden checks that the traces of earlier versions replay. If a machine's behaviour has changed for a good reason,
+// -rewrite records them again.
 func TestGolden(t *testing.T) {
 	const path = "testdata/central.txt"
 	if golden.Rewrites() {
@@ -251,7 +250,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// BenchmarkReplay is one recorded step, read, fed and compared.
+// BenchmarkReplay measures one recorded step: read, fed and compared.
 func BenchmarkReplay(b *testing.B) {
 	text := recorded(b, "central", 1, 20*time.Second)["a"].Bytes()
 	steps := 0

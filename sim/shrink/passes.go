@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// all makes everything smaller until nothing does. It reports whether it came to that.
+// all runs all passes until nothing becomes smaller. It reports whether that was reached.
 func (s *search) all() bool {
 	for !s.spent() {
 		before := s.script.String()
@@ -27,8 +27,7 @@ func (s *search) all() bool {
 	return false
 }
 
-// fewer leaves things out until nothing can be left out. Only then is it worth the runs to
-// make what remains round.
+// fewer removes parts until nothing can be removed. Only then are runs spent on rounding the rest.
 func (s *search) fewer() {
 	for !s.spent() {
 		before := s.script.String()
@@ -46,7 +45,7 @@ func (s *search) fewer() {
 	}
 }
 
-// ends cuts off what comes after the failure.
+// ends cuts off the time after the failure.
 func (s *search) ends() {
 	at := s.played.Violation.At
 	var shorter []*sim.Script
@@ -72,8 +71,7 @@ func (s *search) ends() {
 	s.first(ready(shorter...))
 }
 
-// cast drops members, users, names and faults, and what is unusual about the rest, again
-// and again.
+// cast drops members, users, names and faults, and unusual settings of the rest, repeatedly.
 func (s *search) cast() {
 	for !s.spent() && s.first(s.smaller()) >= 0 {
 	}
@@ -110,7 +108,7 @@ func (s *search) smaller() (all []candidate) {
 		try(func(c *sim.Script) {
 			c.Members--
 			place := i
-			if place < c.Founders && c.Founders > 1 { // the last of the founders takes its place
+			if place < c.Founders && c.Founders > 1 { // the last founder takes its place
 				c.Founders--
 				exchange(c, member(place), member(c.Founders))
 				place = c.Founders
@@ -143,7 +141,7 @@ func (s *search) smaller() (all []candidate) {
 	return all
 }
 
-// settings are a script without its choices.
+// settings is the text of a script without its choices.
 func settings(s *sim.Script) string {
 	short := *s
 	short.Choices = nil
@@ -153,8 +151,7 @@ func settings(s *sim.Script) string {
 func client(i int) string { return fmt.Sprintf("client%d", i) }
 func member(i int) string { return string(rune('a' + i)) }
 
-// exchange lets two processes of a script change their names: the process that is to go takes
-// that of the last.
+// exchange swaps the names of two processes in a script: the last one takes the place of the one to be removed.
 func exchange(c *sim.Script, one, other string) {
 	if one == other {
 		return
@@ -165,15 +162,14 @@ func exchange(c *sim.Script, one, other string) {
 	}
 }
 
-// forget leaves a process that is there no more out of the lists in which it stands.
+// forget removes a process that no longer exists from the lists that name it.
 func forget(c *sim.Script, name string) {
 	for i := range c.Choices {
 		c.Choices[i] = c.Choices[i].Less(name)
 	}
 }
 
-// closeRanks lets the workers of each client that do something be the first, and drops the
-// others.
+// closeRanks renumbers the active workers of each client to be the first, and drops the others.
 func closeRanks(c *sim.Script) {
 	ranks := map[string]string{}
 	most := 1
@@ -196,8 +192,7 @@ func closeRanks(c *sim.Script) {
 	}
 }
 
-// The groups in which choices go: all of one kind and size, all of one process or link,
-// all of one act.
+// The groups in which choices are removed: all of one kind and size, all of one process or link, all of one act.
 
 func kind(c *sim.Choice) string {
 	size := ""
@@ -214,8 +209,7 @@ func whose(c *sim.Choice) string { return c.Who() + " " + c.What() }
 
 func act(c *sim.Choice) string { return c.Who() + " " + c.What() + "#" + strconv.Itoa(c.Act()) }
 
-// drop leaves out groups of choices: all at once, then halves, and so on to single
-// groups.
+// drop removes groups of choices: all at once, then halves, and so on to single groups.
 func (s *search) drop(group func(*sim.Choice) string) {
 	keys := s.groups(group)
 	for size := len(keys); size > 0 && !s.spent(); size /= 2 {
@@ -240,7 +234,7 @@ func (s *search) drop(group func(*sim.Choice) string) {
 	}
 }
 
-// groups lists the groups that there are, in the order of the script.
+// groups lists the groups, in the order of the script.
 func (s *search) groups(group func(*sim.Choice) string) (keys []string) {
 	seen := map[string]bool{}
 	for i := range s.script.Choices {
@@ -252,8 +246,7 @@ func (s *search) groups(group func(*sim.Choice) string) (keys []string) {
 	return keys
 }
 
-// remaining lists the groups of keys that are left. Those before from stay, so that what
-// was tried keeps its place.
+// remaining lists the groups of keys that are left. Those before from stay, so that tried groups keep their index.
 func (s *search) remaining(group func(*sim.Choice) string, keys []string, from int) []string {
 	left := map[string]bool{}
 	for _, key := range s.groups(group) {

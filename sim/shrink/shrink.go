@@ -10,50 +10,48 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// Config says how to shrink.
+// Config describes how to shrink.
 type Config struct {
-	// Protocol is what the members of the script run. Required.
+	// Protocol is the protocol of the script. Required.
 	Protocol sim.Protocol
-	// Runs is how many runs may be spent. Zero means [DefaultRuns].
+	// Runs is the maximum number of runs. Zero means [DefaultRuns].
 	Runs int
-	// Jobs is how many of them run at a time, which changes nothing but how long it takes.
-	// Zero means one.
+	// Jobs is how many of them run at a time, which only affects the duration. Zero means one.
 	Jobs int
-	// Accept, if not nil, is asked of each script that fails in the same way whether it will
-	// do. No run is under way meanwhile, so that it may play the script otherwise. Nil
-	// means that every one will.
+	// Accept, if not nil, decides whether to accept a script that fails in the same way. Meanwhile no run is in
+	// progress, so that it may play the script under other conditions. Nil accepts every one.
 	Accept func(*sim.Script) bool
-	// Progress, if not nil, is called whenever something became smaller.
+	// Progress, if not nil, is called after each reduction.
 	Progress func(Size)
 }
 
 // DefaultRuns is enough for most runs of a minute.
 const DefaultRuns = 4000
 
-// Size is how large a script is.
+// Size is the size of a script.
 type Size struct {
 	Runs    int           // spent so far
-	Choices int           // that are not as usual
+	Choices int           // that differ from their defaults
 	Steps   int           // of the machines, until it fails
-	Until   time.Duration // it fails
+	Until   time.Duration // the time of the failure
 }
 
-// String is the size for people.
+// String describes the size for people.
 func (s Size) String() string {
 	return fmt.Sprintf("%d choices, %d steps, failing after %v", s.Choices, s.Steps, s.Until.Round(time.Millisecond))
 }
 
-// Shrunk is a script that became as small as it could.
+// Shrunk is a script after shrinking.
 type Shrunk struct {
 	Script   *sim.Script
 	Played   sim.Played
 	From, To Size
-	// Done says that nothing smaller was found, and not that the budget was used up.
+	// Done reports that nothing smaller was found, rather than that the budget was used up.
 	Done bool
 }
 
-// Seed records a seed that fails, and shrinks it. The error says that it does not fail,
-// or that what was recorded does not repeat it.
+// Seed records a failing seed, and shrinks it. It returns an error if the seed does not fail, or if its recording does
+// not repeat the failure.
 func Seed(run sim.Config, seed uint64, c Config) (*Shrunk, error) {
 	script, result, err := sim.Record(run, seed, nil)
 	if err != nil {
@@ -94,7 +92,7 @@ func Script(script *sim.Script, c Config) (*Shrunk, error) {
 	return &Shrunk{Script: s.script, Played: last, From: from, To: s.size(), Done: done}, nil
 }
 
-// search is what is known while a script becomes smaller.
+// search is the state of shrinking a script.
 type search struct {
 	config Config
 	runs   int
@@ -106,7 +104,7 @@ func (s *search) size() Size {
 	return Size{Runs: s.runs, Choices: len(s.script.Choices), Steps: s.played.Steps, Until: s.played.Violation.At}
 }
 
-// adopt takes a script that fails, without what it says in vain.
+// adopt takes a failing script, without its void choices.
 func (s *search) adopt(script *sim.Script, played *sim.Played) {
 	s.script, s.played = script.Clone(), *played
 	s.script.Choices = played.Used
@@ -118,15 +116,14 @@ func (s *search) adopt(script *sim.Script, played *sim.Played) {
 // spent reports whether the budget is used up.
 func (s *search) spent() bool { return s.runs >= s.config.Runs }
 
-// width is how many candidates are tried together. It is not the number of jobs: the
-// result must not depend on that.
+// width is the number of candidates tried together. It is not the number of jobs: the result must not depend on that.
 const width = 4
 
-// candidate makes a script that may be smaller; nil where it would be the same. A script of a run that is stuck may have a
-// million choices, so candidates are made when they are tried.
+// candidate makes a script that may be smaller; nil if it would be the same. A script of a stuck run may have a million
+// choices, so candidates are made when they are tried.
 type candidate func() *sim.Script
 
-// ready returns candidates that are made already.
+// ready returns candidates for finished scripts.
 func ready(scripts ...*sim.Script) (all []candidate) {
 	for _, script := range scripts {
 		all = append(all, func() *sim.Script { return script })
@@ -134,8 +131,7 @@ func ready(scripts ...*sim.Script) (all []candidate) {
 	return all
 }
 
-// first tries candidates, and takes the first that fails in the same way. It returns its
-// index, or -1.
+// first tries candidates, and takes the first that fails in the same way. It returns its index, or -1.
 func (s *search) first(candidates []candidate) int {
 	for next := 0; next < len(candidates) && !s.spent(); {
 		var some []*sim.Script
@@ -157,8 +153,8 @@ func (s *search) first(candidates []candidate) int {
 	return -1
 }
 
-// accepts reports whether a script that fails in the same way can be taken, without what it
-// says in vain: what could not be as it says may have had an effect in part.
+// accepts reports whether a script that fails in the same way can be taken without its void choices: a choice with a
+// wrong value may have had a partial effect.
 func (s *search) accepts(script *sim.Script, played *sim.Played) bool {
 	plain := script.Clone()
 	plain.Choices = played.Used
@@ -173,7 +169,7 @@ func (s *search) accepts(script *sim.Script, played *sim.Played) bool {
 	return s.config.Accept == nil || s.config.Accept(plain)
 }
 
-// play plays scripts, some at a time. One that cannot be played has not failed.
+// play plays scripts, some at a time. A script that cannot be played counts as not failed.
 func (s *search) play(scripts []*sim.Script) []sim.Played {
 	played := make([]sim.Played, len(scripts))
 	var jobs sync.WaitGroup
@@ -192,8 +188,8 @@ func (s *search) play(scripts []*sim.Script) []sim.Played {
 	return played
 }
 
-// until is when a candidate has had its chance to break a promise. Whether it gets stuck
-// shows only at its end.
+// until is the time by which a candidate must have broken its promise. A run that gets stuck shows this only at its
+// end.
 func (s *search) until() time.Duration {
 	if s.played.Outcome == sim.Stuck {
 		return 0
@@ -202,7 +198,7 @@ func (s *search) until() time.Duration {
 	return at + at/4 + time.Second
 }
 
-// same reports whether a run fails as the first did.
+// same reports whether a run fails in the same way as the first.
 func (s *search) same(p *sim.Played) bool {
 	if p.Outcome != s.played.Outcome || p.Outcome == sim.OK {
 		return false
@@ -213,7 +209,7 @@ func (s *search) same(p *sim.Played) bool {
 	return p.Violation.Promise == s.played.Violation.Promise
 }
 
-// prefix is a detail up to the first number.
+// prefix is a violation's detail up to the first number.
 func prefix(detail string) string {
 	if i := strings.IndexAny(detail, "0123456789\n"); i >= 0 {
 		return detail[:i]

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// failing is a run that breaks a promise without a rule.
+// failing configures runs that break a promise without a rule.
 func failing(t *testing.T, rule string) sim.Config {
 	t.Helper()
 	mutation.Switch(rule)
@@ -23,8 +23,8 @@ func failing(t *testing.T, rule string) sim.Config {
 	return sim.Config{Protocol: p, Faults: sim.Within}
 }
 
-// TestShrink: what is left of thousands of choices can be read, and breaks the same
-// promise; with the rule on, nothing.
+// TestShrink checks that a few readable choices remain of thousands, which break the same promise, and nothing with the
+// rule on.
 func TestShrink(t *testing.T) {
 	c := failing(t, "exclusion wait off")
 	var sizes []Size
@@ -54,7 +54,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsAccepted is taken, however small.
+// TestOnlyWhatIsAccepted checks that only accepted scripts are taken, however small others are.
 func TestOnlyWhatIsAccepted(t *testing.T) {
 	c := failing(t, "exclusion wait off")
 	refused := 0
@@ -73,8 +73,8 @@ func TestOnlyWhatIsAccepted(t *testing.T) {
 	}
 }
 
-// TestOrdersLoseWhoIsGone: an order that names a member which was dropped is an order of
-// those who are left, and what is left fails by itself.
+// TestOrdersLoseWhoIsGone checks that an order that names a dropped member becomes an order of the remaining ones,
+// which fails by itself.
 func TestOrdersLoseWhoIsGone(t *testing.T) {
 	c := failing(t, "missing responder ignored")
 	script, _, err := sim.ParseScript(sim.ScriptHeader + `
@@ -108,8 +108,8 @@ b→a election.StatusPoll#1 latency 1s
 	}
 }
 
-// TestTheFirstMessageInsteadOfALaterOne: what only made the later one come goes, also where
-// it must be the last of all.
+// TestTheFirstMessageInsteadOfALaterOne checks that choices that only caused the later message are removed, also if it
+// must be the last of all.
 func TestTheFirstMessageInsteadOfALaterOne(t *testing.T) {
 	c := failing(t, "unlock told once")
 	script, _, err := sim.ParseScript(sim.ScriptHeader + `
@@ -151,8 +151,8 @@ b→a authority.Release#18 lost yes
 	}
 }
 
-// TestJobsChangeNothing: how many run at a time is not seen in the script, also where the
-// budget ends the search.
+// TestJobsChangeNothing checks that the script does not depend on the number of jobs, also if the budget ends the
+// search.
 func TestJobsChangeNothing(t *testing.T) {
 	c := failing(t, "token counter in memory")
 	var texts []string
@@ -171,7 +171,7 @@ func TestJobsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestMembersAndClientsTakePlaces: the one that is dropped is not always the last one.
+// TestMembersAndClientsTakePlaces checks that any member or client can be dropped, not only the last one.
 func TestMembersAndClientsTakePlaces(t *testing.T) {
 	s, _, err := sim.ParseScript(sim.ScriptHeader + `
 [settings]

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// shortenGaps shortens the time in which nothing happens: what comes after a gap comes sooner.
+// shortenGaps shortens idle time: the events after a gap come sooner.
 func (s *search) shortenGaps() {
 	for i := 0; !s.spent(); i++ {
 		times := s.times()
@@ -30,7 +30,7 @@ func (s *search) shortenGaps() {
 	}
 }
 
-// times lists when something happens because the script says so.
+// times lists the times of events in the script.
 func (s *search) times() (times []time.Duration) {
 	for i := range s.script.Choices {
 		if at, is := s.script.Choices[i].Value.Duration(); is && s.script.Choices[i].Name() == "at" {
@@ -41,7 +41,7 @@ func (s *search) times() (times []time.Duration) {
 	return slices.Compact(times)
 }
 
-// shifted lets everything from a time on happen sooner.
+// shifted moves everything from a time on to an earlier one.
 func (s *search) shifted(from, by time.Duration) *sim.Script {
 	c := s.script.Clone()
 	c.Duration = max(0, c.Duration-by)
@@ -53,8 +53,8 @@ func (s *search) shifted(from, by time.Duration) *sim.Script {
 	return c
 }
 
-// earlier lets what is chosen in a late act be chosen in an early one: the first message of
-// its kind is lost instead of the eighteenth. Where it must be the last one, calls go with it.
+// earlier moves choices of a late act to an early one: the first message of its kind is lost instead of the eighteenth.
+// If it must be the last one, calls are removed with it.
 func (s *search) earlier() {
 	for _, key := range s.groups(act) {
 		i := slices.IndexFunc(s.script.Choices, func(c sim.Choice) bool { return act(&c) == key })
@@ -80,8 +80,8 @@ func (s *search) earlier() {
 	}
 }
 
-// moved is the script with an act at another place in the order of its kind; nil where
-// the script has that one already, or a time says when the act is.
+// moved is the script with an act at another place in the order of its kind; nil if the script has an act there
+// already, or if a time in the script determines the act.
 func moved(script *sim.Script, key string, to int) *sim.Script {
 	c := script.Clone()
 	taken := ""
@@ -102,7 +102,7 @@ func moved(script *sim.Script, key string, to int) *sim.Script {
 	return c
 }
 
-// values makes durations shorter and round.
+// values makes durations shorter and rounder.
 func (s *search) values() {
 	for _, key := range s.groups((*sim.Choice).Key) {
 		i := slices.IndexFunc(s.script.Choices, func(c sim.Choice) bool { return c.Key() == key })
@@ -123,8 +123,8 @@ func (s *search) values() {
 	}
 }
 
-// simplerThan lists durations that are simpler than d, the simplest first: shorter ones,
-// where that is simpler, and rounder ones.
+// simplerThan lists durations that are simpler than d, the simplest first: shorter ones, if that counts as simpler, and
+// rounder ones.
 func simplerThan(d time.Duration, shorter bool) (all []time.Duration) {
 	add := func(other time.Duration) {
 		if other != d && other > 0 && digits(other) <= digits(d) && !slices.Contains(all, other) {
@@ -146,7 +146,7 @@ func simplerThan(d time.Duration, shorter bool) (all []time.Duration) {
 	return all
 }
 
-// leading is d down to its first digit.
+// leading is d rounded down to its first digit.
 func leading(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for d/unit >= 10 {
@@ -155,7 +155,7 @@ func leading(d time.Duration) time.Duration {
 	return d / unit * unit
 }
 
-// digits counts the digits of d that are not zeros at its end.
+// digits counts the digits of d without trailing zeros.
 func digits(d time.Duration) (n int) {
 	for d != 0 && d%10 == 0 {
 		d /= 10

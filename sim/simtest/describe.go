@@ -5,12 +5,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// Describe describes a protocol that is only tried, whose machines a function makes.
+// Describe returns the descriptor of an experimental protocol whose machines a function makes.
 func Describe(name string, machine func(*protocol.Setup) protocol.Machine) protocol.Descriptor {
 	return protocol.Descriptor{Name: name, Options: func() protocol.Options { return &options{machine: machine} }}
 }
 
-// options are those of its spaces: they have none of their own.
+// options are the options of its spaces: there are none.
 type options struct {
 	protocol.Common
 	machine func(*protocol.Setup) protocol.Machine

@@ -9,28 +9,26 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Front is what a member's users see of a protocol that is written to be tried. It turns
-// all that users may ask of a space into requests that are wanted or are not, and does for
-// them what does not depend on the protocol: waits end, sessions end, holders are
-// notified to stop when the authority changes, and the membership learns when no user holds under an
-// earlier one any more. So a protocol that is built on it need not hand over what is held
-// from one authority to the next; one that does so wants no Front. Hold limits are left to
-// the users that asked for them; every request has its name alone, in any mode.
+// Front is the users' side of an experimental protocol. It turns all calls of users to a space into requests that are
+// wanted or not, and does everything that does not depend on the protocol: waits end, sessions end, holders are
+// notified to stop when the authority changes, and the membership learns when no user holds under an earlier one any
+// more. So a protocol on a Front need not hand over holds from one authority to the next; a protocol that does so
+// cannot use a Front. Hold limits are left to the users that asked for them; every request has its name alone, in any
+// mode.
 type Front struct {
 	// Self is the member's id. Required.
 	Self protocol.ID
-	// View is the latest, nil before the first.
+	// View is the latest view, nil before the first.
 	View *protocol.View
-	// Wants are the requests of this member's users that wait or hold, as they came.
+	// Wants are the requests of this member's users that wait or hold, in the order of arrival.
 	Wants []Want
-	// Kept is how many names this member has given, as the authority: an inspection of the space
-	// shows that.
+	// Kept is the number of names that this member has granted as the authority, for an inspection of the space.
 	Kept int
 
 	again     protocol.Time
 	epoch     uint64
 	confirmed uint64
-	cleared   []tenancy // those that hold nothing of earlier epochs, as this member has heard
+	cleared   []tenancy // those that hold nothing of earlier epochs, by their reports
 }
 
 // Want is a request. Its Token is 0 while it waits.
@@ -39,11 +37,10 @@ type Want struct {
 	Token holdfast.Token
 }
 
-// repeated is how often a protocol on a Front says what it has to say.
+// repeated is the interval at which a protocol on a Front repeats its messages.
 const repeated = 50 * time.Millisecond
 
-// Due reports whether it is time to say everything again, which is so every 50 ms once
-// there is a view.
+// Due reports whether it is time to send everything again: every 50 ms once there is a view.
 func (f *Front) Due(now protocol.Time) bool {
 	if f.View == nil || now < f.again {
 		return false
@@ -52,7 +49,7 @@ func (f *Front) Due(now protocol.Time) bool {
 	return true
 }
 
-// Wake returns when it is time to say everything again, or the next wait ends.
+// Wake returns the time to send everything again, or the end of the next wait.
 func (f *Front) Wake() protocol.Time {
 	at := protocol.Never
 	if f.View != nil {
@@ -66,8 +63,8 @@ func (f *Front) Wake() protocol.Time {
 	return at
 }
 
-// Take takes every event, but for messages, which it leaves alone. It reports whether a new
-// reign has begun: then all that an authority has given before is void.
+// Take takes every event except messages, which it ignores. It reports whether a new reign has begun, which voids all
+// grants of an earlier authority.
 func (f *Front) Take(now protocol.Time, ev protocol.Event, out *protocol.Effects) (begins bool) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.View:
@@ -104,11 +101,11 @@ func (f *Front) Take(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	return begins
 }
 
-// Clear reports whether no user here holds anything of an earlier epoch: the authority must
-// hear that from every member before it may grant.
+// Clear reports whether no user here holds anything of an earlier epoch: the authority must hear that from every member
+// before it may grant.
 func (f *Front) Clear() bool { return f.confirmed == f.epoch }
 
-// Cleared takes note that a member is clear under a tenure, as it has reported.
+// Cleared records that a member has reported to be clear under a tenure.
 func (f *Front) Cleared(id protocol.ID, tenure protocol.Tenure) {
 	if at := (tenancy{id, tenure}); !slices.Contains(f.cleared, at) {
 		f.cleared = append(f.cleared, at)
@@ -127,15 +124,15 @@ func (f *Front) allClear(now protocol.Time) bool {
 	})
 }
 
-// MayGrant reports whether this member is the authority, and no user holds anything that an
-// earlier one has granted: the members that are here have said so (Cleared), for others the membership waits.
+// MayGrant reports whether this member is the authority, and no user holds a grant of an earlier one: the members
+// present have reported it (Cleared), and the membership waits for others.
 func (f *Front) MayGrant(now protocol.Time) bool {
 	v := f.View
 	return v != nil && v.Coordinator == f.Self && v.Installed && now >= v.GrantFrom &&
 		now < min(v.Lease.Role, v.Lease.Member) && v.Lease.Promised <= v.Epoch.Counter && f.allClear(now)
 }
 
-// Hears reports whether what a member says under an epoch and a tenure counts here.
+// Hears reports whether a member's message under an epoch and a tenure counts here.
 func (f *Front) Hears(from protocol.ID, epoch protocol.Epoch, tenure protocol.Tenure) bool {
 	if f.View == nil || f.View.Epoch != epoch {
 		return false
@@ -144,15 +141,13 @@ func (f *Front) Hears(from protocol.ID, epoch protocol.Epoch, tenure protocol.Te
 	return listed && at.Tenure == tenure
 }
 
-// MayTake reports whether this member may take what the authority of an epoch has granted
-// to one of its tenures.
+// MayTake reports whether this member may take a grant by the authority of an epoch to one of its tenures.
 func (f *Front) MayTake(now protocol.Time, epoch protocol.Epoch, tenure protocol.Tenure) bool {
 	v := f.View
 	return v != nil && v.Epoch == epoch && v.Lease.Tenure == tenure && now < v.Lease.Member && v.Lease.Promised <= epoch.Counter
 }
 
-// Gone reports whether a tenure of a member is not in the view, and no user of it can hold
-// anything any more.
+// Gone reports whether a tenure of a member is not in the view, and none of its users can hold anything any more.
 func (f *Front) Gone(now protocol.Time, id protocol.ID, tenure protocol.Tenure) bool {
 	if at, listed := f.View.Of(id); listed && at.Tenure == tenure {
 		return false
@@ -162,8 +157,8 @@ func (f *Front) Gone(now protocol.Time, id protocol.ID, tenure protocol.Tenure) 
 	})
 }
 
-// Grant tells the user of a request that it holds its name under a token, once. It reports
-// whether the request holds it now; if not, no user wants it any more.
+// Grant reports to the user of a request that it holds its name under a token, once. It returns whether the request
+// holds it now; if not, no user wants it any more.
 func (f *Front) Grant(session lock.SessionID, id uint64, token holdfast.Token, out *protocol.Effects) bool {
 	i := f.find(session, id, "", 0)
 	if i < 0 {
@@ -176,14 +171,14 @@ func (f *Front) Grant(session lock.SessionID, id uint64, token holdfast.Token, o
 	return f.Wants[i].Token == token
 }
 
-// find returns where a request stands: by its id, or where that is 0 by its name and token.
+// find returns the index of a request: by its id or, if that is 0, by its name and token.
 func (f *Front) find(session lock.SessionID, id uint64, name string, token holdfast.Token) int {
 	return slices.IndexFunc(f.Wants, func(w Want) bool {
 		return w.Session == session && (w.ID == id || id == 0 && token != 0 && w.Token == token && w.Name == name)
 	})
 }
 
-// acquire enters a request, or repeats what became of it.
+// acquire enters a request, or repeats its outcome.
 func (f *Front) acquire(r *lock.Request, out *protocol.Effects) {
 	if i := f.find(r.Session, r.ID, "", 0); i < 0 {
 		f.Wants = append(f.Wants, Want{Request: *r})
@@ -192,7 +187,7 @@ func (f *Front) acquire(r *lock.Request, out *protocol.Effects) {
 	}
 }
 
-// over ends a request because its user says so.
+// over ends a request at its user's wish.
 func (f *Front) over(out *protocol.Effects, call protocol.CallID, c protocol.Cancel, token holdfast.Token) {
 	i := f.find(c.Session, c.Request, c.Name, token)
 	if i < 0 {
@@ -209,7 +204,7 @@ func (f *Front) over(out *protocol.Effects, call protocol.CallID, c protocol.Can
 	decide(out, call, &w, lock.Released, "")
 }
 
-// end drops some requests, and says why: those that wait are refused.
+// end drops some requests, and reports why: waiting ones are refused.
 func (f *Front) end(out *protocol.Effects, some func(*Want) bool, kind lock.Kind, why holdfast.Loss) {
 	f.Wants = slices.DeleteFunc(f.Wants, func(w Want) bool {
 		if !some(&w) {
@@ -223,7 +218,7 @@ func (f *Front) end(out *protocol.Effects, some func(*Want) bool, kind lock.Kind
 	})
 }
 
-// revoke tells some who hold to stop.
+// revoke notifies some holders to stop.
 func (f *Front) revoke(why holdfast.Loss, out *protocol.Effects, some func(*Want) bool) {
 	for i := range f.Wants {
 		if w := &f.Wants[i]; w.Token != 0 && some(w) {
@@ -232,7 +227,7 @@ func (f *Front) revoke(why holdfast.Loss, out *protocol.Effects, some func(*Want
 	}
 }
 
-// tenancy names a tenure of a member for ever.
+// tenancy permanently identifies a tenure of a member.
 type tenancy struct {
 	id     protocol.ID
 	tenure protocol.Tenure
@@ -252,7 +247,7 @@ func decide(out *protocol.Effects, call protocol.CallID, w *Want, kind lock.Kind
 	out.Decide(call, &d)
 }
 
-// answer answers what asks how things are, and refuses what no protocol to be tried needs.
+// answer answers questions about the state, and refuses calls that no experimental protocol needs.
 func (f *Front) answer(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.Extend:

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
 
-// TestTokensAreOfTheirNames: who gives back a name by its token keeps another one that he has
-// under the same, as protocols may count each name by itself.
+// TestTokensAreOfTheirNames checks that releasing a name by its token keeps another one with the same token, as
+// protocols may count each name separately.
 func TestTokensAreOfTheirNames(t *testing.T) {
 	var front simtest.Front
 	var out protocol.Effects

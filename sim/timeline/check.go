@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Check returns nil if the events are a timeline as the package describes it. The error
-// names the first that is not, by its place and kind, and what is wrong with it.
+// Check returns nil if the events are a timeline as the package describes it. The error names the first wrong event, by
+// its index and kind, and the reason.
 func Check(events []Event) error {
 	c := checker{lanes: map[string]bool{}, messages: map[uint64]state{}, grants: map[uint64]state{}}
 	for i := range events {
@@ -17,7 +17,7 @@ func Check(events []Event) error {
 	return nil
 }
 
-// state is what is known of a message or a grant.
+// state is the state of a message or a grant.
 type state uint8
 
 const (
@@ -69,7 +69,7 @@ func (c *checker) check(h *Event) error {
 	return nil
 }
 
-// known checks that the lane that it happens to was introduced, and introduces a lane.
+// known checks that the lane of an event was introduced, and introduces a lane.
 func (c *checker) known(h *Event) error {
 	switch {
 	case h.Kind == 0 || h.Kind >= kinds:

@@ -6,12 +6,11 @@ import (
 	"unicode"
 )
 
-// Shown is how many characters a message's Short has at most.
+// Shown is the maximum length of a message's Short, in characters.
 const Shown = 25
 
-// Shorten makes a Short of a Text: its first words, without quotes, details in brackets,
-// stamps behind a middle dot and what only machines read, such as ids. A token stays; of
-// other values of the form key=value only the key would, and it is left out with them.
+// Shorten makes a Short of a Text: its first words, without quotes, details in brackets, stamps after a middle dot, and
+// machine-readable values such as ids. A token stays; other values of the form key=value are left out with their keys.
 func Shorten(text string) string {
 	text, _, _ = strings.Cut(text, " · ")
 	var short strings.Builder
@@ -48,8 +47,7 @@ func Shorten(text string) string {
 	return short.String()
 }
 
-// opaque reports whether a word is an id of the kind that no reader remembers: long, of
-// letters and digits in turn.
+// opaque reports whether a word is a long id of alternating letters and digits, which no reader remembers.
 func opaque(word string) bool {
 	turns, before := 0, 0
 	for _, r := range word {
@@ -70,8 +68,8 @@ func opaque(word string) bool {
 	return turns > 3 && len(word) > 9
 }
 
-// Token is a token as people compare them: where its upper half counts reigns, as that of
-// most protocols does, reign:count, otherwise the number.
+// Token is a token in the form in which people compare them: reign:count if its upper half counts reigns, as in most
+// protocols, otherwise the number.
 func Token(token uint64) string {
 	if reign := token >> 32; reign > 0 {
 		return fmt.Sprintf("%d:%d", reign, token&(1<<32-1))

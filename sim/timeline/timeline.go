@@ -2,63 +2,59 @@ package timeline
 
 import "time"
 
-// Kind says what has happened, and so which fields of a Event mean something.
+// Kind is the kind of an event, which determines the fields in use.
 type Kind uint8
 
-// The kinds. Who is the lane that an event happens to, At its time; each kind says which
-// other fields count.
+// The kinds. Who is the lane of an event, At its time; each kind lists its other fields.
 const (
-	// Lane introduces a process that lives, dies and comes back: Client says which sort.
+	// Lane introduces a process that lives, dies and comes back: Client tells clients from members.
 	Lane Kind = iota + 1
-	// Started says that the process runs from here on. Text, if any, says as what.
+	// Started marks the start of the process. Text, if any, describes its role.
 	Started
-	// Stopped says that it does not: Why is "crash", or how it ended in good order.
+	// Stopped marks the end of the process: Why is "crash", or describes its orderly end.
 	Stopped
-	// Paused says that it does nothing, though its clock runs; Until is when it is to wake.
+	// Paused marks a process that does nothing while its clock runs; Until is when it is due to wake.
 	Paused
 	// Woke ends Paused.
 	Woke
 
-	// Sent is a message from Who to To: its number ID, Short and Text, and whether it is
-	// Routine. Name is the lock it is about, if it is about one, and Token its grant's.
+	// Sent is a message from Who to To: its number ID, Short and Text, and whether it is Routine. Name is its lock, if
+	// any, and Token the grant's.
 	Sent
-	// Copied is a message that the network delivers once more: ID is the copy's own
-	// number, Of that of the message.
+	// Copied is a message that the network duplicates: ID is the copy's number, Of that of the message.
 	Copied
-	// Delivered says that message ID has reached To (Who is To as well). Late says that it
-	// took longer than a message takes to which nothing happens.
+	// Delivered marks the arrival of message ID at To (Who is To as well). Late marks one that took longer than an
+	// undisturbed message.
 	Delivered
-	// Lost says that message ID will not arrive; Why says what became of it.
+	// Lost marks a message ID that will not arrive; Why is the reason.
 	Lost
 
-	// Viewed says that a member has another view of who is there: Short names it, Text
-	// tells all of it.
+	// Viewed marks a member's change to another view: Short names it, Text describes it.
 	Viewed
-	// Leased says that a member has a lease from here on, Lapsed that it has none.
+	// Leased marks the start of a member's lease, Lapsed its end.
 	Leased
 	Lapsed
-	// Reigned says that a member may grant from here on, Abdicated that it may not.
+	// Reigned marks the time from which a member may grant, Abdicated its end.
 	Reigned
 	Abdicated
 
-	// Granted says that a user in the lane Who takes himself for the holder of Name from
-	// here on: the number ID, Mode, Token, and By, the user's own name.
+	// Granted marks the time from which a user in the lane Who believes that it holds Name: the number ID, Mode, Token,
+	// and By, the user's own name.
 	Granted
-	// Ended says that the holder of grant ID does so no more, and Why: "unlocked" where he
-	// wished so, "expired" where his own clock has ended it. At is when that was true.
+	// Ended marks the end of grant ID for its holder, with Why: "unlocked" if that was its wish, "expired" if its own
+	// clock has ended it. At is the time of the end.
 	Ended
-	// Held says of a grant that goes on when the timeline ends until when its holder
-	// believes in it, if nothing more comes to him: Until.
+	// Held gives, for a grant that is open when the timeline ends, the time until which its holder believes in it
+	// without further news: Until.
 	Held
 
-	// Fault is something that was done to Who, or to all of Lanes: Short names it as the
-	// formats do, Text tells it, Until is when it ends, or 0.
+	// Fault is a fault of Who, or of all of Lanes: Short names it as the formats do, Text describes it, Until is its
+	// end, or 0.
 	Fault
-	// Remark is a turn of the run that is no fault of any process: Text. If Why is "healed" all
-	// faults end with it.
+	// Remark is a turn of the run that is not a fault of any process: Text. If Why is "healed" all faults end with it.
 	Remark
-	// Violated says that a promise was not kept: Promise, Text in words, the lock Name if
-	// it is about one, Grants that contradict each other, and Lanes of all concerned.
+	// Violated marks a broken promise: Promise, a description in Text, the lock Name, if any, contradictory Grants, and
+	// Lanes of all concerned.
 	Violated
 
 	kinds
@@ -77,8 +73,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Event is one thing that has happened. Its fields mean what its Kind says; all others
-// are zero.
+// Event is one event of a run. The fields in use depend on its Kind; all others are zero.
 type Event struct {
 	At   time.Duration // of real time, since the beginning of the run
 	Kind Kind
@@ -94,7 +89,7 @@ type Event struct {
 	Until time.Duration // of real time, as At
 
 	Short   string // a few words
-	Text    string // all of it
+	Text    string // the full text
 	Why     string
 	Promise string
 
@@ -102,6 +97,6 @@ type Event struct {
 	Grants []uint64
 
 	Client  bool // Lane: a client; otherwise a member
-	Routine bool // Sent: it says that nothing has changed
+	Routine bool // Sent: it only confirms that nothing has changed
 	Late    bool // Delivered
 }

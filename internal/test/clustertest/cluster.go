@@ -24,35 +24,34 @@ type Settings struct {
 	Program string
 	// Folder is where the members' state folders are; it must exist.
 	Folder string
-	// Addresses are those of the founders, one each.
+	// Addresses are the founders' addresses, one each.
 	Addresses []string
 	// Lease and Patience are D and T. Zero means the program's defaults.
 	Lease, Patience time.Duration
-	// Around returns what stands before the command of the member at an index, such as a
-	// program that runs it elsewhere. Nil means nothing.
-	Around func(index int) []string
-	// Data returns the data folder of the member with a name, which has its stable cell too. Nil
-	// means that it keeps nothing but a state folder, and the default space is in memory unless Durable is set.
-	Data func(name string) string
-	// Durable says that the members keep the default space in their state folder, as they do by default.
-	Durable bool
-	// LogLevel is what the members write to their logs. Zero means warn.
-	LogLevel string
-	// Flags are further flags of each, and FlagsOf those of the member with a name. Nil
+	// Around returns the prefix of the command of the member at an index, such as a program that runs it elsewhere. Nil
 	// means none.
+	Around func(index int) []string
+	// Data returns the data folder of the member with a name, which includes its stable cell. Nil means that it keeps
+	// nothing but a state folder, and the default space is in memory unless Durable is set.
+	Data func(name string) string
+	// Durable makes the members keep the default space in their state folder, as they do by default.
+	Durable bool
+	// LogLevel is the log level of the members. Zero means warn.
+	LogLevel string
+	// Flags are further flags of every member, and FlagsOf those of the member with a name. Nil means none.
 	Flags   []string
 	FlagsOf func(name string) []string
-	// Options are how they are asked. Nil means in plain text.
+	// Options are the client options for queries. Nil means plain text.
 	Options []client.Option
 }
 
-// Cluster is the founders of a cluster.
+// Cluster is a cluster of founders.
 type Cluster struct {
 	Members  []*Member
 	settings Settings
 }
 
-// NewCluster makes a cluster whose members have not started: a, b, c and so on.
+// NewCluster makes a cluster whose members have not started; their names are a, b, c and so on.
 func NewCluster(s Settings) *Cluster {
 	c := &Cluster{settings: s}
 	for i, address := range s.Addresses {
@@ -86,7 +85,7 @@ func NewCluster(s Settings) *Cluster {
 	return c
 }
 
-// memberName is a to z, then a1 to z1 and so on.
+// memberName returns a to z, then a1 to z1 and so on.
 func memberName(i int) string {
 	name := string(rune('a' + i%26))
 	if i >= 26 {
@@ -118,8 +117,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Servers are the addresses of all members as a client takes them, the one at an index
-// first.
+// Servers returns the addresses of all members in the form for a client, the one at an index first.
 func (c *Cluster) Servers(first int) string {
 	var places []string
 	for i := range c.Members {
@@ -137,10 +135,10 @@ func (c *Cluster) Member(name string) *Member {
 	return c.Members[i]
 }
 
-// pollInterval is the pause between two looks at a status. A status is not pushed.
+// pollInterval is the pause between two status queries, as a status is not pushed.
 const pollInterval = 50 * time.Millisecond
 
-// AwaitStatus asks a member until its status is what is wanted, and returns that.
+// AwaitStatus queries a member until its status meets a condition, and returns it.
 func (c *Cluster) AwaitStatus(ctx context.Context, m *Member, what string, is func(*schema.Status) bool) (*schema.Status, error) {
 	var last *schema.Status
 	var trouble error
@@ -163,7 +161,7 @@ func (c *Cluster) AwaitStatus(ctx context.Context, m *Member, what string, is fu
 	}
 }
 
-// Coordinator returns the member that coordinates, as a member sees it that runs.
+// Coordinator returns the coordinator, to the knowledge of a running member.
 func (c *Cluster) Coordinator(ctx context.Context, seenBy *Member) (*Member, error) {
 	status, err := c.AwaitStatus(ctx, seenBy, "a member coordinates", func(s *schema.Status) bool {
 		return c.Member(s.View.Coordinator) != nil
@@ -174,8 +172,7 @@ func (c *Cluster) Coordinator(ctx context.Context, seenBy *Member) (*Member, err
 	return c.Member(status.View.Coordinator), nil
 }
 
-// AwaitView waits until a member sees the cluster whole: these members, no others, all
-// spaces able to grant.
+// AwaitView waits until a member sees the complete cluster: these members, no others, and all spaces able to grant.
 func (c *Cluster) AwaitView(ctx context.Context, seenBy *Member, members ...*Member) error {
 	var names []string
 	for _, m := range members {
@@ -195,7 +192,7 @@ func (c *Cluster) AwaitView(ctx context.Context, seenBy *Member, members ...*Mem
 	return err
 }
 
-// Others returns the members that run, without some.
+// Others returns the running members, without some.
 func (c *Cluster) Others(without ...*Member) (others []*Member) {
 	for _, m := range c.Members {
 		if m.Running() && !slices.Contains(without, m) {
@@ -205,8 +202,8 @@ func (c *Cluster) Others(without ...*Member) (others []*Member) {
 	return others
 }
 
-// End ends all members in good order, one after the other, so that each can leave a view
-// that goes on; those that do not end in time are killed, which is an error.
+// End ends all members in good order, one after the other, so that each can leave a view that continues. Those that do
+// not end in time are killed, which is an error.
 func (c *Cluster) End(ctx context.Context) error {
 	var errs []error
 	for _, m := range slices.Backward(c.Others()) {
@@ -220,24 +217,22 @@ func (c *Cluster) End(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Ports are taken from below those that systems give to programs that ask for any, Linux from 32768 on,
-// for connections too. Another process could have one of those by the time that it is listened on, or
-// while a server there is killed and started again; and a client that connects to one of them without a
-// listener may be given the same one, and meet itself.
+// Ports are below those that systems assign automatically, on Linux from 32768 on, also to outgoing connections. An
+// assigned port could be taken by another process before the listener starts, or while a server is killed and
+// restarted; and a client that connects to one without a listener may be assigned the same port, and connect to itself.
 const (
 	firstPort = 10_000
 	ports     = 32_768 - firstPort
 )
 
-// nextPort goes through them from somewhere, so that tests that run at a time never find the same one.
+// nextPort iterates over the ports from a random start, so that concurrent tests find different ones.
 var nextPort = func() func() int {
 	var next atomic.Uint32
 	next.Store(rand.Uint32N(ports))
 	return func() int { return firstPort + int(next.Add(1)%ports) }
 }()
 
-// FreeAddresses returns addresses of this machine at which no process listens at the
-// moment.
+// FreeAddresses returns addresses of this machine at which no process listens now.
 func FreeAddresses(count int) ([]string, error) {
 	var addresses []string
 	var listeners []net.Listener
@@ -245,7 +240,7 @@ func FreeAddresses(count int) ([]string, error) {
 	for tries := 0; len(addresses) < count; tries++ {
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(nextPort())))
 		if err != nil && tries < 100*count {
-			continue // another process has it
+			continue // another process uses it
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("find a free port: %w", err))

@@ -6,16 +6,16 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// The locks that the workers pass around.
+// The locks for which the workers contend.
 const (
 	RegisterName = "demo/register" // exclusive
 	PoolName     = "demo/pool"     // slots
-	PoolUnits    = 2               // that each worker takes,
+	PoolUnits    = 2               // units that each worker takes,
 	PoolCapacity = 5               // of these: so two have the pool at a time
 )
 
-// Event is a worker's report, one JSON object a line on its standard output. At is
-// read on the clock that all processes of the machine share.
+// Event is a worker's report, one JSON object a line on its standard output. At is the time by the clock that all
+// processes of the machine share.
 type Event struct {
 	At     time.Duration  `json:"at"`
 	Kind   Kind           `json:"kind"`
@@ -27,10 +27,10 @@ type Event struct {
 	Worker int `json:"-"` // from 1, filled in by the reader; 0 for what the trial itself notes
 }
 
-// Kind says what an event is about.
+// Kind is the kind of an event.
 type Kind string
 
-// What workers tell.
+// Events of workers.
 const (
 	Ready   Kind = "ready"   // the worker has its session
 	Entered Kind = "entered" // it has had the lock at At
@@ -42,7 +42,7 @@ const (
 	Failed  Kind = "failed"  // something else went wrong; Why says what
 )
 
-// What the trial notes itself.
+// Events that the trial records itself.
 const (
 	Killed Kind = "killed" // a worker was killed: what it had it does not use any more
 	Gone   Kind = "gone"   // a worker's output has ended, because of Why if it failed

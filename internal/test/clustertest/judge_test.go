@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// saying is one word of a worker; at counts seconds.
+// saying is one report of a worker; at is in seconds.
 type saying struct {
 	worker int
 	kind   Kind
@@ -26,7 +26,7 @@ func history(sayings ...saying) (events []Event) {
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// good is a history in which all happened that should.
+// good is a correct history.
 func good(more ...saying) []saying {
 	return append([]saying{
 		{1, Entered, RegisterName, 5, 1}, {1, Wrote, RegisterName, 5, 1.1}, {1, Left, RegisterName, 5, 2},
@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestGoneByItself: a worker that ends unasked is no small matter.
+// TestGoneByItself checks that a worker that ends on its own is a violation.
 func TestGoneByItself(t *testing.T) {
 	v := judge([]Event{{Kind: Gone, Worker: 1}, {Kind: Gone, Worker: 2, Why: "exit 70"}}, 0)
 	if len(v.Violations) != 1 || !strings.Contains(v.Violations[0], "worker 2 ended by itself: exit 70") {
@@ -78,7 +78,7 @@ func TestGoneByItself(t *testing.T) {
 	}
 }
 
-// TestLongestGap: what counts is the longest standstill from a fault to the calm.
+// TestLongestGap checks that the gap is the longest time without a grant from a fault to the calm.
 func TestLongestGap(t *testing.T) {
 	grant := func(at float64) saying { return saying{1, Entered, PoolName, uint64(at * 10), at} }
 	for _, tt := range []struct {

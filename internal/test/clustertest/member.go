@@ -12,21 +12,21 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Member is a `holdfast serve`, in one life after the other.
+// Member is a `holdfast serve` process, through all its lives.
 type Member struct {
 	Name    string
 	Address string
 	// Command starts it.
 	Command []string
-	// Options are how it is asked. Nil means in plain text.
+	// Options are the client options for queries. Nil means plain text.
 	Options []client.Option
 
 	*Process               // its present life; nil before the first
-	ready    chan struct{} // closed when it has said that it can grant
-	silent   chan struct{} // closed when it will not say that any more
+	ready    chan struct{} // closed when it has reported that it can grant
+	silent   chan struct{} // closed when it can no longer report that
 }
 
-// Start begins a life. It returns when the process runs; see AwaitReady.
+// Start starts the process, and returns when it runs; see AwaitReady.
 func (m *Member) Start() error {
 	ready, silent := make(chan struct{}), make(chan struct{})
 	p, err := start("member "+m.Name, m.Command, func(output io.Reader) {
@@ -46,7 +46,7 @@ func (m *Member) Start() error {
 	return nil
 }
 
-// AwaitReady waits until it has said that it can grant.
+// AwaitReady waits until the member has reported that it can grant.
 func (m *Member) AwaitReady(ctx context.Context) error {
 	select {
 	case <-m.ready:
@@ -63,10 +63,10 @@ func (m *Member) AwaitReady(ctx context.Context) error {
 	}
 }
 
-// Kill kills it with SIGKILL, and returns when it is dead.
+// Kill kills the process with SIGKILL, and returns when it is dead.
 func (m *Member) Kill() error { return m.kill() }
 
-// KillAll kills members together, and returns when all are dead: each is signalled before the end of the first is waited for.
+// KillAll kills members together, and returns when all are dead: all are signalled before it waits for any.
 func KillAll(members ...*Member) error {
 	for _, m := range members {
 		if err := m.beginKill(); err != nil {
@@ -81,10 +81,10 @@ func KillAll(members ...*Member) error {
 	return nil
 }
 
-// Terminate asks it to leave in good order; AwaitEnd waits for that.
+// Terminate asks the member to leave in good order; AwaitEnd waits for that.
 func (m *Member) Terminate() error { return m.signal(syscall.SIGTERM) }
 
-// AwaitEnd waits until it has ended by itself, with exit code 0.
+// AwaitEnd waits until the member has ended on its own, with exit code 0.
 func (m *Member) AwaitEnd(ctx context.Context) error {
 	if _, err := m.AwaitExit(ctx); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (m *Member) AwaitEnd(ctx context.Context) error {
 	return nil
 }
 
-// AwaitExit waits until it has ended, and returns its exit code; -1 where a signal has ended it.
+// AwaitExit waits until the member has ended, and returns its exit code; -1 if a signal has ended it.
 func (m *Member) AwaitExit(ctx context.Context) (code int, err error) {
 	select {
 	case <-m.ended:
@@ -105,7 +105,7 @@ func (m *Member) AwaitExit(ctx context.Context) (code int, err error) {
 	}
 }
 
-// Running reports whether its present life goes on.
+// Running reports whether the process runs.
 func (m *Member) Running() bool {
 	if m.Process == nil {
 		return false
@@ -118,7 +118,7 @@ func (m *Member) Running() bool {
 	}
 }
 
-// Status asks it how it and its cluster are.
+// Status queries the status of the member and its cluster.
 func (m *Member) Status(ctx context.Context) (*schema.Status, error) {
 	admin, err := client.DialAdmin(m.Address, m.Options...)
 	if err != nil {

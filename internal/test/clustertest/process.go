@@ -23,20 +23,20 @@ type Process struct {
 	cmd    *exec.Cmd
 	input  io.WriteCloser
 	errors *tail
-	ended  chan struct{} // closed when it has ended and was heard to the end
-	err    error         // since ended
+	ended  chan struct{} // closed when it has ended and its output was read
+	err    error         // valid once ended is closed
 
 	mu     sync.Mutex
 	killed bool
 }
 
-// tail keeps the end of what a process says on its standard error, for when it fails.
+// tail keeps the end of a process's standard error, for failures.
 type tail struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// tailBytes is how much of it is kept.
+// tailBytes is the size of the kept part.
 const tailBytes = 1 << 16
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -55,15 +55,14 @@ func (t *tail) String() string {
 	return strings.TrimSpace(t.text.String())
 }
 
-// start runs a command with its input and output piped to us. Hear reads its output to
-// the end on a goroutine of its own; after that the process is waited for.
+// start runs a command with its input and output as pipes. Hear reads its output to the end in a separate goroutine;
+// then start waits for the process.
 func start(who string, command []string, hear func(io.Reader)) (*Process, error) {
 	p := &Process{who: who, cmd: exec.Command(command[0], command[1:]...), errors: &tail{}, ended: make(chan struct{})}
 	p.cmd.Stderr = p.errors
-	// What the trial's own user has set up for a client or a member is not for these.
+	// The user's settings for clients and members do not apply to these.
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "HOLDFAST_") })
-	// In a group of its own: an interrupt typed at the terminal is for the trial, which
-	// then ends the others.
+	// In a separate process group: an interrupt typed at the terminal is for the trial, which then ends the others.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var err error
 	if p.input, err = p.cmd.StdinPipe(); err != nil {
@@ -84,10 +83,10 @@ func start(who string, command []string, hear func(io.Reader)) (*Process, error)
 	return p, nil
 }
 
-// pid is the process's number.
+// pid is the process id.
 func (p *Process) pid() int { return p.cmd.Process.Pid }
 
-// Log is the end of what it has written to its standard error.
+// Log is the end of its standard error.
 func (p *Process) Log() string { return p.errors.String() }
 
 // Order writes a line to a worker's input.
@@ -134,7 +133,7 @@ func (p *Process) wasKilled() bool {
 	return p.killed
 }
 
-// Stop stops it with SIGSTOP and waits until the system says that it is stopped.
+// Stop stops it with SIGSTOP and waits until the system reports it as stopped.
 func (p *Process) Stop() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -152,5 +151,5 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Continue lets it go on.
+// Continue continues a stopped process.
 func (p *Process) Continue() error { return p.signal(syscall.SIGCONT) }

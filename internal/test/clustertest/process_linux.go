@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Stopped reports whether the system says that the process is stopped. The state
-// follows the name, which is in parentheses and may contain some itself.
+// Stopped reports whether the system shows the process as stopped. The state follows the name, which is in parentheses
+// and may itself contain some.
 func (p *Process) Stopped() (bool, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid()))
 	if err != nil {

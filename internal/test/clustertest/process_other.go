@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Stopped reports whether the system says that the process is stopped.
+// Stopped reports whether the system shows the process as stopped.
 func (p *Process) Stopped() (bool, error) {
 	text, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(p.pid())).Output()
 	if err != nil {

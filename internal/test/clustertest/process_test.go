@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test program be a worker that follows orders.
+// TestMain makes the test program a worker that follows orders, if asked.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "puppet" {
 		echo()
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// echo says what it is, and then every line that it reads.
+// echo reports its arguments, and then every line that it reads.
 func echo() {
 	fmt.Println(`{"kind":"ready"}`)
 	var line string
@@ -49,8 +49,8 @@ func newGroup(t *testing.T) (context.Context, *Group) {
 
 func is(kind Kind) func(Event) bool { return func(e Event) bool { return e.Kind == kind } }
 
-// TestGroup: what workers tell arrives in order, one that is stopped is seen to be, and
-// all end when their input does.
+// TestGroup checks that workers' reports arrive in order, that a stopped one is seen as stopped, and that all end when
+// their input does.
 func TestGroup(t *testing.T) {
 	ctx, c := newGroup(t)
 	var heard []Event
@@ -98,7 +98,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestWorkerFails: a caller that waits for something hears that it will not come.
+// TestWorkerFails checks that Await returns an error when a worker fails.
 func TestWorkerFails(t *testing.T) {
 	ctx, c := newGroup(t)
 	w, err := c.Start("nowhere", false)
@@ -120,7 +120,7 @@ func TestWorkerFails(t *testing.T) {
 	}
 }
 
-// TestMemberThatIsNotReady: a member that ends, or says something else, is not ready.
+// TestMemberThatIsNotReady checks that a member that ends, or prints something else, is not ready.
 func TestMemberThatIsNotReady(t *testing.T) {
 	ctx, _ := newGroup(t)
 	m := &Member{Name: "a", Command: []string{"sh", "-c", "echo no >&2; echo '{}'; exit 4"}}

@@ -6,11 +6,10 @@ import (
 	"syscall"
 )
 
-// DefaultSignals makes this process start others with the default dispositions of HUP and
-// INT. A test program that runs under nohup, or in the background of a script, ignores them,
-// and would hand that down to all that it starts: a shell cannot trap such a signal any more,
-// and a child that rightly goes on ignoring it is waited for in vain. The process itself still
-// ignores them: it catches them, and reads none. A TestMain calls it once, before the tests run.
+// DefaultSignals makes this process start others with the default dispositions of HUP and INT. A test program under
+// nohup, or in the background of a script, ignores them, and its children inherit that: a shell can no longer trap such
+// a signal, and waiting for a child that rightly still ignores it never ends. The process itself still ignores them: it
+// catches them, and reads none. A TestMain calls it once, before the tests run.
 func DefaultSignals() {
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(sig) {

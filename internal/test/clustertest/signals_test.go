@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// defaulted is the word that makes the test program start a shell, and exit as it does.
+// defaulted makes the test program start a shell, and exit with its code.
 const defaulted = "defaulted"
 
-// exitTrapped is the shell's exit code when its trap ran, exitDeaf when it did not.
+// exitTrapped is the shell's exit code if its trap ran, exitDeaf if it did not.
 const exitTrapped, exitDeaf = "7", "3"
 
-// startShell starts a shell that sends itself a signal that it traps. POSIX shells cannot
-// trap what was ignored when they began.
+// startShell starts a shell that sends itself a signal that it traps. POSIX shells cannot trap signals that were
+// ignored at their start.
 func startShell(signal string) int {
 	DefaultSignals()
 	script := `trap 'exit ` + exitTrapped + `' ` + signal + `; kill -` + signal + ` $$; exit ` + exitDeaf
@@ -26,7 +26,7 @@ func startShell(signal string) int {
 	return 1
 }
 
-// TestDefaultSignals runs this program as nohup and a shell's background do.
+// TestDefaultSignals runs this program like nohup and a shell's background job.
 func TestDefaultSignals(t *testing.T) {
 	for _, signal := range []string{"HUP", "INT"} {
 		script := `trap '' HUP INT; "$0" ` + defaulted + ` ` + signal + `; echo $?`

@@ -17,16 +17,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Worker is the main function of a worker process: it works until its input ends. The line
-// "keep" on it lets the worker keep the register the next time it has it, until the
-// line "go on" comes.
+// Worker is the main function of a worker process: it works until its input ends. The input line "keep" makes the
+// worker keep the register the next time it has it, until the line "go on".
 type Worker struct {
-	Server   string // addresses of members; the first one is gone to first
+	Server   string // addresses of members; it tries the first one first
 	Register string // path of the guarded file
-	PoolOnly bool   // it takes the pool alone: so one works while the register is kept
-	// HoldTime is the longest time for which the worker has a lock; the shortest is a fifth of it,
-	// and it looks as often whether it still has the lock. The longer, the less the members
-	// have to do. Zero means [ShortHold].
+	PoolOnly bool   // it takes only the pool: so one works while the register is kept
+	// HoldTime is the maximum time for which the worker has a lock; the minimum is a fifth of it, which is also the
+	// interval of its liveness checks. Longer times reduce the load on the members. Zero means [ShortHold].
 	HoldTime time.Duration
 	Orders   io.Reader
 	Events   io.Writer
@@ -35,7 +33,7 @@ type Worker struct {
 // ShortHold is the default of [Worker.HoldTime]: long enough for others to queue.
 const ShortHold = 5 * time.Millisecond
 
-// dialLimit is how long a worker looks for a member at first.
+// dialLimit is how long a worker tries to reach a member at first.
 const dialLimit = 30 * time.Second
 
 // worker is a Worker at work.
@@ -51,7 +49,7 @@ type worker struct {
 	goOn   chan struct{}
 }
 
-// Run works. The error is what made it stop before its input ended.
+// Run works. It returns the error that stopped it before its input ended.
 func (w Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -94,7 +92,7 @@ func (w *worker) listen() {
 	}
 }
 
-// report says what happened, with the time unless it is given, and through which member.
+// report reports an event, with the time if it has none, and the member.
 func (w *worker) report(e Event) {
 	if e.At == 0 {
 		e.At = w.clock.Now()
@@ -102,11 +100,11 @@ func (w *worker) report(e Event) {
 	e.Member = w.locks.Member()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// That the reader is gone is noticed by the end of the input.
+	// The end of the input shows that the reader is gone.
 	_ = w.events.Encode(e)
 }
 
-// kept reports, once, that the worker was ordered to keep what it has.
+// kept reports, once, that the worker was ordered to keep its lock.
 func (w *worker) kept() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +129,7 @@ func (w *worker) work(ctx context.Context) error {
 	return nil
 }
 
-// use does a little work with a lock and gives it back.
+// use does a little work with a lock and releases it.
 func (w *worker) use(ctx context.Context, s *holding) {
 	if !s.alive() {
 		s.end()
@@ -142,8 +140,8 @@ func (w *worker) use(ctx context.Context, s *holding) {
 	case s.lock.Name() != RegisterName:
 		s.wait(ctx, time.After(s.length()), nil)
 	case w.kept():
-		// What a process does that is paused at the wrong moment: it writes when it goes
-		// on, without looking whether it still has the lock.
+		// This imitates a process that is paused at the wrong moment: it writes when it continues, without checking
+		// whether it still has the lock.
 		s.report(Event{Kind: Keeping})
 		s.wait(ctx, nil, w.goOn)
 		s.write()
@@ -158,18 +156,17 @@ func (w *worker) use(ctx context.Context, s *holding) {
 type holding struct {
 	*worker
 	lock *holdfast.Lock
-	used time.Duration // the last instant at which it surely had the lock
+	used time.Duration // the last instant at which it certainly had the lock
 }
 
 func (s *holding) length() time.Duration {
 	return s.interval() + rand.N(s.HoldTime-s.interval())
 }
 
-// interval is the time between two looks, short enough for an overlap to be seen.
+// interval is the time between two checks, short enough to detect an overlap.
 func (s *holding) interval() time.Duration { return max(s.HoldTime/5, 1) }
 
-// alive looks whether it has the lock. The clock is read first: a lock that is found
-// alive was alive at the instant that was read.
+// alive checks whether it has the lock. It reads the clock first: a lock that is found alive was alive at that instant.
 func (s *holding) alive() bool {
 	now := s.clock.Now()
 	if s.lock.Context().Err() != nil {
@@ -179,8 +176,7 @@ func (s *holding) alive() bool {
 	return true
 }
 
-// wait has the lock until one of the channels says that it is enough. It looks at the
-// lock all the while.
+// wait holds the lock until one of the channels ends the wait. It checks the lock all the while.
 func (s *holding) wait(ctx context.Context, enough <-chan time.Time, goOn <-chan struct{}) {
 	looks := time.NewTicker(s.interval())
 	defer looks.Stop()
@@ -204,10 +200,10 @@ func (s *holding) wait(ctx context.Context, enough <-chan time.Time, goOn <-chan
 	}
 }
 
-// end gives the lock back, or finds that it was lost.
+// end releases the lock, or finds that it was lost.
 func (s *holding) end() {
 	s.alive()
-	err := s.lock.UnlockAsync() // what the authority makes of it is not what is judged
+	err := s.lock.UnlockAsync() // the authority's answer is not judged
 	switch {
 	case s.used == 0:
 		// It was lost before it was used.
@@ -220,7 +216,7 @@ func (s *holding) end() {
 	}
 }
 
-// write writes to the register under the lock's token.
+// write writes to the register with the lock's token.
 func (s *holding) write() {
 	err := s.register.Write(s.lock.Token())
 	switch {
@@ -233,7 +229,7 @@ func (s *holding) write() {
 	}
 }
 
-// report adds which lock it is about.
+// report adds the name of the lock.
 func (s *holding) report(e Event) {
 	e.Name, e.Token = s.lock.Name(), s.lock.Token()
 	s.worker.report(e)

@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// whole is how the name of the whole space is written.
+// whole is the notation for the name of the whole space.
 const whole = `""`
 
-// Call reads what a session, or an operator, asks after the words that say who is asked; nil where the verb is none of these.
+// Call reads a call of a session or an operator, after the words that name its target; nil for other verbs.
 func (l *Line) Call(session lock.SessionID, now lock.Time) any {
 	l.Helper()
 	switch l.Verb {
@@ -43,7 +43,7 @@ func (l *Line) Call(session lock.SessionID, now lock.Time) any {
 	return l.operators()
 }
 
-// operators reads what an operator asks.
+// operators reads a call of an operator.
 func (l *Line) operators() any {
 	l.Helper()
 	switch l.Verb {

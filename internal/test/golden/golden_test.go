@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestTranscript: comments, empty lines and inputs stay, and the old output gives way to the new.
+// TestTranscript checks that comments, empty lines and inputs stay, and that new output replaces the old.
 func TestTranscript(t *testing.T) {
 	const before = "# A comment.\nsay a b\n  said before\n\nsilent\n    and more\nsay c\n"
 	const want = "# A comment.\nsay a b\n  a\n    b\n\nsilent\nsay c\n  c\n"
@@ -26,7 +26,7 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// TestRequestsAreRead: words in their place, options anywhere behind them.
+// TestRequestsAreRead checks words in their places, and options in any order after them.
 func TestRequestsAreRead(t *testing.T) {
 	session := lock.SessionID{Member: 2, Number: 7}
 	for text, want := range map[string]any{
@@ -46,12 +46,12 @@ func TestRequestsAreRead(t *testing.T) {
 	}
 }
 
-// failing ends what a test does with what is wrong.
+// failing ends a test's goroutine with the failure.
 type failing struct{ testing.TB }
 
 func (failing) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// TestWrongLinesFail: a word that is missing, one that is not read, and one that is no number.
+// TestWrongLinesFail checks that a missing word, an unread one, and an invalid number fail.
 func TestWrongLinesFail(t *testing.T) {
 	for text, want := range map[string]string{
 		"lock #1":               "lock #1: a word is missing",
@@ -73,7 +73,7 @@ func TestWrongLinesFail(t *testing.T) {
 	}
 }
 
-// TestMachinesMustRest: one that wants to be woken when it was is found.
+// TestMachinesMustRest checks that a machine that always wants to be woken fails.
 func TestMachinesMustRest(t *testing.T) {
 	defer func() {
 		if got := recover(); got != "a machine still wants to be woken at 1s, which it was" {

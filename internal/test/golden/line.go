@@ -12,32 +12,32 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// Line is one input of a conversation. Its words are read one after the other, its options by their names; each is read once.
+// Line is one input of a conversation. Its words are read in order, its options by name; each is read once.
 type Line struct {
 	testing.TB
 	Verb  string
 	place string
 	text  string
-	words []string // that are not read yet
+	words []string // not read yet
 }
 
-// Read reads one input. What is wrong with it fails the test.
+// Read reads one input. An error fails the test.
 func Read(t testing.TB, text string) *Line {
 	t.Helper()
 	words := strings.Fields(text)
 	return &Line{TB: t, text: text, Verb: words[0], words: words[1:]}
 }
 
-// Text is the line as it was written.
+// Text is the line as written.
 func (l *Line) Text() string { return l.text }
 
-// Wrong fails the test: what is wrong is with this line.
+// Wrong fails the test with an error of this line.
 func (l *Line) Wrong(format string, args ...any) {
 	l.Helper()
 	l.Fatalf("%s%s: %s", l.place, l.text, fmt.Sprintf(format, args...))
 }
 
-// Done fails the test where a word was not read.
+// Done fails the test if a word is unread.
 func (l *Line) Done() {
 	l.Helper()
 	if len(l.words) > 0 {
@@ -45,7 +45,7 @@ func (l *Line) Done() {
 	}
 }
 
-// Unknown fails the test: the verb is not known.
+// Unknown fails the test because of an unknown verb.
 func (l *Line) Unknown() {
 	l.Helper()
 	l.Wrong("unknown verb %q", l.Verb)
@@ -59,7 +59,7 @@ func (l *Line) take(i int) string {
 
 func plain(word string) bool { return !strings.Contains(word, "=") }
 
-// More reports whether there is a word yet.
+// More reports whether a word is left.
 func (l *Line) More() bool { return slices.ContainsFunc(l.words, plain) }
 
 // Next reads the next word.
@@ -72,7 +72,7 @@ func (l *Line) Next() string {
 	return l.take(i)
 }
 
-// Words reads all words that are left.
+// Words reads all remaining words.
 func (l *Line) Words() (list []string) {
 	for l.More() {
 		list = append(list, l.Next())
@@ -80,20 +80,20 @@ func (l *Line) Words() (list []string) {
 	return list
 }
 
-// Rest reads all that is left, options and all, in its order.
+// Rest reads everything that is left, options included, in order.
 func (l *Line) Rest() []string {
 	rest := l.words
 	l.words = nil
 	return rest
 }
 
-// Inner reads all that is left as a line of its own.
+// Inner reads everything that is left as a separate line.
 func (l *Line) Inner() *Line {
 	l.Verb = l.Next()
 	return l
 }
 
-// Flag reads a word that may stand anywhere.
+// Flag reads an option without a value.
 func (l *Line) Flag(name string) bool {
 	i := slices.Index(l.words, name)
 	if i >= 0 {
@@ -102,7 +102,7 @@ func (l *Line) Flag(name string) bool {
 	return i >= 0
 }
 
-// Value reads an option, "" where there is none.
+// Value reads an option, "" if there is none.
 func (l *Line) Value(key string) string {
 	i := slices.IndexFunc(l.words, func(word string) bool { return strings.HasPrefix(word, key+"=") })
 	if i < 0 {
@@ -111,18 +111,18 @@ func (l *Line) Value(key string) string {
 	return l.take(i)[len(key)+1:]
 }
 
-// List reads an option whose values have commas between them.
+// List reads an option with comma-separated values.
 func (l *Line) List(key string) []string {
 	return strings.FieldsFunc(l.Value(key), func(r rune) bool { return r == ',' })
 }
 
-// Duration reads an option that is a time, 0 where there is none.
+// Duration reads an option that is a duration, 0 if there is none.
 func (l *Line) Duration(key string) time.Duration {
 	l.Helper()
 	return l.DurationOr(key, 0)
 }
 
-// DurationOr reads an option that is a time, or returns another where there is none.
+// DurationOr reads an option that is a duration, or returns a default if there is none.
 func (l *Line) DurationOr(key string, otherwise time.Duration) time.Duration {
 	l.Helper()
 	if text := l.Value(key); text != "" {
@@ -131,7 +131,7 @@ func (l *Line) DurationOr(key string, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// Number reads an option that is a number, 0 where there is none.
+// Number reads an option that is a number, 0 if there is none.
 func (l *Line) Number(key string) uint64 {
 	l.Helper()
 	if text := l.Value(key); text != "" {
@@ -140,7 +140,7 @@ func (l *Line) Number(key string) uint64 {
 	return 0
 }
 
-// Token reads the option token, 0 where there is none.
+// Token reads the option token, 0 if there is none.
 func (l *Line) Token() holdfast.Token {
 	l.Helper()
 	if text := l.Value("token"); text != "" {
@@ -149,7 +149,7 @@ func (l *Line) Token() holdfast.Token {
 	return 0
 }
 
-// Time reads the next word, which is a time.
+// Time reads the next word, which is a duration.
 func (l *Line) Time() time.Duration {
 	l.Helper()
 	return l.ToDuration(l.Next())
@@ -161,7 +161,7 @@ func (l *Line) Count() uint64 {
 	return l.ToNumber(l.Next())
 }
 
-// Request reads the next word where it is the number of a request, as #1; else it is 0.
+// Request reads the next word if it is the number of a request, as #1; else it is 0.
 func (l *Line) Request() uint64 {
 	l.Helper()
 	if i := slices.IndexFunc(l.words, plain); i >= 0 && l.words[i][0] == '#' {
@@ -170,7 +170,7 @@ func (l *Line) Request() uint64 {
 	return 0
 }
 
-// Name reads the next word, which is the name of a lock; "" with its quotes is that of the whole space.
+// Name reads the next word, which is the name of a lock; "" with its quotes is the name of the whole space.
 func (l *Line) Name() string {
 	l.Helper()
 	if name := l.Next(); name != whole {
@@ -179,7 +179,7 @@ func (l *Line) Name() string {
 	return lock.SpaceLock
 }
 
-// Asked reads the next word: a member, and the number of a client that asks it, if it has one.
+// Asked reads the next word: a member, and the number of its client, if any.
 func (l *Line) Asked() (member string, client uint64) {
 	l.Helper()
 	word := l.Next()
@@ -189,7 +189,7 @@ func (l *Line) Asked() (member string, client uint64) {
 	return word[:1], client
 }
 
-// ToDuration reads a time.
+// ToDuration parses a duration.
 func (l *Line) ToDuration(text string) time.Duration {
 	l.Helper()
 	d, err := time.ParseDuration(text)
@@ -199,7 +199,7 @@ func (l *Line) ToDuration(text string) time.Duration {
 	return d
 }
 
-// ToNumber reads a number that is not negative.
+// ToNumber parses a non-negative number.
 func (l *Line) ToNumber(text string) uint64 {
 	l.Helper()
 	n, err := strconv.ParseUint(text, 10, 64)
@@ -209,7 +209,7 @@ func (l *Line) ToNumber(text string) uint64 {
 	return n
 }
 
-// ToToken reads a token.
+// ToToken parses a token.
 func (l *Line) ToToken(text string) holdfast.Token {
 	l.Helper()
 	var reign uint64

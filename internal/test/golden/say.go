@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Names say who members and sessions are, in lines about answers.
+// Names are the names of members and sessions in the output.
 type Names struct {
 	Member func(protocol.ID) string // "" is left out
 	Client func(lock.SessionID) string
@@ -18,10 +18,10 @@ type Names struct {
 // Session names a session by its number alone.
 func Session(s lock.SessionID) string { return fmt.Sprintf("s%d", s.Number) }
 
-// Token writes a token.
+// Token formats a token.
 func Token(token holdfast.Token) string { return fmt.Sprintf("%d:%d", token>>32, token&(1<<32-1)) }
 
-// Name writes the name of a lock.
+// Name formats the name of a lock.
 func Name(name string) string {
 	if name == lock.SpaceLock {
 		return whole
@@ -29,7 +29,7 @@ func Name(name string) string {
 	return name
 }
 
-// Decided describes what becomes of a request: "call" is the immediate answer, "told" one that its session gets unasked.
+// Decided describes a decision on a request: "call" is the immediate answer, "told" a later report to its session.
 func Decided(reply *protocol.Reply, client string) string {
 	if reply.To.Sink == 0 {
 		return "told " + client + Decision(&reply.Decision)
@@ -37,7 +37,7 @@ func Decided(reply *protocol.Reply, client string) string {
 	return "call " + client + Decision(&reply.Decision)
 }
 
-// Decision tells what becomes of a request, after the name of its session.
+// Decision describes a decision, after the name of its session.
 func Decision(d *lock.Decision) string {
 	text := fmt.Sprintf(" #%d %v %s", d.Request, d.Kind, Name(d.Name))
 	if d.Token != 0 {
@@ -55,7 +55,7 @@ func Decision(d *lock.Decision) string {
 	return text + Reason(d.Err)
 }
 
-// Result tells what else is answered.
+// Result describes any other answer.
 func (n Names) Result(r any) string {
 	switch r := r.(type) {
 	case *protocol.Broken:
@@ -115,7 +115,7 @@ func (n Names) lock(l *lock.Lock) string {
 	return text
 }
 
-// condition describes a space: which member waits for whose answer, and which leads it or could.
+// condition describes a space: which member waits for which answer, and which leads it or could.
 func (n Names) condition(r *protocol.Condition) string {
 	text := fmt.Sprintf("%v %v until=%s reign=%d locks=%d waiters=%d sessions=%d", r.State, r.Class, protocol.FormatTime(r.Until), r.Reign, r.Locks, r.Waiters, r.Sessions)
 	if r.Why != "" {
@@ -141,7 +141,7 @@ func (n Names) condition(r *protocol.Condition) string {
 	return text
 }
 
-// Members names members, with commas between them.
+// Members lists the names of members, separated by commas.
 func (n Names) Members(ids []protocol.ID) string {
 	var names []string
 	for _, id := range ids {
@@ -155,7 +155,7 @@ func (n Names) Members(ids []protocol.ID) string {
 	return strings.Join(names, ",")
 }
 
-// Reason tells an error, if there is one.
+// Reason is the text of an error, if there is one.
 func Reason(err error) string {
 	if err == nil {
 		return ""

@@ -18,20 +18,19 @@ import (
 	"time"
 )
 
-// day is how long a certificate is valid by default, and an authority always.
+// day is the default validity of a certificate, and that of an authority.
 const day = 24 * time.Hour
 
-// grace is how long before its making a certificate is valid already: the clock of
-// another machine may be behind.
+// grace is how far the validity begins in the past: the clock of another machine may be behind.
 const grace = time.Hour
 
-// Authority signs certificates. It is made by New.
+// Authority is a certificate authority, made by New.
 type Authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// New makes an authority with a name of its own for people to see.
+// New makes an authority with a name for people.
 func New(name string) (*Authority, error) {
 	key, template, err := begin(pkix.Name{CommonName: name}, time.Now().Add(-grace), time.Now().Add(day))
 	if err != nil {
@@ -46,16 +45,15 @@ func New(name string) (*Authority, error) {
 	return &Authority{certificate, key}, nil
 }
 
-// Request says what a certificate is for.
+// Request describes a certificate.
 type Request struct {
-	// Name is the owner's: its common name, and a DNS name. Empty means no name.
+	// Name is the owner's name: its common name, and a DNS name. Empty means no name.
 	Name string
-	// Hosts are the DNS names and IP addresses at which its owner is reached.
+	// Hosts are the DNS names and IP addresses of the owner.
 	Hosts []string
 	// URIs are further names.
 	URIs []string
-	// Member says that it is a member's: good for a server as well as for a client. The
-	// zero value is a client's.
+	// Member makes a member's certificate: for servers as well as clients. The zero value is a client's.
 	Member bool
 	// NotBefore and NotAfter bound its validity. Zero means an hour ago, and in a day.
 	NotBefore, NotAfter time.Time
@@ -111,7 +109,7 @@ func (w *Request) name(template *x509.Certificate) error {
 	return nil
 }
 
-// Pool returns a pool of this authority alone.
+// Pool returns a pool with only this authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
@@ -134,16 +132,15 @@ type Certificate struct {
 	Key  *ecdsa.PrivateKey
 }
 
-// TLS returns it as crypto/tls takes it.
+// TLS returns the certificate for crypto/tls.
 func (c *Certificate) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{c.Leaf.Raw}, PrivateKey: c.Key, Leaf: c.Leaf}
 }
 
-// Files are where a certificate and its key have been written.
+// Files are the paths of a certificate and its key.
 type Files struct{ Cert, Key string }
 
-// Write writes both into a folder, as BASE.pem and BASE-key.pem. What was there before is
-// replaced in one go each, the key first.
+// Write writes both into a folder, as BASE.pem and BASE-key.pem. Existing files are replaced atomically, the key first.
 func (c *Certificate) Write(folder, base string) (Files, error) {
 	files := Files{filepath.Join(folder, base+".pem"), filepath.Join(folder, base+"-key.pem")}
 	private, err := x509.MarshalPKCS8PrivateKey(c.Key)
@@ -155,7 +152,7 @@ func (c *Certificate) Write(folder, base string) (Files, error) {
 		replace(files.Cert, encode("CERTIFICATE", c.Leaf.Raw)))
 }
 
-// begin makes a key, and what all certificates have.
+// begin makes a key, and the common part of all certificates.
 func begin(subject pkix.Name, from, until time.Time) (*ecdsa.PrivateKey, *x509.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -180,7 +177,7 @@ func encode(kind string, bytes []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes})
 }
 
-// replace writes a file that is never seen half written.
+// replace writes a file atomically.
 func replace(path string, data []byte) error {
 	half := path + ".new"
 	if err := os.WriteFile(half, data, 0o600); err != nil {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// TestIssue: what an authority signs is good for what was wished, at the hosts and under
-// the names that were wished, as long as was wished, and for nothing else.
+// TestIssue checks that a certificate is valid for the requested use, hosts, names and time, and for nothing else.
 func TestIssue(t *testing.T) {
 	ours, theirs := made(t, "ours"), made(t, "theirs")
 	member, err := ours.Issue(Request{Name: "m1", Hosts: []string{"127.0.0.1", "db.example"}, URIs: []string{"urn:holdfast:member:m1"}, Member: true})
@@ -52,7 +51,7 @@ func TestIssue(t *testing.T) {
 	}
 }
 
-// TestWrite: what was written is what crypto/tls reads, and can be replaced.
+// TestWrite checks that crypto/tls reads the written files, and that they can be replaced.
 func TestWrite(t *testing.T) {
 	folder, a := t.TempDir(), made(t, "ours")
 	var before tls.Certificate

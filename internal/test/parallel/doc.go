@@ -1,3 +1,3 @@
-// Package parallel is for the tests of packages that wait: for leases, for sessions that end, for members that start. [Tests]
-// lets more of them run at the same time than there are processors.
+// Package parallel is for tests that mostly wait: for leases, for ends of sessions, for starts of members. [Tests] runs
+// more of them at the same time than there are processors.
 package parallel

@@ -1,7 +1,7 @@
 package parallel
 
-// AtOnce is what Tests raises the flag to, and OfPrograms what Programs does.
+// AtOnce is the value of the flag that Tests sets, and OfPrograms that of Programs.
 const AtOnce, OfPrograms = atOnce, ofPrograms
 
-// Raced says that the race detector watches.
+// Raced reports whether the race detector is on.
 const Raced = raced

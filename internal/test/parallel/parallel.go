@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// Tests raises the default of the flag -parallel, which is the number of processors, to 16, and to six in a program with
-// the race detector. A TestMain calls it before flags are parsed. What the command line says goes first. It panics in a
-// program that is not a test.
+// Tests raises the default of the flag -parallel, which is the number of processors, to 16, or to six with the race
+// detector. A TestMain calls it before flags are parsed; the command line overrides it. It panics in a program that is
+// not a test.
 func Tests() { raise(atOnce) }
 
 // Programs is Tests for a package whose tests start programs: ten run at the same time.

@@ -22,10 +22,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// printVariable has a test program of this package print its -parallel: as the tests of one package, or of programs.
+// printVariable makes a test program of this package print its -parallel: for tests of one package, or of programs.
 const printVariable = "HOLDFAST_TEST_PARALLEL"
 
-// TestTheDefaultIsRaised on few processors, and to no less than there are on many; the command line goes first.
+// TestTheDefaultIsRaised checks that the default is raised on few processors, is not lowered on many, and gives way to
+// the command line.
 func TestTheDefaultIsRaised(t *testing.T) {
 	if os.Getenv(printVariable) != "" {
 		t.Logf("parallel=%s.", flag.Lookup("test.parallel").Value)
@@ -52,7 +53,7 @@ func TestTheDefaultIsRaised(t *testing.T) {
 	}
 }
 
-// TestBriefLeavesOut: a test that is not brief is left out with -short, but not with the race detector.
+// TestBriefLeavesOut checks that -short skips a test that is not brief, except with the race detector.
 func TestBriefLeavesOut(t *testing.T) {
 	if os.Getenv(printVariable) != "" {
 		parallel.SkipBrief(t)

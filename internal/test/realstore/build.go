@@ -16,11 +16,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
-// module is where the etcd server is made, in the repository.
+// module is the folder of the etcd server's module, in the repository.
 const module = "tools/etcd"
 
-// findEtcd returns the program of an etcd server: that of the module; where that is not built
-// yet, and is not required, the one on PATH.
+// findEtcd returns the program of an etcd server: that of the module or, if that is not built yet and not required, the
+// one on PATH.
 func findEtcd(ctx context.Context) (string, error) {
 	source, err := findModule()
 	if err != nil {
@@ -41,7 +41,7 @@ func findEtcd(ctx context.Context) (string, error) {
 	return recipe.Etcd().Find()
 }
 
-// findModule looks for the module in the folders above the one that the test runs in.
+// findModule looks for the module in the folders above that of the test.
 func findModule() (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -61,7 +61,7 @@ func findModule() (string, error) {
 	}
 }
 
-// builtEtcd is where the server is kept that is made of what source has now.
+// builtEtcd is the path of the server built from the present source.
 func builtEtcd(source string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -78,8 +78,8 @@ func builtEtcd(source string) (string, error) {
 	return filepath.Join(cache, "holdfast", "etcd-"+hex.EncodeToString(sum.Sum(nil)[:8])), nil
 }
 
-// buildEtcd makes the server, which takes a minute where nothing of it was ever compiled. Of
-// several processes that want it one builds it, and the others wait.
+// buildEtcd builds the server, which takes a minute if nothing was ever compiled. Of several processes that want it one
+// builds it, and the others wait.
 func buildEtcd(ctx context.Context, source, program string) error {
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		return fmt.Errorf("build the etcd server: %w", err)
@@ -93,7 +93,7 @@ func buildEtcd(ctx context.Context, source, program string) error {
 		return fmt.Errorf("build the etcd server: %w", err)
 	}
 	if _, err := os.Stat(program); err == nil {
-		return nil // another process has, meanwhile
+		return nil // another process has built it meanwhile
 	}
 	unfinished := program + ".new"
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", unfinished, ".")

@@ -17,19 +17,18 @@ import (
 	"testing"
 )
 
-// The variables that say which Cassandra tests use.
+// The environment variables that select the Cassandra of the tests.
 const (
 	cassandraRunning  = "TEST_CASSANDRA" // the host:port of one that runs already
 	cassandraRequired = "TEST_STORES"    // "required": tests without one fail
 )
 
-// Cassandra returns the URL of a keyspace with a random name, which a driver makes when it
-// opens it, with one replica. It is in the server at TEST_CASSANDRA=host:port or, where
-// that is not set and TEST_STORES is "required", in one that this starts at the first call
-// and that all tests of the program share: it takes 5 to 20 s, and 0.7 GB of memory. With
+// Cassandra returns the URL of a keyspace with a random name, which a driver makes when it opens it, with one replica.
+// It is in the server at TEST_CASSANDRA=host:port. If that is not set and TEST_STORES is "required", it is in a server
+// that the first call starts and all tests of the program share: the start takes 5 to 20 s, and 0.7 GB of memory. With
 // neither the test is skipped.
 //
-// What a test leaves in its keyspace stays there for as long as the server runs.
+// The keyspace of a test exists as long as the server runs.
 func Cassandra(t testing.TB) string {
 	t.Helper()
 	address := os.Getenv(cassandraRunning)
@@ -44,11 +43,11 @@ func Cassandra(t testing.TB) string {
 	return "cassandra://" + address + "/" + Keyspace() + "?replication=1"
 }
 
-// Keyspace makes a name of a keyspace that does not exist yet.
+// Keyspace returns the name of a keyspace that does not exist yet.
 func Keyspace() string { return "test_" + strings.ToLower(rand.Text()) }
 
-// sharedCassandra starts the server that the tests of a program share. Nothing ends it but the
-// end of the program, which holds its leash.
+// sharedCassandra starts the server that the tests of a program share. It only ends with the program, which holds its
+// leash.
 var sharedCassandra = sync.OnceValues(func() (*CassandraNode, error) {
 	ports, err := freePorts(2, "127.0.0.1")
 	if err != nil {
@@ -57,8 +56,7 @@ var sharedCassandra = sync.OnceValues(func() (*CassandraNode, error) {
 	return startCassandra("127.0.0.1", "127.0.0.1", ports, "")
 })
 
-// requireCassandra skips a test for which no server may be started, and says what is to be
-// done for it.
+// requireCassandra skips a test for which no server may be started, and explains how to enable it.
 func requireCassandra(t testing.TB) {
 	t.Helper()
 	if os.Getenv(cassandraRequired) != "required" {
@@ -66,19 +64,18 @@ func requireCassandra(t testing.TB) {
 	}
 }
 
-// CassandraNode is one server, of a test's own or shared.
+// CassandraNode is one server, of one test or shared.
 type CassandraNode struct {
-	Address string // host:port where it answers CQL
+	Address string // host:port of its CQL listener
 
 	command *exec.Cmd
-	process int      // of the server itself
+	process int      // id of the server itself
 	leash   *os.File // when it is closed, by any end of this process, the server is killed
 }
 
-// CassandraNodes starts a cluster of a test's own, which the test may hurt: so many nodes, at
-// 127.0.0.1, 127.0.0.2 and so on, with one port for all. Settings are lines that are added to
-// the servers' cassandra.yaml. It takes 5 to 20 s a node and 0.7 GB of memory for each. Without
-// TEST_STORES=required the test is skipped.
+// CassandraNodes starts a separate cluster for a test that injects faults: so many nodes, at 127.0.0.1, 127.0.0.2 and
+// so on, with one port for all. Settings are lines that are added to the servers' cassandra.yaml. It takes 5 to 20 s
+// and 0.7 GB of memory for each node. Without TEST_STORES=required the test is skipped.
 func CassandraNodes(t testing.TB, count int, settings string) []*CassandraNode {
 	t.Helper()
 	requireCassandra(t)
@@ -112,7 +109,7 @@ func CassandraNodes(t testing.TB, count int, settings string) []*CassandraNode {
 // Kill ends the server at once, as a crash does.
 func (n *CassandraNode) Kill(t testing.TB) { n.signal(t, syscall.SIGKILL) }
 
-// Pause stops the server: its connections stay, and nothing answers. Resume lets it go on.
+// Pause stops the server: its connections stay, and it answers nothing. Resume continues it.
 func (n *CassandraNode) Pause(t testing.TB) {
 	t.Helper()
 	n.signal(t, syscall.SIGSTOP)
@@ -121,7 +118,7 @@ func (n *CassandraNode) Pause(t testing.TB) {
 	}
 }
 
-// Resume lets a server go on that was paused.
+// Resume continues a paused server.
 func (n *CassandraNode) Resume(t testing.TB) { n.signal(t, syscall.SIGCONT) }
 
 func (n *CassandraNode) signal(t testing.TB, signal syscall.Signal) {
@@ -131,8 +128,8 @@ func (n *CassandraNode) signal(t testing.TB, signal syscall.Signal) {
 	}
 }
 
-// startCassandra starts a node on a leash, and returns when it answers. Ports are that for
-// clients and that for other nodes.
+// startCassandra starts a node on a leash, and returns when it answers. Ports are that for clients and that for other
+// nodes.
 func startCassandra(host, seed string, ports []string, settings string) (_ *CassandraNode, err error) {
 	script, err := cassandraScript()
 	if err != nil {
@@ -155,7 +152,7 @@ func startCassandra(host, seed string, ports []string, settings string) (_ *Cass
 	n.command = exec.Command("sh", script, folder, ports[0], host, seed)
 	n.command.Env = append(os.Environ(), "CASSANDRA_LEASH=1", "CASSANDRA_STORAGE_PORT="+ports[1], "CASSANDRA_SETTINGS="+extra)
 	n.command.Stdin = hold
-	// In a group of its own: an interrupt that is typed is for the tests, and their end its own.
+	// In a separate process group: a typed interrupt is for the tests, whose end is the end of the server.
 	n.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	said, err := n.command.StdoutPipe()
 	if err == nil {
@@ -172,8 +169,7 @@ func startCassandra(host, seed string, ports []string, settings string) (_ *Cass
 	return n, said.Close()
 }
 
-// awaitCassandra reads what the script says until the server answers, and returns the
-// server's process.
+// awaitCassandra reads the script's output until the server answers, and returns the server's process.
 func awaitCassandra(said io.Reader) (process int, err error) {
 	var args strings.Builder
 	for lines := bufio.NewScanner(said); lines.Scan(); {
@@ -185,8 +181,8 @@ func awaitCassandra(said io.Reader) (process int, err error) {
 	return 0, fmt.Errorf("the server has ended before it answered; it says: %s", args.String())
 }
 
-// cassandraScript finds the script that starts a node: tests run in the folder of their
-// package, which lies somewhere below that of the module.
+// cassandraScript finds the script that starts a node: tests run in the folder of their package, which is below that of
+// the module.
 func cassandraScript() (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -205,12 +201,12 @@ func cassandraScript() (string, error) {
 	}
 }
 
-// freePorts finds so many ports that no process listens on, at none of the hosts.
+// freePorts finds ports on which no process listens, on any of the hosts.
 func freePorts(count int, hosts ...string) ([]string, error) {
 	var held []io.Closer
 	defer func() {
 		for _, h := range held {
-			_ = h.Close() // it has served
+			_ = h.Close() // it has served its purpose
 		}
 	}()
 	var ports []string

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestCassandra: what a URL names answers, and no two tests have one keyspace.
+// TestCassandra checks that the server of a URL answers, and that no two tests share a keyspace.
 func TestCassandra(t *testing.T) {
 	one, other := Cassandra(t), Cassandra(t)
 	u, err := url.Parse(one)
@@ -27,7 +27,7 @@ func TestCassandra(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// OPTIONS of the protocol's version 4, which is answered by SUPPORTED.
+	// OPTIONS of version 4 of the protocol, which is answered by SUPPORTED.
 	if _, err := conn.Write([]byte{4, 0, 0, 0, 5, 0, 0, 0, 0}); err != nil {
 		t.Error(err)
 	}
@@ -40,8 +40,8 @@ func TestCassandra(t *testing.T) {
 	}
 }
 
-// ownerVariable makes the test program one that starts a server and ends without a word: when the
-// server answers or, with the word early, while it starts.
+// ownerVariable makes the test program start a server and end abruptly: when the server answers or, with the word
+// early, while it starts.
 const ownerVariable = "HOLDFAST_TEST_CASSANDRA_OWNER"
 
 // own starts a server and ends by a signal that cannot be caught.
@@ -69,7 +69,8 @@ func own(t *testing.T, early bool) {
 	select {}
 }
 
-// TestCassandraEndsWithTheProgram that has started it, and its folder is removed.
+// TestCassandraEndsWithTheProgram checks that the server ends with the program that has started it, and that its folder
+// is removed.
 func TestCassandraEndsWithTheProgram(t *testing.T) {
 	requireCassandra(t)
 	if manner := os.Getenv(ownerVariable); manner != "" {
@@ -84,8 +85,7 @@ func endsWithOwner(t *testing.T, manner string) {
 	scratch := t.TempDir()
 	owner := exec.Command(os.Args[0], "-test.run=^TestCassandraEndsWithTheProgram$")
 	owner.Env = append(os.Environ(), ownerVariable+"="+manner, "TMPDIR="+scratch)
-	// Every process that descends from the owner has the other end of this, so it ends when
-	// the last of them has.
+	// Every descendant of the owner has the other end of this, so it closes when the last of them has ended.
 	last, held, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ func Etcd(t testing.TB) string {
 	return StartEtcd(t).URL()
 }
 
-// StartEtcd starts a cluster of one etcd. The words in more stand behind those of its command,
-// as "--quota-backend-bytes", "16777216".
+// StartEtcd starts a cluster of one etcd. The arguments in more are appended to its command, as
+// "--quota-backend-bytes", "16777216".
 func StartEtcd(t testing.TB, more ...string) *Server {
 	t.Helper()
 	return startEtcd(t, kind{
@@ -29,7 +29,7 @@ func StartEtcd(t testing.TB, more ...string) *Server {
 	}, func(string, []string) []string { return more })
 }
 
-// StartEtcdTLS starts a cluster of one etcd whose clients come by TLS.
+// StartEtcdTLS starts a cluster of one etcd whose clients use TLS.
 func StartEtcdTLS(t testing.TB, secure TLS) *Server {
 	t.Helper()
 	clientTLS := secure.clientConfig(t)
@@ -47,7 +47,7 @@ func StartEtcdTLS(t testing.TB, secure TLS) *Server {
 	})
 }
 
-// startEtcd fills in what all have.
+// startEtcd adds the common settings.
 func startEtcd(t testing.TB, k kind, more func(folder string, ports []string) []string) *Server {
 	t.Helper()
 	program, err := findEtcd(t.Context())
@@ -62,7 +62,7 @@ func startEtcd(t testing.TB, k kind, more func(folder string, ports []string) []
 	return start(t, k)
 }
 
-// pingEtcd asks for its health, which it tells once there is a leader.
+// pingEtcd queries its health, which it reports once there is a leader.
 func pingEtcd(ctx context.Context, url string, secure *tls.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 )
 
-// killed makes the test's program another one that starts a server and waits to be killed.
+// killed makes the test program start a server and wait to be killed.
 const killed = "HOLDFAST_TEST_KILLED"
 
 func TestMain(m *testing.M) {
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestToBeKilled is what TestKilled starts.
+// TestToBeKilled is the test that TestKilled starts.
 func TestToBeKilled(t *testing.T) {
 	if os.Getenv(killed) == "" {
 		t.Skip("TestKilled starts it")

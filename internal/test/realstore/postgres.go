@@ -19,9 +19,8 @@ func Postgres(t testing.TB) string {
 	return StartPostgres(t).URL()
 }
 
-// StartPostgres starts a PostgreSQL with a database postgres and a user postgres, who needs no
-// password, for at most 300 connections. The words in more stand behind those of its command,
-// as "-c", "max_connections=10".
+// StartPostgres starts a PostgreSQL with a database postgres and a user postgres without a password, for at most 300
+// connections. The arguments in more are appended to its command, as "-c", "max_connections=10".
 func StartPostgres(t testing.TB, more ...string) *Server {
 	t.Helper()
 	return startPostgres(t, kind{
@@ -30,7 +29,7 @@ func StartPostgres(t testing.TB, more ...string) *Server {
 	}, func(string) []string { return more })
 }
 
-// StartPostgresTLS starts such a PostgreSQL whose clients come by TLS.
+// StartPostgresTLS starts such a PostgreSQL whose clients use TLS.
 func StartPostgresTLS(t testing.TB, secure TLS) *Server {
 	t.Helper()
 	clientTLS := secure.clientConfig(t)
@@ -46,7 +45,7 @@ func StartPostgresTLS(t testing.TB, secure TLS) *Server {
 	})
 }
 
-// startPostgres fills in what all have.
+// startPostgres adds the common settings.
 func startPostgres(t testing.TB, k kind, more func(folder string) []string) *Server {
 	t.Helper()
 	r := recipe.PostgreSQL()
@@ -54,7 +53,7 @@ func startPostgres(t testing.TB, k kind, more func(folder string) []string) *Ser
 	if err != nil {
 		Lacks(t, err)
 	}
-	// SIGQUIT is the end without order: nothing is left, and nothing waited for.
+	// SIGQUIT is the immediate shutdown: it leaves no process, and waits for nothing.
 	k.name, k.ports, k.drop, k.end = "postgres", r.Ports, r.Drop, syscall.SIGQUIT
 	k.commands = func(folder string, ports []string) [][]string {
 		return r.Commands(program, folder, ports, append([]string{"-c", "fsync=off", "-c", "max_connections=300"}, more(folder)...)...)
@@ -62,15 +61,15 @@ func startPostgres(t testing.TB, k kind, more func(folder string) []string) *Ser
 	return start(t, k)
 }
 
-// The PostgreSQL protocol, version 3.0, as far as it is needed to be let in: a message is a
-// byte that says of what kind (but for the first one), a length that counts itself, and a body.
+// The PostgreSQL protocol, version 3.0, as far as a login needs it: a message is a byte for its kind (except the first
+// one), a length that includes itself, and a body.
 const (
 	protocolVersion = 3 << 16
 	readyForQuery   = 'Z'
 	errorResponse   = 'E'
 	terminate       = 'X'
 
-	encryptionRequest = 80877103 // instead of a version
+	encryptionRequest = 80877103 // in place of a version
 	encryptionGranted = 'S'
 )
 

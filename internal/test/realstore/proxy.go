@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Proxy is a network between clients and one server: a client that connects to its address
-// is connected to the server's. What it does to them holds for all connections, those that
-// are open and those that come. Its methods may be called from any goroutine.
+// Proxy is a network between clients and one server: it connects clients at its address to the server. Its faults apply
+// to all connections, present and future. Its methods may be called from any goroutine.
 type Proxy struct {
 	t       testing.TB
 	target  string
@@ -25,20 +24,19 @@ type Proxy struct {
 	deaf     bool
 	delay    time.Duration
 	armed    bool
-	left     int // bytes of answers until all is cut, while armed
+	left     int // while armed: bytes of answers until the cut
 	cuts     int
 	closed   bool
 }
 
-// link is one client's connection and the one to the server.
+// link is a client's connection and the one to the server.
 type link struct {
 	client, server net.Conn
 	ended          chan struct{}
 	once           sync.Once
 }
 
-// NewProxy returns a proxy for the server at target, which is host and port. It ends with the
-// test.
+// NewProxy returns a proxy for the server at target, as host:port. It ends with the test.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	p := &Proxy{t: t, target: target, links: map[*link]bool{}, changed: make(chan struct{})}
@@ -49,7 +47,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Address is where clients connect: host and port.
+// Address is the address for clients: host:port.
 func (p *Proxy) Address() string { return p.address }
 
 func (p *Proxy) listen(address string) error {
@@ -73,7 +71,7 @@ func (p *Proxy) listen(address string) error {
 func (p *Proxy) connect(client net.Conn) {
 	server, err := net.Dial("tcp", p.target)
 	if err != nil {
-		client.Close() // as a server does that cannot be reached
+		client.Close() // like a server that cannot be reached
 		return
 	}
 	l := &link{client: client, server: server, ended: make(chan struct{})}
@@ -122,7 +120,7 @@ func (p *Proxy) pass(l *link, from, to net.Conn, answers bool) {
 	}
 }
 
-// wait delays what passes, and says whether it may.
+// wait delays data, and reports whether it may pass.
 func (p *Proxy) wait(l *link) bool {
 	p.mu.Lock()
 	delay := p.delay
@@ -151,7 +149,7 @@ func (p *Proxy) wait(l *link) bool {
 	}
 }
 
-// answer is what is left of an answer. It cuts all, if it is time to.
+// answer returns the part of an answer that passes. It cuts all connections if the time has come.
 func (p *Proxy) answer(data []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,45 +175,44 @@ func (p *Proxy) cut() {
 	}
 }
 
-// Cut closes all connections, now. New ones are taken.
+// Cut closes all connections now. New ones are accepted.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut()
 }
 
-// CutAnswers closes all connections, once, when more than so many further bytes of answers have
-// come from the server, of which no more than those pass: with 0 at the next answer. The server
-// has done then what it was asked for, and the client does not know.
+// CutAnswers closes all connections, once, when the server has sent more than after further bytes of answers, of which
+// at most after bytes pass: with 0 at the next answer. The server has then executed the request, and the client does
+// not know.
 func (p *Proxy) CutAnswers(after int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.armed, p.left = true, after
 }
 
-// Cuts is how many connections were cut, by whichever method.
+// Cuts is the number of cut connections, by any method.
 func (p *Proxy) Cuts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cuts
 }
 
-// DropAnswers lets requests pass and throws the answers away, while on.
+// DropAnswers lets requests pass and drops the answers, while on.
 func (p *Proxy) DropAnswers(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deaf = on
 }
 
-// Delay lets every piece of a request and of an answer wait for so long. Zero ends it.
+// Delay delays every piece of a request and of an answer. Zero ends it.
 func (p *Proxy) Delay(delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = delay
 }
 
-// Blackhole keeps everything that comes, in both directions, while on. Afterwards it
-// passes.
+// Blackhole holds back all data, in both directions, while on. Afterwards it passes.
 func (p *Proxy) Blackhole(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +221,7 @@ func (p *Proxy) Blackhole(on bool) {
 	p.changed = make(chan struct{})
 }
 
-// Refuse cuts all connections and closes the listener at the address, while on.
+// Refuse cuts all connections and closes the listener, while on.
 func (p *Proxy) Refuse(on bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

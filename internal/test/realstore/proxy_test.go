@@ -19,7 +19,7 @@ func proxied(t *testing.T) (*realstore.Server, *realstore.Proxy) {
 	return s, realstore.NewProxy(t, s.Address())
 }
 
-// succeeds sends a command that is answered as wanted.
+// succeeds sends a command and checks the answer.
 func succeeds(t *testing.T, connection net.Conn, line, want string) {
 	t.Helper()
 	if answer, err := command(connection, line, patience); answer != want || err != nil {
@@ -27,12 +27,12 @@ func succeeds(t *testing.T, connection net.Conn, line, want string) {
 	}
 }
 
-// isCut says whether an error is that of a connection that was cut.
+// isCut reports whether an error is that of a cut connection.
 func isCut(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// TestCut: connections end, and new ones are taken.
+// TestCut checks that connections end, and that new ones are accepted.
 func TestCut(t *testing.T) {
 	_, p := proxied(t)
 	connection := dial(t, p.Address())
@@ -44,7 +44,7 @@ func TestCut(t *testing.T) {
 	succeeds(t, dial(t, p.Address()), "PING", "+PONG")
 }
 
-// TestCutAnswers: the server does what it is asked for, and the client gets no answer.
+// TestCutAnswers checks that the server executes a request, and that the client gets no answer.
 func TestCutAnswers(t *testing.T) {
 	s, p := proxied(t)
 	connection := dial(t, p.Address())
@@ -57,7 +57,7 @@ func TestCutAnswers(t *testing.T) {
 	succeeds(t, dial(t, p.Address()), "PING", "+PONG")
 }
 
-// TestLost: what is held passes later, and what is dropped never.
+// TestLost checks that delayed data passes later, and that dropped data never does.
 func TestLost(t *testing.T) {
 	s, p := proxied(t)
 	connection := dial(t, p.Address())
@@ -82,7 +82,7 @@ func TestLost(t *testing.T) {
 	succeeds(t, connection, "INCR n", ":4")
 }
 
-// TestDelayed: a round trip takes as long as its two ways.
+// TestDelayed checks that a round trip takes both delays.
 func TestDelayed(t *testing.T) {
 	_, p := proxied(t)
 	connection := dial(t, p.Address())
@@ -94,7 +94,7 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
-// TestRefused: the address has no listener, until there is one again at the same address.
+// TestRefused checks that the address has no listener until it is reopened.
 func TestRefused(t *testing.T) {
 	_, p := proxied(t)
 	connection := dial(t, p.Address())

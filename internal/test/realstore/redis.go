@@ -20,9 +20,8 @@ func Redis(t testing.TB) string {
 	return StartRedis(t).URL()
 }
 
-// StartRedis starts a Redis that writes every command to its log, so that what it has answered
-// is there after Kill and Restart. The words in more stand behind those of its command, as
-// "--requirepass", "secret".
+// StartRedis starts a Redis that writes every command to its log, so that acknowledged data survives Kill and Restart.
+// The arguments in more are appended to its command, as "--requirepass", "secret".
 func StartRedis(t testing.TB, more ...string) *Server {
 	t.Helper()
 	return startRedis(t, kind{
@@ -31,7 +30,7 @@ func StartRedis(t testing.TB, more ...string) *Server {
 	}, func(string, []string) []string { return more })
 }
 
-// StartRedisTLS starts such a Redis whose clients come by TLS.
+// StartRedisTLS starts such a Redis whose clients use TLS.
 func StartRedisTLS(t testing.TB, secure TLS) *Server {
 	t.Helper()
 	clientTLS := secure.clientConfig(t)
@@ -51,7 +50,7 @@ func StartRedisTLS(t testing.TB, secure TLS) *Server {
 	})
 }
 
-// startRedis fills in what all have.
+// startRedis adds the common settings.
 func startRedis(t testing.TB, k kind, more func(folder string, ports []string) []string) *Server {
 	t.Helper()
 	r := recipe.Redis()
@@ -66,10 +65,10 @@ func startRedis(t testing.TB, k kind, more func(folder string, ports []string) [
 	return start(t, k)
 }
 
-// pingLimit is how long a server may take to answer that it serves.
+// pingLimit is the time limit of a ping.
 const pingLimit = time.Second
 
-// dial connects to a server that is to be asked something.
+// dial connects to a server for a query.
 func dial(ctx context.Context, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
@@ -85,7 +84,7 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 	return connection, nil
 }
 
-// pingRedis pings. One that wants a password serves, too.
+// pingRedis pings. A server that asks for a password serves, too.
 func pingRedis(ctx context.Context, address string, secure *tls.Config) error {
 	connection, err := dial(ctx, address)
 	if err != nil {

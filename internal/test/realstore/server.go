@@ -20,30 +20,28 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
-// required is the variable that makes a missing server a mistake instead of a test that is
-// left out. Its values are "required" and, for all servers but Cassandra's, butCassandra.
+// required is the variable that makes a missing server a failure instead of a skipped test. Its values are "required"
+// and, for all servers except Cassandra's, butCassandra.
 const (
 	required     = "TEST_STORES"
 	butCassandra = "required-but-cassandra"
 )
 
-// kind is what is particular to one kind of server.
+// kind describes a kind of server.
 type kind struct {
 	name  string
-	ports int // clients know the first
+	ports int // clients use the first
 	drop  bool
-	// commands are run in folder: the last one is the server. Those before it run once, for
-	// a folder that is empty.
+	// commands are run in folder: the last one is the server. Those before it run once, for an empty folder.
 	commands func(folder string, ports []string) [][]string
-	// ping returns nil if the server at address answers as one that serves.
+	// ping returns nil if the server at address answers and serves.
 	ping func(ctx context.Context, address string) error
 	url  func(address string) string
-	tls  *TLS           // nil: it speaks in the clear
+	tls  *TLS           // nil for plain text
 	end  syscall.Signal // ends it at once, with all of its processes
 }
 
-// Server is a server that runs for one test. Its methods are called on the goroutine of the
-// test, which they end where something goes wrong.
+// Server is a server for one test. Its methods are called on the goroutine of the test, which they end on an error.
 type Server struct {
 	t         testing.TB
 	kind      kind
@@ -61,14 +59,14 @@ type Server struct {
 type process struct {
 	id    int
 	ended chan struct{}
-	err   error // since ended
+	err   error // valid once ended is closed
 }
 
-// startTries is how often a server is started at most: between the moment when a port was
-// found free and that in which a server listens on it another process may have taken it.
+// startTries is the maximum number of starts of a server: another process may take a free port before the server
+// listens on it.
 const startTries = 4
 
-// startLimit is how long a server may take until it serves.
+// startLimit is the time limit until a server serves.
 const startLimit = time.Minute
 
 // start starts a server, which ends with the test.
@@ -89,8 +87,8 @@ func start(t testing.TB, k kind) *Server {
 	return nil
 }
 
-// Lacks ends a test whose server is missing, or lacks what is tested: it is skipped, or fails where
-// stores are required.
+// Lacks ends a test whose server, or the tested feature of it, is missing: the test is skipped, or fails if stores are
+// required.
 func Lacks(t testing.TB, err error) {
 	t.Helper()
 	switch value := os.Getenv(required); value {
@@ -103,7 +101,7 @@ func Lacks(t testing.TB, err error) {
 	}
 }
 
-// begin makes a folder, and lets the server serve in it.
+// begin makes a folder, and starts the server in it.
 func (s *Server) begin() (err error) {
 	if s.kind.drop {
 		if s.user, s.group, err = recipe.Unprivileged(); err != nil {
@@ -168,7 +166,7 @@ func makeFolder(name string, user, group int) (string, error) {
 	return "", fmt.Errorf("make a folder for %s: %w", name, errors.Join(errs...))
 }
 
-// reachable returns nil if every user may pass through folder and those above it.
+// reachable returns nil if every user may pass through folder and its parents.
 func reachable(folder string) error {
 	for {
 		found, err := os.Stat(folder)
@@ -195,7 +193,7 @@ func (s *Server) run(args []string) (*process, error) {
 	defer log.Close()
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir, c.Stdout, c.Stderr = s.folder, log, log
-	// What the user has set up for other servers is not for these.
+	// The user's settings for other servers do not apply to these.
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.folder, "TMPDIR=" + s.folder, "LC_ALL=C"}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	recipe.EndWithParent(c.SysProcAttr, s.kind.end)
@@ -230,7 +228,7 @@ func (s *Server) serve() (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	// A server that begins to listen does not report that: it is asked until it answers.
+	// A server does not report that it listens, so it is pinged until it answers.
 	for again := time.NewTicker(5 * time.Millisecond); ; {
 		err := s.kind.ping(ctx, s.Address())
 		if err == nil {
@@ -247,7 +245,7 @@ func (s *Server) serve() (err error) {
 	}
 }
 
-// logTail are the last lines of what the server has said.
+// logTail is the end of the server's output.
 func (s *Server) logTail() string {
 	const most = 4096
 	text, err := os.ReadFile(s.log)
@@ -257,13 +255,13 @@ func (s *Server) logTail() string {
 	return strings.TrimSpace(string(bytes.ToValidUTF8(text[max(0, len(text)-most):], nil)))
 }
 
-// URL is what a driver opens the server by.
+// URL is the server's URL for a driver.
 func (s *Server) URL() string { return s.kind.url(s.Address()) }
 
-// URLAt is the same for another address, that of a [Proxy].
+// URLAt is the URL for another address, that of a [Proxy].
 func (s *Server) URLAt(address string) string { return s.kind.url(address) }
 
-// Address is where the server serves: host and port.
+// Address is the server's address: host:port.
 func (s *Server) Address() string { return s.addresses[0] }
 
 // Kill ends the server as a crash does, with all of its processes.
@@ -272,7 +270,7 @@ func (s *Server) Kill() {
 	if s.process == nil {
 		s.t.Fatalf("kill %s: it does not run", s.kind.name)
 	}
-	signal(syscall.SIGSTOP, s.process.id) // else it begins further processes
+	signal(syscall.SIGSTOP, s.process.id) // else it starts further processes
 	if err := stand(s.process.id); err != nil {
 		s.t.Fatalf("kill %s: %v", s.kind.name, err)
 	}
@@ -289,14 +287,14 @@ func (s *Server) Kill() {
 	s.process, s.paused = nil, nil
 }
 
-// Restart starts a server that was killed, with what it has kept, at the same address.
+// Restart starts a killed server again, with its data, at the same address.
 func (s *Server) Restart() {
 	s.t.Helper()
 	if s.process != nil {
 		s.t.Fatalf("restart %s: it runs", s.kind.name)
 	}
 	var errs []error
-	for range startTries { // what a dead server leaves may take a moment to go
+	for range startTries { // the remains of a dead server may take a moment to go
 		err := s.serve()
 		if err == nil {
 			return
@@ -307,7 +305,7 @@ func (s *Server) Restart() {
 	s.t.Fatalf("restart %s: %v", s.kind.name, errors.Join(errs...))
 }
 
-// Pause stops the server: it takes connections and requests, and answers none.
+// Pause stops the server: the system accepts connections and requests, and none is answered.
 func (s *Server) Pause() {
 	s.t.Helper()
 	if s.process == nil || s.paused != nil {
@@ -324,10 +322,10 @@ func (s *Server) Pause() {
 	}
 }
 
-// stand waits until all threads of processes stand still, which they do some time after the signal.
+// stand waits until all threads of processes are stopped, which is some time after the signal.
 func stand(processes ...int) error { return await("stop", 'T', processes...) }
 
-// await waits until all threads of processes are in a state, or have ended. Only /proc says that.
+// await waits until all threads of processes are in a state, or have ended. Only /proc shows that.
 func await(what string, state byte, processes ...int) error {
 	for _, process := range processes {
 		for deadline := time.Now().Add(10 * time.Second); !isIn(state, process); time.Sleep(time.Millisecond) {
@@ -350,7 +348,7 @@ func isIn(state byte, process int) bool {
 		if err != nil {
 			continue // it has ended
 		}
-		// The name stands in brackets, and may have any; the state is behind the last one. One that is traced has stopped.
+		// The name is in parentheses, and may contain any; the state follows the last one. A traced thread has stopped.
 		_, is, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
 		if is = strings.TrimSpace(is); is == "" || is[0] != state && is[0] != 'Z' && (is[0] != 't' || state != 'T') {
 			return false
@@ -359,7 +357,7 @@ func isIn(state byte, process int) bool {
 	return true
 }
 
-// Resume lets a server go on that was paused.
+// Resume continues a paused server.
 func (s *Server) Resume() {
 	s.t.Helper()
 	if s.paused == nil {
@@ -369,7 +367,7 @@ func (s *Server) Resume() {
 	s.paused = nil
 }
 
-// signal sends a signal to processes. Those that have ended by themselves need none.
+// signal sends a signal to processes. Those that have already ended are skipped.
 func signal(number syscall.Signal, processes ...int) {
 	for _, process := range processes {
 		_ = syscall.Kill(process, number)
@@ -387,7 +385,7 @@ func (s *Server) stop() {
 	s.process, s.paused = nil, nil
 }
 
-// clear ends what begin has begun.
+// clear removes everything that begin has made.
 func (s *Server) clear() error {
 	s.stop()
 	if s.folder == "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 )
 
-// patience bounds what a test waits for, and brief what it waits for in vain.
+// patience bounds the waits of a test; brief is how long it waits for something that must not happen.
 const (
 	patience = 20 * time.Second
 	brief    = 50 * time.Millisecond
@@ -44,8 +44,8 @@ func command(connection net.Conn, line string, wait time.Duration) (string, erro
 	return strings.TrimSpace(answer), err
 }
 
-// TestServers start, are killed, and start again at the same address; while they are paused
-// they take connections.
+// TestServers checks that servers start, are killed, and start again at the same address, and accept connections while
+// paused.
 func TestServers(t *testing.T) {
 	for name, start := range map[string]func(testing.TB, ...string) *realstore.Server{
 		"postgres": realstore.StartPostgres, "redis": realstore.StartRedis, "etcd": realstore.StartEtcd,
@@ -69,8 +69,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestKept: what Redis has answered is there after its death, and while it is paused it
-// answers nothing.
+// TestKept checks that acknowledged data of Redis survives its death, and that it answers nothing while paused.
 func TestKept(t *testing.T) {
 	s := realstore.StartRedis(t)
 	connection := dial(t, s.Address())
@@ -89,10 +88,10 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestKilled: a server ends with a test that is killed.
+// TestKilled checks that a server ends with a killed test.
 func TestKilled(t *testing.T) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		realstore.Redis(t) // which says so
+		realstore.Redis(t) // which reports it
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -126,7 +125,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// recorder is a test that writes down how it ends.
+// recorder is a test that records its outcome.
 type recorder struct {
 	testing.TB
 	how string
@@ -142,8 +141,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	r.TB.SkipNow()
 }
 
-// TestMissing: where a server is not installed the test is skipped, or fails, as the
-// environment has it.
+// TestMissing checks that a missing server skips the test, or fails it, depending on the environment.
 func TestMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for value, want := range map[string]string{

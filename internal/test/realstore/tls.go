@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
-// TLS makes a server speak TLS, and nothing else.
+// TLS configures a server for TLS only.
 type TLS struct {
 	// Authority signs the server's certificate. Required.
 	Authority *issuer.Authority
-	// Host is the host that the certificate is for. Empty means 127.0.0.1.
+	// Host is the host of the certificate. Empty means 127.0.0.1.
 	Host string
-	// Mutual says that clients must show a certificate of the same authority.
+	// Mutual demands that clients show a certificate of the same authority.
 	Mutual bool
 }
 
@@ -31,12 +31,12 @@ func certFile(folder string) string { return filepath.Join(folder, serverBase+".
 func keyFile(folder string) string  { return filepath.Join(folder, serverBase+"-key.pem") }
 func caFile(folder string) string   { return filepath.Join(folder, authorityBase+".pem") }
 
-// hbaFile says who may come to a PostgreSQL, and how.
+// hbaFile is the path of a PostgreSQL's access rules.
 func hbaFile(folder string) string { return filepath.Join(folder, "hba.conf") }
 
 func (s *TLS) host() string { return cmp.Or(s.Host, "127.0.0.1") }
 
-// write writes what a server needs into its folder, for the user that it runs as.
+// write writes a server's files into its folder, for the user that it runs as.
 func (s *TLS) write(folder string, user, group int) error {
 	certificate, err := s.Authority.Issue(issuer.Request{Hosts: []string{s.host()}, Member: true})
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *TLS) write(folder string, user, group int) error {
 	return nil
 }
 
-// clientConfig is how a server is asked whether it serves.
+// clientConfig is the configuration for pings.
 func (s *TLS) clientConfig(t testing.TB) *tls.Config {
 	t.Helper()
 	certificate, err := s.Authority.Issue(issuer.Request{Name: "realstore"})

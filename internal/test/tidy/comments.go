@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// camel is a word that can only be a name of the code.
+// camel matches a word that can only be an identifier.
 var camel = regexp.MustCompile(`^[a-z]+[A-Z]\w*$`)
 
-// comments finds doc comments that begin with the name of another declaration: a name that has changed, or a comment that
-// stands above the wrong one.
+// comments finds doc comments that begin with the name of another declaration: after a rename, or above the wrong
+// declaration.
 func comments(t *Tree) (found []Finding) {
 	for _, f := range t.Go() {
 		for _, declared := range f.AST.Decls {
@@ -27,10 +27,10 @@ func comments(t *Tree) (found []Finding) {
 	return append(found, deadLinks(t)...)
 }
 
-// link is a link of a comment to what its own package exports: [Name] or [Name.Member].
+// link matches a link of a comment to an exported name of its own package: [Name] or [Name.Member].
 var link = regexp.MustCompile(`\[\*?([A-Z]\w*)(?:\.[A-Z]\w*)?\](?:[^:(\w]|$)`)
 
-// deadLinks finds links in the page of a package to names that it does not have: they were renamed.
+// deadLinks finds links in package comments to names that do not exist, for example after a rename.
 func deadLinks(t *Tree) (found []Finding) {
 	folders, files := t.Packages()
 	for _, folder := range folders {
@@ -74,7 +74,7 @@ func declaredNames(declared ast.Decl) (names []*ast.Ident) {
 	return names
 }
 
-// misnamedSpec looks at a type or a value: at its own comment, or at that of the declaration that has it alone.
+// misnamedSpec checks a type or a value: its own comment, or that of a declaration with only this spec.
 func misnamedSpec(f *File, d *ast.GenDecl, spec ast.Spec) []Finding {
 	doc := d.Doc
 	if d.Lparen.IsValid() {

@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/tidy"
 )
 
-// mentioned finds a test as documents name it: `server.TestGarbage`.
+// mentioned matches a test as documents name it: `server.TestGarbage`.
 var mentioned = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
 
-// tests are those of the module, each by its folder and by the last part of that alone.
+// tests are the tests of the module, each by its folder and by the last part of that alone.
 func tests(t *testing.T) map[string]bool {
 	t.Helper()
 	tree, err := tidy.Read(os.DirFS(root))
@@ -37,10 +37,10 @@ func tests(t *testing.T) map[string]bool {
 	return there
 }
 
-// aFile is a Go file as the page of a package names it: one of its folder, or by its path.
+// aFile matches a Go file as package comments name it: in its folder, or by its path.
 var aFile = regexp.MustCompile(`[a-z0-9_./-]*[a-z0-9_]+\.go\b`)
 
-// TestPagesNameFiles that there are: the page of a package is where its reader learns which file has what.
+// TestPagesNameFiles checks that the files named in package comments exist: readers use these to find their way.
 func TestPagesNameFiles(t *testing.T) {
 	tree, err := tidy.Read(os.DirFS(root))
 	if err != nil {
@@ -62,7 +62,7 @@ func TestPagesNameFiles(t *testing.T) {
 	}
 }
 
-// TestPagesNameTests that there are: a decision, and a page of the design, is as true as the tests that it names.
+// TestPagesNameTests checks that the tests named in decisions and design pages exist.
 func TestPagesNameTests(t *testing.T) {
 	there, named := tests(t), 0
 	for _, folder := range []string{"docs/design", "docs/decisions"} {
@@ -87,8 +87,7 @@ func TestPagesNameTests(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameTests that there are: a row of what may come in, or of a limit, is as
-// true as the test that stands in it.
+// TestDocumentsNameTests checks that the tests named in tables of inputs and limits exist.
 func TestDocumentsNameTests(t *testing.T) {
 	there := tests(t)
 	for _, document := range []string{"docs/bad-input.md", "docs/limits.md"} {
@@ -117,8 +116,8 @@ func TestDocumentsNameTests(t *testing.T) {
 	}
 }
 
-// cited finds a page of the design, with the sections that are cited of it; bare, a section of a
-// page whose folder is left out. Between a page and its section there may be the end of a line.
+// cited matches a page of the design, with the cited sections; bare, a section of a page without its folder. Between a
+// page and its section there may be the end of a line.
 var (
 	cited   = regexp.MustCompile(`docs/design/([a-z]+\.md)((?:(?:,|,? and)?\s+(?://\s*)?§[0-9.]*[0-9])*)`)
 	bare    = regexp.MustCompile(`[^/a-z](?:formats|membership|promises|verification)\.md §`)
@@ -126,7 +125,7 @@ var (
 	heading = regexp.MustCompile(`(?m)^##+ ([0-9.]*[0-9])\.? `)
 )
 
-// uncited returns what is wrong with the citations of a text, where pages have these sections.
+// uncited returns the wrong citations in a text, given the sections of all pages.
 func uncited(text string, pages map[string]map[string]bool) (wrong []string) {
 	wrong = bare.FindAllString(text, -1)
 	for _, citation := range cited.FindAllStringSubmatch(text, -1) {
@@ -142,7 +141,7 @@ func uncited(text string, pages map[string]map[string]bool) (wrong []string) {
 	return wrong
 }
 
-// TestDesignIsThere: every page and section of the design that the source cites exists.
+// TestDesignIsThere checks that every design page and section that the source cites exists.
 func TestDesignIsThere(t *testing.T) {
 	tree, err := tidy.Read(os.DirFS(root))
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// globals finds package-level variables that hold state. In rules packages a
-// variable is an error, a check that a type implements an interface, or a literal
-// that is never written to; elsewhere it must at least begin with a value, which
-// leaves out mutexes, caches and registries. A variable that the compiler fills
-// from a file, by go:embed, is a literal too.
+// globals finds package-level variables that hold state. In rules packages only three kinds of variables are allowed:
+// an error, a check that a type implements an interface, and a literal that is never written to. Elsewhere a variable
+// must at least have an initial value, which excludes mutexes, caches and registries. A variable that the compiler
+// fills from a file, by go:embed, counts as a literal.
 func globals(t *Tree) (found []Finding) {
 	variables := map[types.Object]bool{}
 	info, err := t.types()
@@ -113,8 +112,8 @@ var writers = map[string][]string{
 	"":       {"append", "clear", "copy", "delete"},
 }
 
-// writes finds writes to package-level variables in rules packages, and taking
-// their addresses, through which they could be written.
+// writes finds writes to package-level variables in rules packages, and expressions that take their addresses, through
+// which they could be written.
 func writes(t *Tree, info *types.Info, variables map[types.Object]bool) (found []Finding) {
 	for _, f := range t.Rules() {
 		target := func(e ast.Expr) {
@@ -165,8 +164,7 @@ func isWriter(f *File, function ast.Expr) bool {
 	return false
 }
 
-// base is the variable that an expression reaches into: x for x, x[i], x.f, *x,
-// x[i:j] and pkg.x; nil where there is none.
+// base is the variable that an expression reaches into: x for x, x[i], x.f, *x, x[i:j] and pkg.x; nil if there is none.
 func base(e ast.Expr, info *types.Info) *ast.Ident {
 	switch e := e.(type) {
 	case *ast.Ident:

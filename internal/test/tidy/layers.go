@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// row says what packages may import of this module, tests left out. What they import
-// from outside of it is in .golangci.yml.
+// row lists the packages of this module that some packages may import, tests excluded. Imports from other modules are
+// in .golangci.yml.
 type row struct {
-	folders []string // patterns, as those of may; the first row that matches counts
+	folders []string // patterns, like may; the first matching row counts
 	may     []string
 }
 
-// A pattern is a folder; "" is the root. One that ends in /... is the folder with all below
-// it, and one that begins with ! takes out what the others match.
+// A pattern is a folder; "" is the root. One that ends in /... is the folder with all below it, and one that begins
+// with ! excludes matches of the others.
 var (
 	// rules are pure: an event goes in, effects come out.
 	rules = []string{"lock/...", "storage", "protocol/...", "!protocol/protocoltest", "internal/member/...", "internal/client/session", "internal/server/edge", "internal/takeall"}
 
-	// leaves know nothing of locks.
+	// leaves do not know locks.
 	leaves = []string{
 		"internal/certificate", "internal/clock", "internal/descriptors", "internal/socket",
 		"internal/sparing", "internal/trace/text", "internal/turns",
 	}
 
-	// contract is what is known of every protocol.
+	// contract is the knowledge about every protocol.
 	contract = []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/admin", "protocol/probe"}
 
-	// engines move bytes and time, and decide nothing. They know no protocol but by its descriptor.
+	// engines move bytes and time, and decide nothing. They know a protocol only by its descriptor.
 	engines = slices.Concat(contract, leaves, []string{
 		"internal/member/...",
 		"internal/api/...", "internal/transport/...", "internal/run", "internal/trace",
@@ -35,12 +35,11 @@ var (
 	})
 )
 
-// switchFolder has the switch that takes a rule out of the code. Apart from tests, only the
-// simulator may set it, and only package protocol may ask on behalf of the rules: no way
-// leads there from a member's configuration.
+// switchFolder has the switch that disables a rule. Apart from tests, only the simulator may set it, and only package
+// protocol may query it for the rules: a member's configuration cannot reach it.
 const switchFolder = "internal/mutation"
 
-// table is from the bottom to the top: nouns, rules, engines, edges, programs.
+// table lists the layers from the bottom to the top: nouns, rules, engines, edges, programs.
 var table = []row{
 	{slices.Concat([]string{"", "storage", "protocol/option", switchFolder, "internal/load", "internal/load/limit"}, leaves), nil},
 
@@ -56,7 +55,7 @@ var table = []row{
 	{[]string{"internal/member"}, slices.Concat([]string{""}, rules)},
 	{[]string{"internal/member/..."}, []string{"", "lock", "lock/wire", "storage", "protocol", "internal/member/..."}},
 
-	// What makes a driver of a URL knows them all.
+	// The package that makes a driver from a URL knows them all.
 	{[]string{"storage/open"}, []string{"storage/..."}},
 	{[]string{"storage/..."}, []string{
 		"storage", "storage/internal/...", "internal/descriptors", "internal/sparing",
@@ -68,12 +67,12 @@ var table = []row{
 	})},
 	{[]string{"internal/run", "internal/trace"}, slices.Concat(contract, leaves, []string{"internal/member/..."})},
 	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat(contract, []string{"internal/member/...", "internal/api/...", "internal/run"})},
-	// The simulator knows no protocol but by its descriptor.
+	// The simulator knows a protocol only by its descriptor.
 	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/client/session", "internal/server/edge", "internal/takeall", "internal/api/...", "internal/trace", "storage/memory", switchFolder})},
 
 	{[]string{"internal/server/edge"}, []string{"", "lock", "protocol", "internal/api", "internal/api/schema", "internal/member/session"}},
-	// Edges do not know each other. The drivers of stores
-	// reach a member as values; a guest locks through members, as any client.
+	// Edges do not know each other. A member gets its store drivers as values; a guest locks through members, like any
+	// client.
 	{[]string{"lockertest"}, []string{""}},
 	{[]string{"internal/takeall"}, []string{switchFolder}},
 	{[]string{"internal/client/session"}, []string{"", "internal/api", "internal/api/schema", "internal/clock", switchFolder}},
@@ -85,19 +84,18 @@ var table = []row{
 
 	{[]string{"examples/..."}, []string{"", "client", "node", "storelock", "storage/open"}},
 
-	// Only programs, and tests, import programs and what tests are made with.
+	// Only programs and tests import programs and test helpers.
 	{[]string{
 		"cmd/...", "bench/...", "tools/...", "internal/config", "internal/demo", "internal/supervise",
 		"internal/load/soak", "internal/load/target", "internal/test/...", "internal/clock/clocktest",
 	}, []string{"/...", "!" + switchFolder}},
 }
 
-// isRules says whether the package in folder is pure. The root is not one of
-// them: it holds the locks that users hold, which know contexts. Nor is what plays
+// isRules reports whether the package in folder is pure. The root is not: its locks use contexts. Nor is the player of
 // conversations in the tests of protocols.
 func isRules(folder string) bool { return matches(rules, folder) }
 
-// matches says whether patterns stand for folder.
+// matches reports whether patterns match folder.
 func matches(patterns []string, folder string) (matched bool) {
 	for _, pattern := range patterns {
 		pattern, out := strings.CutPrefix(pattern, "!")
@@ -109,8 +107,7 @@ func matches(patterns []string, folder string) (matched bool) {
 	return matched
 }
 
-// imports checks the table. Tests are exempt: a test may drive a rule with any
-// engine.
+// imports checks the table. Tests are exempt: a test may drive a rule with any engine.
 func imports(t *Tree) (found []Finding) {
 	folders, files := t.Packages()
 	for _, folder := range folders {
@@ -134,7 +131,7 @@ func imports(t *Tree) (found []Finding) {
 	return found
 }
 
-// instead says what a package may import of this module where it may not import own.
+// instead lists the packages of this module that a package may import if it may not import its own.
 func instead(may []string, own string) string {
 	if own == switchFolder {
 		return "switch rules off in the simulator alone; rules ask protocol.Mutated, and those of a client and of takeall mutation.Off"

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// leaks finds packages whose tests do not look for goroutines that were left behind.
-// Which packages start some is not asked: those above the rules may at any time, and
-// most of them do by way of another. Of the rules, whose code may not, the tests may.
+// leaks finds packages whose tests do not check for leaked goroutines. It does not matter which packages start some:
+// those above the rules may at any time, and most do so indirectly. The code of the rules may not, but their tests may.
 func leaks(t *Tree) (found []Finding) {
 	tested, starting, verified := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range t.Go() {
@@ -34,8 +33,7 @@ func leaks(t *Tree) (found []Finding) {
 	return found
 }
 
-// starts says whether f starts a goroutine: by a go statement, or by the method Go of
-// a group.
+// starts reports whether f starts a goroutine: by a go statement, or by the method Go of a group.
 func starts(f *File) (found bool) {
 	ast.Inspect(f.AST, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -50,7 +48,7 @@ func starts(f *File) (found bool) {
 	return found
 }
 
-// verifies says whether f has a TestMain, or what one calls, that looks for leaks.
+// verifies reports whether f has a TestMain, or a function that one calls, that checks for leaks.
 func verifies(f *File) bool {
 	return slices.ContainsFunc(uses(f, "go.uber.org/goleak"), func(used *ast.SelectorExpr) bool {
 		return used.Sel.Name == "VerifyTestMain"

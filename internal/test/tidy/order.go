@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// mapFunctions of package maps go through a map in its own order.
+// mapFunctions are the functions of package maps that iterate in map order.
 var mapFunctions = []string{"All", "Keys", "Values", "DeleteFunc"}
 
-// sortFunctions of package slices put what they are given in an order of their own.
+// sortFunctions are the functions of package slices that sort their input.
 var sortFunctions = []string{"Sorted", "SortedFunc", "SortedStableFunc"}
 
-// waiver is a comment that says why the order of the map below it cannot be seen.
+// waiver is a comment that explains why the order of the map below it does not show.
 type waiver struct {
 	file   *File
 	pos    token.Pos
@@ -22,7 +22,7 @@ type waiver struct {
 	used   bool
 }
 
-// waivers are those of the rules packages, in order.
+// waivers lists the waivers in the rules packages, in order.
 func waivers(t *Tree) (found []*waiver) {
 	for _, f := range t.Rules() {
 		for _, group := range f.AST.Comments {
@@ -36,9 +36,8 @@ func waivers(t *Tree) (found []*waiver) {
 	return found
 }
 
-// order finds ranges over maps in rules packages, and iterators over maps that
-// are not sorted at once. A range that looks at neither key nor value is fine. It
-// finds waivers too that give no reason or waive nothing.
+// order finds ranges over maps in rules packages, and iterators over maps that are not sorted at once. A range that
+// uses neither key nor value is fine. It also finds waivers without a reason, and those that waive nothing.
 func order(t *Tree) (found []Finding) {
 	const fix = "range over sorted keys or keep a slice next to the map; " +
 		"where the order cannot be seen, say why in a //tidy:unordered comment on the line above"
@@ -75,7 +74,7 @@ func order(t *Tree) (found []Finding) {
 	return found
 }
 
-// ranges reports the ranges of a file over maps, and over what has no type.
+// ranges reports the ranges of a file over maps, and over values without a type.
 func ranges(f *File, info *types.Info, report func(token.Pos, string)) {
 	ast.Inspect(f.AST, func(n ast.Node) bool {
 		loop, ok := n.(*ast.RangeStmt)
@@ -97,7 +96,7 @@ func blank(e ast.Expr) bool {
 	return e == nil || ok && name.Name == "_"
 }
 
-// isMap says whether values of the type are, or may be, maps.
+// isMap reports whether values of the type are, or may be, maps.
 func isMap(t types.Type) bool {
 	parameter, ok := t.(*types.TypeParam)
 	if !ok {
@@ -125,8 +124,7 @@ func isMap(t types.Type) bool {
 	return false
 }
 
-// sortedAtOnce lists the selections that are called as the first argument of a
-// sorting function.
+// sortedAtOnce lists the selections that are called as the first argument of a sorting function.
 func sortedAtOnce(f *File) map[*ast.SelectorExpr]bool {
 	sorters := map[ast.Expr]bool{}
 	for _, use := range uses(f, "slices") {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// docs finds packages without the page that introduces them.
+// docs finds packages without a package comment.
 func docs(t *Tree) (found []Finding) {
 	folders, files := t.Packages()
 	for _, folder := range folders {
@@ -24,7 +24,7 @@ func docs(t *Tree) (found []Finding) {
 	return found
 }
 
-// parts are the folders of protocol that are no protocol.
+// parts are the folders of protocol that are not protocols.
 var parts = []string{"admin", "authority", "local", "option", "probe", "protocoltest"}
 
 // skeleton finds protocols that lack a file which all the others have.

@@ -53,7 +53,7 @@ func uses(f *File, imported string) (found []*ast.SelectorExpr) {
 	return found
 }
 
-// importName is what a file calls an imported package, or "".
+// importName is the name of an imported package in a file, or "".
 func importName(f *File, imported string) string {
 	for _, spec := range f.AST.Imports {
 		if p, err := strconv.Unquote(spec.Path.Value); err != nil || p != imported {

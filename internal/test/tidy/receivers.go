@@ -2,11 +2,11 @@ package tidy
 
 import "go/ast"
 
-// machineFolders hold machines whose receivers are all called m.
+// machineFolders have machines whose receivers are all named m.
 var machineFolders = []string{"internal/member/membership", "internal/member/session", "protocol/...", "!protocol"}
 
-// receivers finds machines that use other words than the rest: m for the machine,
-// and now, ev and out for what Step is given.
+// receivers finds machines with other names than the rest: m for the machine, and now, ev and out for the parameters of
+// Step.
 func receivers(t *Tree) (found []Finding) {
 	machines := map[string]bool{} // folder.Type
 	for _, f := range t.Code() {
@@ -31,8 +31,7 @@ func receivers(t *Tree) (found []Finding) {
 	return found
 }
 
-// methods yields the methods in a file that lies where machines are, with the
-// names of their types.
+// methods yields the methods in a file of a machine folder, with the names of their types.
 func methods(f *File) func(yield func(*ast.FuncDecl, string) bool) {
 	return func(yield func(*ast.FuncDecl, string) bool) {
 		if !matches(machineFolders, f.Folder()) {

@@ -14,7 +14,7 @@ import (
 
 const root = "../../.."
 
-// TestTree holds the repository to every rule.
+// TestTree checks the repository against every rule.
 func TestTree(t *testing.T) {
 	tree, err := tidy.Read(os.DirFS(root))
 	if err != nil {
@@ -36,7 +36,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestWorktree: in a worktree of git, .git is a file with a path of this machine.
+// TestWorktree checks that git's own files are ignored: in a worktree, .git is a file with a path of this machine.
 func TestWorktree(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	tree, err := tidy.Read(fstest.MapFS{".git": file("gitdir: elsewhere"), "tools/.git": file("gitdir: elsewhere"), "a.md": file("a")})
@@ -48,19 +48,17 @@ func TestWorktree(t *testing.T) {
 	}
 }
 
-// light is what a program that imports only client may link beyond the standard
-// library.
+// light lists the modules that a program that imports only client may link beyond the standard library.
 var light = []string{
 	tidy.Module, "google.golang.org/grpc", "google.golang.org/protobuf",
 	"google.golang.org/genproto/googleapis/api", "google.golang.org/genproto/googleapis/rpc",
 	"golang.org/x/net", "golang.org/x/sys", "golang.org/x/text",
 }
 
-// mostLight is how many modules such a program may have in its binary.
+// mostLight is the maximum number of modules in the binary of such a program.
 const mostLight = 15
 
-// TestClientLinks keeps the daemon's dependencies out of programs that are only
-// clients.
+// TestClientLinks checks that the daemon's dependencies are not linked into programs that are only clients.
 func TestClientLinks(t *testing.T) {
 	if len(light) > mostLight {
 		t.Errorf("a program that is only a client may link %d modules; %d are allowed", len(light), mostLight)
@@ -90,14 +88,14 @@ func TestClientLinks(t *testing.T) {
 	}
 }
 
-// example is a few files and what a rule finds in them: a part of each finding.
+// example is a few files and the findings of a rule in them: a part of each finding.
 type example struct {
 	rule  string
 	files map[string]string
 	want  []string
 }
 
-// TestRulesBite feeds each rule what it must find and what it must pass.
+// TestRulesBite checks that each rule finds its bad examples and passes its good ones.
 func TestRulesBite(t *testing.T) {
 	parallel.SkipBrief(t)
 	bitten, passed := map[string]bool{}, map[string]bool{}
@@ -133,7 +131,7 @@ func TestRulesBite(t *testing.T) {
 	}
 }
 
-// TestParse refuses what is no Go.
+// TestParse checks that Parse rejects text that is not Go.
 func TestParse(t *testing.T) {
 	if _, err := tidy.Parse(map[string]string{"a.go": "package"}); err == nil || !strings.Contains(err.Error(), "a.go:1") {
 		t.Errorf("error %v, want the place of the mistake", err)

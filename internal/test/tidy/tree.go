@@ -27,16 +27,16 @@ type Tree struct {
 type File struct {
 	Path   string // from the repository's root, with slashes
 	Source []byte
-	AST    *ast.File // nil where it is not Go, or lies in testdata
+	AST    *ast.File // nil if it is not Go, or is in testdata
 	set    *token.FileSet
 }
 
-// Finding is one breach of one rule.
+// Finding is one violation of one rule.
 type Finding struct {
 	Path string
-	Line int // counted from 1; 0 means the file or folder as a whole
+	Line int // counted from 1; 0 means the whole file or folder
 	What string
-	Fix  string // what to do instead
+	Fix  string // how to fix it
 }
 
 func (f Finding) String() string {
@@ -53,7 +53,7 @@ type Rule struct {
 	Check func(*Tree) []Finding
 }
 
-// Folder is where the file lies; "" is the root.
+// Folder is the folder of the file; "" is the root.
 func (f *File) Folder() string {
 	folder := path.Dir(f.Path)
 	if folder == "." {
@@ -62,10 +62,10 @@ func (f *File) Folder() string {
 	return folder
 }
 
-// Test says whether the file is only part of tests.
+// Test reports whether the file belongs only to tests.
 func (f *File) Test() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Generated says whether a generator wrote the file.
+// Generated reports whether a generator wrote the file.
 func (f *File) Generated() bool {
 	if strings.HasSuffix(f.Path, ".pb.go") {
 		return true
@@ -73,7 +73,7 @@ func (f *File) Generated() bool {
 	return f.AST != nil && ast.IsGenerated(f.AST)
 }
 
-// Line is where pos stands in its file.
+// Line is the line of pos in its file.
 func (f *File) Line(pos token.Pos) int { return f.set.Position(pos).Line }
 
 // find makes a finding at pos.
@@ -81,7 +81,7 @@ func (f *File) find(pos token.Pos, fix, what string, args ...any) Finding {
 	return Finding{Path: f.Path, Line: f.Line(pos), What: fmt.Sprintf(what, args...), Fix: fix}
 }
 
-// Go yields the Go files that people wrote.
+// Go yields the Go files without the generated ones.
 func (t *Tree) Go() []*File {
 	return slices.DeleteFunc(slices.Clone(t.Files), func(f *File) bool {
 		return f.AST == nil || f.Generated()
@@ -98,13 +98,12 @@ func (t *Tree) Rules() []*File {
 	return slices.DeleteFunc(t.Code(), func(f *File) bool { return !isRules(f.Folder()) })
 }
 
-// Has says whether there is a file at path.
+// Has reports whether there is a file at path.
 func (t *Tree) Has(path string) bool {
 	return slices.ContainsFunc(t.Files, func(f *File) bool { return f.Path == path })
 }
 
-// Packages lists the folders that hold Go code outside of tests, in order, with
-// their files.
+// Packages lists the folders with Go code outside of tests, in order, with their files.
 func (t *Tree) Packages() (folders []string, files map[string][]*File) {
 	files = map[string][]*File{}
 	for _, f := range t.Files {
@@ -126,8 +125,7 @@ func Parse(sources map[string]string) (*Tree, error) {
 	return t, nil
 }
 
-// Read makes a tree of a folder. Files that are no text, folders of fetched
-// packages and git's own are left out.
+// Read makes a tree of a folder, without binary files, folders of fetched packages and git's own files.
 func Read(folder fs.FS) (*Tree, error) {
 	t := &Tree{Set: token.NewFileSet()}
 	err := fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// checked is what the type checker says about the rules packages.
+// checked is the type checker's result for the rules packages.
 type checked struct {
 	tree     *Tree
 	files    map[string][]*File
@@ -25,10 +25,9 @@ type checked struct {
 	info     types.Info
 }
 
-// types checks the rules packages, and what they import of this module, from
-// source; what else they import comes from the compiler's export data. Mistakes
-// in the source are for the compiler to report: what has no type because of one
-// has none here.
+// types checks the rules packages, and their imports of this module, from source; the types of other imports come from
+// the compiler's export data. The compiler reports mistakes in the source: an expression that is wrong because of one
+// has no type here.
 func (t *Tree) types() (*types.Info, error) {
 	if t.checked != nil {
 		return &t.checked.info, nil
@@ -83,8 +82,8 @@ func (c *checked) check(folder string) (*types.Package, error) {
 	return p, nil
 }
 
-// exportData asks the go command where the compiler left the types of all that
-// the nouns and the rules import from outside of this module.
+// exportData asks the go command for the compiler's export data of all imports of the nouns and the rules from other
+// modules.
 func exportData(t *Tree, folders []string, files map[string][]*File) (types.Importer, error) {
 	wanted := map[string]bool{"errors": true}
 	for _, folder := range folders {

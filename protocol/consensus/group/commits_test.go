@@ -8,17 +8,17 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// trio are three members whose journals answer at once, and whose messages arrive when the test says so.
+// trio is three members whose journals answer at once, and whose messages arrive when the test delivers them.
 type trio struct {
 	*testing.T
 	now     Time
 	groups  map[uint64]*Group
 	applied map[uint64]uint64 // the latest entry
 	way     []Message
-	said    int // messages that have an answer, but for beats
+	said    int // messages that have an answer, except beats
 }
 
-// newTrio returns one of which member 1 leads.
+// newTrio returns a trio in which member 1 leads.
 func newTrio(t *testing.T, c Config) *trio {
 	w := &trio{T: t, groups: map[uint64]*Group{}, applied: map[uint64]uint64{}}
 	for id := range uint64(3) {
@@ -40,7 +40,7 @@ func newTrio(t *testing.T, c Config) *trio {
 	return w
 }
 
-// do does something, and what the journal is asked because of it.
+// do performs a call, and the resulting requests to the journal.
 func (w *trio) do(id uint64, what func(*Group, *Output)) {
 	var out Output
 	g := w.groups[id]
@@ -57,7 +57,7 @@ func (w *trio) do(id uint64, what func(*Group, *Output)) {
 	}
 }
 
-// arrive lets all messages arrive that are on their way, and those that come of them.
+// arrive delivers all messages in flight, and those that follow.
 func (w *trio) arrive() {
 	w.Helper()
 	for len(w.way) > 0 {
@@ -83,15 +83,15 @@ func (w *trio) propose(text string) {
 	})
 }
 
-// settle lets the leader say what it has put off.
+// settle makes the leader send what it has deferred.
 func (w *trio) settle() {
 	w.now = w.groups[1].flushDue
 	w.do(1, func(g *Group, out *Output) { g.Tick(w.now, out) })
 	w.arrive()
 }
 
-// TestWhatIsCommittedGoesWithTheNextEntries: a group that agrees on one entry after the other sends each member one message for
-// each, and tells of the last one when Linger is over.
+// TestWhatIsCommittedGoesWithTheNextEntries checks that a group that agrees on one entry after the other sends each
+// member one message per entry, and reports the last commit when Linger is over.
 func TestWhatIsCommittedGoesWithTheNextEntries(t *testing.T) {
 	w := newTrio(t, Config{})
 	const count = 10
@@ -120,7 +120,7 @@ func TestWhatIsCommittedGoesWithTheNextEntries(t *testing.T) {
 	}
 }
 
-// TestFlushCommit tells one member at once, and no other.
+// TestFlushCommit checks that the commit goes to one member at once, and to no other.
 func TestFlushCommit(t *testing.T) {
 	w := newTrio(t, Config{})
 	w.propose("hurry")
@@ -141,7 +141,7 @@ func TestFlushCommit(t *testing.T) {
 	}
 }
 
-// TestFormerLeaderSendsNothing of what it has put off: its term is over.
+// TestFormerLeaderSendsNothing checks that a former leader drops its deferred messages: its term is over.
 func TestFormerLeaderSendsNothing(t *testing.T) {
 	w := newTrio(t, Config{})
 	w.propose("late")

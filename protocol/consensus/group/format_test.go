@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// TestFormatStays: marks, states and records are kept as they were, byte for byte, and come back.
+// TestFormatStays checks that marks, states and records keep their format, byte for byte, and are read back.
 func TestFormatStays(t *testing.T) {
 	mark := Mark{Index: 7, Term: 300, Conf: Conf{Voters: []uint64{1, 1<<63 + 5}, Learners: []uint64{2}, Outgoing: []uint64{4}, LearnersNext: []uint64{5, 300}, AutoLeave: true}}
 	entries := []Entry{{Index: 8, Term: 300}, {Index: 1 << 40, Term: 1 << 62, Kind: LastEntryKind, Data: []byte("data")}}
@@ -42,7 +42,7 @@ func TestFormatStays(t *testing.T) {
 	}
 }
 
-// TestDamageIsNoticed in states and records.
+// TestDamageIsNoticed checks that damage in states and records is detected.
 func TestDamageIsNoticed(t *testing.T) {
 	full := slices.Repeat([]byte{0xff}, 9)
 	for what, b := range map[string][]byte{

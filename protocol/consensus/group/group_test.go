@@ -31,22 +31,22 @@ type world struct {
 	faults  bool
 	trace   io.Writer
 
-	// What is to be so.
+	// The expected state.
 	committed                              map[uint64]Entry  // by index
 	leaders                                map[uint64]uint64 // by term
 	highest                                uint64            // committed anywhere
 	proposed                               map[string]bool   // what it was that was proposed
-	acked                                  map[string]bool   // seen committed by who proposed it
-	requested                              map[uint64]uint64 // reads: the highest committed when it was asked
+	acked                                  map[string]bool   // seen as committed by its proposer
+	requested                              map[uint64]uint64 // reads: the highest commit when each began
 	confirmed                              int
 	crashes, snapshots, restores, refusals int
 }
 
-// member is one, with its journal.
+// member is a member with its journal.
 type member struct {
 	id       uint64
 	group    *Group
-	offset   Time // its clock began that much before
+	offset   Time // how much earlier its clock began
 	journal  Kept
 	unsynced []flight // writes that are under way
 	applied  []string
@@ -55,13 +55,13 @@ type member struct {
 	seed     uint64
 }
 
-// flight is something under way.
+// flight is a message or a write in flight.
 type flight struct {
 	due     Time
 	to      *member
 	message *Message
 	write   *Write
-	life    *Group // of a write: it ends with it
+	life    *Group // of a write: the life that it ends with
 	content []string
 	from    *member // of a snapshot
 	lost    bool
@@ -89,7 +89,7 @@ func (w *world) fatalf(format string, values ...any) {
 	w.Fatalf("seed %d at %v: %s", w.seed, w.now, fmt.Sprintf(format, values...))
 }
 
-// start begins a life of a member, from what its journal has.
+// start begins a life of a member, from its journal.
 func (w *world) start(m *member) {
 	m.offset = Time(w.rand.Int64N(1e9))
 	m.seed++
@@ -105,7 +105,7 @@ func (w *world) start(m *member) {
 	m.applied, m.at = slices.Clone(content), m.journal.Snapshot.Index
 }
 
-// crash ends a life: what was not synced is gone, or was done wholly, in order.
+// crash ends a life: unsynced writes are lost, or a prefix of them was done.
 func (w *world) crash(m *member) {
 	w.crashes++
 	done := w.rand.IntN(len(m.unsynced) + 1)
@@ -115,7 +115,7 @@ func (w *world) crash(m *member) {
 	m.group, m.unsynced = nil, nil
 }
 
-// keep is what the journal does with a write.
+// keep applies a write to the journal.
 func (m *member) keep(x *Write) {
 	if x.Snapshot != nil {
 		m.journal.Snapshot, m.journal.Records = *x.Snapshot, nil
@@ -133,7 +133,7 @@ func (m *member) keep(x *Write) {
 	}
 }
 
-// delay is how long something takes.
+// delay draws a latency.
 func (w *world) delay() Time {
 	d := Time(w.rand.Int64N(int64(4 * time.Millisecond)))
 	if w.faults && w.rand.IntN(20) == 0 {
@@ -142,7 +142,7 @@ func (w *world) delay() Time {
 	return d
 }
 
-// carry does what a group wants done.
+// carry performs a group's effects.
 func (w *world) carry(m *member, out *Output) {
 	for i := range out.Writes {
 		due := w.now + w.delay()
@@ -197,7 +197,7 @@ func (w *world) send(f flight) {
 		times = []int{0, 1, 1, 1, 1, 1, 1, 1, 2}[w.rand.IntN(9)]
 	}
 	if f.lost = times == 0; f.lost && f.from != nil {
-		times = 1 // the member that brings a snapshot over knows that it did not arrive
+		times = 1 // the member that transfers a snapshot knows that it did not arrive
 	}
 	for range times {
 		f.due = w.now + w.delay()
@@ -224,7 +224,7 @@ func (w *world) commit(m *member, e *Entry) {
 	}
 }
 
-// step lets the next thing happen, if it does before the end.
+// step executes the next event, if it is before the end.
 func (w *world) step(end Time) {
 	var next *flight
 	at, of := Never, -1
@@ -287,7 +287,7 @@ func (w *world) arrive(f *flight) {
 	}
 }
 
-// act does something that users or operators do, or that happens.
+// act performs an act of users or operators, or a fault.
 func (w *world) act(n int) {
 	m := w.members[w.rand.IntN(len(w.members))]
 	var out Output
@@ -329,7 +329,7 @@ func (w *world) act(n int) {
 	w.carry(m, &out)
 }
 
-// compact makes a snapshot, and drops what is in it.
+// compact makes a snapshot, and drops the entries in it.
 func (w *world) compact(m *member) {
 	mark := m.group.Mark()
 	if mark.Index != m.at {
@@ -365,7 +365,7 @@ func (w *world) play() {
 	w.settle()
 }
 
-// settle wants an entry to be committed by all, now that nothing is wrong.
+// settle demands that all commit an entry, once there are no more faults.
 func (w *world) settle() {
 	w.Helper()
 	w.proposed["last"] = true
@@ -407,8 +407,8 @@ func (w *world) settle() {
 	}
 }
 
-// TestMembersAgree regardless of what is lost, late, twice, crashed or cut off: on what is committed, on who
-// leads in a term, and on what a read may show; and that they go on when all is well.
+// TestMembersAgree checks that members agree on the committed entries, on the leader of a term, and on what a read may
+// show, regardless of lost, late, duplicated, crashed or cut off ones, and that they make progress after the faults.
 func TestMembersAgree(t *testing.T) {
 	seeds := uint64(300)
 	if testing.Short() {
@@ -427,7 +427,7 @@ func TestMembersAgree(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameRun: nothing is drawn from anywhere but the seed.
+// TestSameSeedSameRun checks that all randomness comes from the seed.
 func TestSameSeedSameRun(t *testing.T) {
 	hash := func() uint64 {
 		h := fnv.New64a()
@@ -441,7 +441,7 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// TestForgedMessagesAreRefused: a message that no member has sent changes nothing, and stops no member.
+// TestForgedMessagesAreRefused checks that a message that no member has sent changes nothing, and stops no member.
 func TestForgedMessagesAreRefused(t *testing.T) {
 	w := newWorld(t, 1, 3)
 	w.run(time.Second)
@@ -476,7 +476,7 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 	}
 }
 
-// TestDamagedJournalIsRefused when a member starts.
+// TestDamagedJournalIsRefused checks that a damaged journal is refused when a member starts.
 func TestDamagedJournalIsRefused(t *testing.T) {
 	state := func(n ...uint64) (b []byte) {
 		for _, x := range n {
@@ -506,7 +506,8 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 	}
 }
 
-// TestMarksComeBack, and what is no mark is reported, regardless of where it ends and how much it promises.
+// TestMarksComeBack checks that marks are read back, and that any other text is reported, regardless of where it ends
+// and of the length that it claims.
 func TestMarksComeBack(t *testing.T) {
 	for _, want := range []Mark{{}, Founding([]uint64{1, 1 << 63, 3}), {Index: 7, Term: 300, Conf: Conf{
 		Voters: []uint64{1}, Learners: []uint64{2, 3}, Outgoing: []uint64{4}, LearnersNext: []uint64{5, 300}, AutoLeave: true,

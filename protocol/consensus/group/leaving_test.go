@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// pair is two members whose journals are done at once, and a network that loses what lost says.
+// pair is two members whose journals are done at once, and a network that loses the messages that lost selects.
 type pair struct {
 	*testing.T
 	now    Time
@@ -26,7 +26,7 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// act does something at one member, and all that follows from it.
+// act performs an act at one member, and all its consequences.
 func (p *pair) act(id uint64, do func(*Group, *Output)) {
 	p.Helper()
 	var out Output
@@ -38,12 +38,12 @@ func (p *pair) act(id uint64, do func(*Group, *Output)) {
 	}
 	for _, m := range out.Messages {
 		if to := p.groups[m.To]; to != nil && !p.lost(&m) {
-			p.act(m.To, func(g *Group, out *Output) { _ = g.Hear(p.now, &m, out) }) // what comes from one who is no member any more is no message
+			p.act(m.To, func(g *Group, out *Output) { _ = g.Hear(p.now, &m, out) }) // a message of a removed member does not count
 		}
 	}
 }
 
-// await lets time pass until something is so.
+// await lets time pass until a condition holds.
 func (p *pair) await(what string, so func() bool) {
 	p.Helper()
 	for range 1000 {
@@ -60,8 +60,8 @@ func (p *pair) await(what string, so func() bool) {
 	p.Fatalf("%s is not so", what)
 }
 
-// TestLeavingLeader: one of two members is being removed, and comes to lead before it has heard that it is. As long as that
-// may be it says so; and the other goes on alone, for which it needs the vote of the one that is removed.
+// TestLeavingLeader checks the removal of one of two members, which becomes leader before it has heard of that. It
+// reports this while it is possible, and the other one continues alone, for which it needs the vote of the removed one.
 func TestLeavingLeader(t *testing.T) {
 	p := newPair(t)
 	p.await("that one leads", func() bool { return p.groups[1].Leading() || p.groups[2].Leading() })
@@ -73,7 +73,7 @@ func TestLeavingLeader(t *testing.T) {
 	if p.groups[remaining].Leaving() {
 		t.Error("the leader counts as leaving, and no member has been changed")
 	}
-	p.lost = func(m *Message) bool { return m.From == goes } // that it has the entry is not heard
+	p.lost = func(m *Message) bool { return m.From == goes } // the confirmation that it has the entry is lost
 	p.act(remaining, func(g *Group, out *Output) {
 		if err := g.Change(p.now, []uint64{remaining}, nil, out); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,8 @@ func alone(t *testing.T, c Config) *Shard {
 	return s
 }
 
-// TestPendingOperationsAreBounded, and a caller that withdraws one makes room.
+// TestPendingOperationsAreBounded checks the bound on pending operations, and that a caller that withdraws one makes
+// room.
 func TestPendingOperationsAreBounded(t *testing.T) {
 	s := alone(t, Config{Pending: 2})
 	var out Output
@@ -45,8 +46,8 @@ func TestPendingOperationsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLongOperationsAreForwarded in messages that a transport takes: one that it does not take is sent again for ever, and
-// what is in it is never done.
+// TestLongOperationsAreForwarded checks that long operations fit the messages of a transport: one that does not fit is
+// sent again forever, and its operations are never done.
 func TestLongOperationsAreForwarded(t *testing.T) {
 	s := alone(t, Config{})
 	var out Output
@@ -85,7 +86,8 @@ func TestLongOperationsAreForwarded(t *testing.T) {
 	}
 }
 
-// TestFailedJournalEndsTheShard: nothing is done any more, and the error of a later call says why.
+// TestFailedJournalEndsTheShard checks that a failed journal ends the shard, and that the error of a later call has the
+// reason.
 func TestFailedJournalEndsTheShard(t *testing.T) {
 	s := alone(t, Config{})
 	var out Output
@@ -114,7 +116,8 @@ func TestFailedJournalEndsTheShard(t *testing.T) {
 	}
 }
 
-// TestForgedMessagesAreRefused, which name another member or something that was not said.
+// TestForgedMessagesAreRefused checks that messages that name another member, or something that was not sent, are
+// refused.
 func TestForgedMessagesAreRefused(t *testing.T) {
 	s := alone(t, Config{})
 	mark := group.Founding([]uint64{1, 2, 3})

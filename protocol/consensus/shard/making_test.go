@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
-// TestASnapshotIsOfItsBeginning: entries are applied between its parts, and a member that starts again from it has them from its
-// log. Without the rule they are lost there.
+// TestASnapshotIsOfItsBeginning checks that entries applied between the parts of a snapshot are in the log when a
+// member restarts from it. Without the rule they are lost.
 func TestASnapshotIsOfItsBeginning(t *testing.T) {
 	defer mutation.Switch("")
 	const rule = "a snapshot is of its beginning"

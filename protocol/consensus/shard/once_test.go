@@ -32,7 +32,7 @@ func newSingle(t *testing.T) *single {
 	return s
 }
 
-// begin begins a life with what the disk has, and returns when it leads.
+// begin begins a life from the disk, and returns when it leads.
 func (s *single) begin() {
 	s.Helper()
 	s.config.Life++
@@ -54,7 +54,7 @@ func (s *single) begin() {
 	s.Fatalf("life %d does not lead", s.config.Life)
 }
 
-// do does something, and all that the journal is asked because of it.
+// do performs a call, and all resulting requests to the journal.
 func (s *single) do(what func(out *Output)) {
 	s.Helper()
 	var out Output
@@ -70,7 +70,7 @@ func (s *single) do(what func(out *Output)) {
 	}
 }
 
-// hear has operations of member 2 done, as it sends them, and returns what was decided.
+// hear executes operations sent by member 2, and returns the decisions.
 func (s *single) hear(ops ...replica.Op) []lock.Decision {
 	s.Helper()
 	s.decisions = nil
@@ -88,7 +88,7 @@ func from2(number uint64, op replica.Op) replica.Op {
 	return op
 }
 
-// holder says who holds a name.
+// holder returns the holder of a name.
 func (s *single) holder(name string) lock.SessionID {
 	l := s.shard.Replica().Table().Show(name)
 	if len(l.Holders) == 0 {
@@ -107,7 +107,8 @@ func acquires(id lock.SessionID, request uint64, name string) replica.Op {
 	return replica.Op{Kind: replica.Acquire, Session: id, Request: request, Name: name, Wait: lock.Never}
 }
 
-// lateBreak sends an operator's break again when another client holds the name, and says what that client has lost by it.
+// lateBreak sends an operator's break again when another client holds the name, and returns what that client has lost
+// by it.
 func lateBreak(s *single) (harm string) {
 	breaks := from2(3, replica.Op{Kind: replica.Break, Name: "x"})
 	s.hear(from2(1, opens(sessionA)), from2(2, acquires(sessionA, 1, "x")), breaks)
@@ -121,8 +122,8 @@ func lateBreak(s *single) (harm string) {
 	return ""
 }
 
-// TestHolesBite: without its rule each of the holes that sim/published says are found in this package goes wrong, and with it
-// nothing does.
+// TestHolesBite checks that each hole that sim/published attributes to this package fails without its rule, and that
+// nothing does with it.
 func TestHolesBite(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, play := range map[string]func(*single) string{"an operation acts once": lateBreak} {

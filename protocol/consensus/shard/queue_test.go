@@ -16,10 +16,10 @@ func releases(id lock.SessionID, request uint64, name string) replica.Op {
 
 var sessionC = lock.SessionID{Member: 2, Number: 3}
 
-// entries is how many the log has.
+// entries is the number of entries in the log.
 func (s *single) entries() int { return len(s.disk.records) }
 
-// lets wants something to make so many entries.
+// lets checks that an act makes so many entries.
 func (s *single) lets(what string, want int, do func()) {
 	s.Helper()
 	before := s.entries()
@@ -35,7 +35,8 @@ func (s *single) tick() {
 	s.do(func(out *Output) { s.shard.Tick(s.now, out) })
 }
 
-// TestAReleaseCanLinger where no client wants the name: it goes with the next request, or by itself a moment later.
+// TestAReleaseCanLinger checks that the release of a name that no client wants goes with the next request, or by itself
+// a moment later.
 func TestAReleaseCanLinger(t *testing.T) {
 	s := newSingle(t)
 	s.hear(from2(1, opens(sessionA)), from2(2, acquires(sessionA, 1, "x")))
@@ -47,7 +48,7 @@ func TestAReleaseCanLinger(t *testing.T) {
 	if s.holder("x") != (lock.SessionID{}) || s.holder("y") != sessionA {
 		t.Errorf("x is held by %v, and y by %v", s.holder("x"), s.holder("y"))
 	}
-	s.do(func(out *Output) { s.shard.Tick(s.now, out) }) // it beats, alone as it is
+	s.do(func(out *Output) { s.shard.Tick(s.now, out) }) // it beats though it is alone
 	s.hear(from2(5, releases(sessionA, 2, "y")))
 	if at := s.shard.Wake(); at != s.now+s.shard.config.Linger {
 		t.Errorf("it wakes at %v; it is %v", at, s.now)
@@ -61,7 +62,8 @@ func TestAReleaseCanLinger(t *testing.T) {
 	}
 }
 
-// TestAPlaceInAQueueCanLinger behind others: a name goes from hand to hand by one entry each time.
+// TestAPlaceInAQueueCanLinger checks that a place in a queue can linger after others: a name passes from client to
+// client by one entry each time.
 func TestAPlaceInAQueueCanLinger(t *testing.T) {
 	s := newSingle(t)
 	s.hear(from2(1, opens(sessionA)), from2(2, opens(sessionB)), from2(3, opens(sessionC)), from2(4, acquires(sessionA, 1, "x")))
@@ -78,7 +80,7 @@ func TestAPlaceInAQueueCanLinger(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsIsAnswered at once, regardless of what else is in the queue.
+// TestWhoWaitsIsAnswered checks that a waiting client is answered at once, regardless of the rest of the queue.
 func TestWhoWaitsIsAnswered(t *testing.T) {
 	s := newSingle(t)
 	s.hear(from2(1, opens(sessionA)), from2(2, opens(sessionB)), from2(3, opens(sessionC)), from2(4, acquires(sessionA, 1, "x")))
@@ -96,8 +98,7 @@ func TestWhoWaitsIsAnswered(t *testing.T) {
 	s.lets("a cancel", 1, func() {
 		s.hear(from2(8, replica.Op{Kind: replica.Cancel, Session: sessionC, Request: 2, Name: "x"}))
 	})
-	// B waits for what A releases, and no client for what B does; but a client that asks for what is about to be released
-	// is granted it.
+	// B waits for A's release, and no client for B's; but a client that asks for a name about to be released gets it.
 	s.hear(from2(9, releases(sessionA, 1, "x")))
 	s.lets("a release", 0, func() { s.hear(from2(10, releases(sessionB, 1, "x"))) })
 	s.lets("who wants what is being released", 1, func() { s.hear(from2(11, acquires(sessionC, 3, "x"))) })

@@ -40,8 +40,9 @@ func (w *world) caughtUp(away *member) Time {
 	return w.now - begin
 }
 
-// TestPartsAreOnTheirWayTogether: a snapshot takes as many round trips as it has windows. Where each part waited for the answer to
-// the one before, a member that is far away, or whose leader has small parts, did not have one before the next replaced it.
+// TestPartsAreOnTheirWayTogether checks that a snapshot takes as many round trips as it has windows. When each part
+// waited for the answer to the one before, a distant member, or one whose leader has small parts, did not have a
+// snapshot before the next replaced it.
 func TestPartsAreOnTheirWayTogether(t *testing.T) {
 	const way = 100 * time.Millisecond
 	w, away := behind(t, way)
@@ -56,7 +57,7 @@ func TestPartsAreOnTheirWayTogether(t *testing.T) {
 	}
 }
 
-// TestLostPartsAreSentAgain, and lost answers do no harm.
+// TestLostPartsAreSentAgain checks that lost parts are sent again, and that lost answers do no harm.
 func TestLostPartsAreSentAgain(t *testing.T) {
 	w, away := behind(t, 20*time.Millisecond)
 	lost := map[string]bool{}
@@ -84,7 +85,7 @@ func TestLostPartsAreSentAgain(t *testing.T) {
 	}
 }
 
-// fills reads parts of so many bytes for a transfer, until it asks for none, and returns their numbers.
+// fills reads parts of size bytes for a transfer, until it asks for none, and returns their numbers.
 func fills(t *testing.T, s *Shard, to uint64, size int, out *Output) (numbers []uint64) {
 	t.Helper()
 	for len(out.Journal) > 0 {
@@ -104,7 +105,7 @@ func fills(t *testing.T, s *Shard, to uint64, size int, out *Output) (numbers []
 	return numbers
 }
 
-// TestWindowsOfPartsAreBounded, in bytes and in parts; and the first part goes alone.
+// TestWindowsOfPartsAreBounded checks the bounds on windows, in bytes and in parts, and that the first part goes alone.
 func TestWindowsOfPartsAreBounded(t *testing.T) {
 	for size, most := range map[int]int{1: windowParts, 128 << 10: 8, 100 << 10: 11, windowBytes: 1} {
 		s := alone(t, Config{})
@@ -128,7 +129,7 @@ func TestWindowsOfPartsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPartsComeInAnyOrder: one that comes before its turn waits, but none that no leader sends then.
+// TestPartsComeInAnyOrder checks that a part that comes early waits, except one that no leader sends then.
 func TestPartsComeInAnyOrder(t *testing.T) {
 	s := alone(t, Config{})
 	mark := group.Mark{Index: 50, Term: 1, Conf: group.Conf{Voters: []uint64{1, 2, 3}}}
@@ -163,7 +164,7 @@ func TestPartsComeInAnyOrder(t *testing.T) {
 		written, answered []uint64
 		refused           bool
 	}{
-		{1, nil, []uint64{1}, true}, // of what it knows nothing of
+		{1, nil, []uint64{1}, true}, // of an unknown snapshot
 		{0, []uint64{0}, []uint64{0}, false},
 		{2, nil, nil, false},
 		{3, nil, nil, false},

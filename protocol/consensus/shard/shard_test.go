@@ -38,30 +38,30 @@ type world struct {
 	faults  bool
 	trace   io.Writer
 
-	holders  map[string]map[*user]bool            // who believes that he holds a name
-	tokens   map[string]holdfast.Token            // the highest that was reported of a name
-	reads    map[uint64]map[string]holdfast.Token // what a read must show at least
+	holders  map[string]map[*user]bool            // users that believe they hold a name
+	tokens   map[string]holdfast.Token            // the highest reported token of a name
+	reads    map[uint64]map[string]holdfast.Token // the least that a read must show
 	lastRead uint64
 
-	// A member that is cut off, until when: from all, or only what it says.
+	// A member that is cut off, until when: from all, or only what it sends.
 	alone      uint64
 	aloneUntil Time
 	mute       bool
 
-	// A member that is far from the others, and by how much longer a message to it or of it takes.
+	// A member that is far from the others, and the extra latency of its messages.
 	far uint64
 	way Time
 
-	every uint64 // how many entries a snapshot comes after, where that is not drawn
-	part  int    // of a snapshot; 0 for what is drawn
+	every uint64 // entries between snapshots, if not drawn
+	part  int    // size of a snapshot's parts; 0 for a drawn one
 	opens bool   // load opens sessions, which stay
 
-	loses func(m Message) bool // what else the network loses; nil where nothing
+	loses func(m Message) bool // further losses of the network; nil for none
 
 	grants, crashes, lost, answered, moved, snapshots, taken, cuts int
 }
 
-// member is one, with its journal.
+// member is a member with its journal.
 type member struct {
 	id     uint64
 	shard  *Shard
@@ -69,13 +69,13 @@ type member struct {
 	rate   float64
 	life   uint64
 	disk   disk
-	waits  []flight // for the journal, in order
+	waits  []flight // requests to the journal, in order
 }
 
-// local is what a member's clock shows.
+// local is a member's clock reading.
 func (m *member) local(now Time) Time { return m.offset + Time(float64(now)*m.rate) }
 
-// real is when it shows that.
+// real is the real time of a clock reading.
 func (m *member) real(local Time) Time {
 	if local == protocol.Never {
 		return local
@@ -103,7 +103,7 @@ type disk struct {
 	written  [][]byte
 }
 
-// do does what is asked, and answers.
+// do executes a request, and answers.
 func (d *disk) do(request any) any {
 	switch q := request.(type) {
 	case storage.Append:
@@ -146,7 +146,7 @@ func (d *disk) do(request any) any {
 	panic(fmt.Sprintf("%T", request))
 }
 
-// user is a client: it takes and gives back names, one at a time, through whichever member answers.
+// user is a client: it locks and unlocks names, one at a time, through any member that answers.
 type user struct {
 	id       lock.SessionID
 	at       *member
@@ -156,15 +156,15 @@ type user struct {
 	name     string
 	token    holdfast.Token // it holds
 	waits    bool
-	gives    bool // the release is under way
-	until    Time // for how long it believes, by its own clock
+	gives    bool // the release is in flight
+	until    Time // the end of its belief, by its own clock
 	beats    map[uint64]Time
 	beatAt   Time
 	actAt    Time
 	ended    bool
 	calledAt *Shard
-	pending  uint64 // operation under way at at
-	attach   uint64 // the read that must be answered before it hears anything there; 0 when it is
+	pending  uint64 // number of the operation in flight at at
+	attach   uint64 // the read that must be answered before it hears anything there; 0 once it is
 	since    Time
 }
 
@@ -229,7 +229,7 @@ func (w *world) start(m *member) {
 	}
 }
 
-// crash ends a life: of what the journal was asked some was done, in order.
+// crash ends a life: a prefix of its requests to the journal was done.
 func (w *world) crash(m *member) {
 	w.crashes++
 	for _, f := range m.waits[:w.rand.IntN(len(m.waits)+1)] {
@@ -247,7 +247,7 @@ func (w *world) delay() Time {
 	return d
 }
 
-// carry does what a member wants done.
+// carry performs a member's effects.
 func (w *world) carry(m *member, out *Output) {
 	for _, q := range out.Journal {
 		due := w.now + w.delay()
@@ -318,11 +318,11 @@ func latest(l *lock.Lock) (token holdfast.Token) {
 	return token
 }
 
-// decided tells a user what was decided, if it is at that member.
+// decided hands a decision to a user, if it is at that member.
 func (w *world) decided(m *member, d *lock.Decision) {
 	for _, u := range w.users {
 		if u.id != d.Session || u.at != m || u.request != d.Request || u.attach != 0 {
-			continue // a member that comes back decides again what has long been decided
+			continue // a restarted member repeats old decisions
 		}
 		switch d.Kind {
 		case lock.Granted:
@@ -348,7 +348,7 @@ func (w *world) granted(u *user, token holdfast.Token) {
 	u.actAt = w.now + Time(w.rand.Int64N(int64(100*time.Millisecond)))
 }
 
-// attached: from now on a user hears what is decided, and sees what was decided before.
+// attached makes a user hear decisions from now on, and see earlier ones.
 func (w *world) attached(u *user) {
 	u.attach = 0
 	if !u.opened || !u.waits {
@@ -361,7 +361,7 @@ func (w *world) attached(u *user) {
 	}
 }
 
-// hold notes that a user believes that he holds.
+// hold records that a user believes it holds.
 func (w *world) hold(u *user) {
 	holders := w.holders[u.name]
 	if holders == nil {
@@ -383,7 +383,7 @@ func (w *world) hold(u *user) {
 
 func (w *world) release(u *user) { delete(w.holders[u.name], u) }
 
-// resulted goes on after an operation that has no decision.
+// resulted handles the result of an operation without a decision.
 func (w *world) resulted(u *user, err error) {
 	switch {
 	case err == nil && !u.opened:
@@ -397,7 +397,7 @@ func (w *world) resulted(u *user, err error) {
 	}
 }
 
-// over: a session has ended; its user begins another.
+// over handles the end of a session; its user begins another.
 func (w *world) over(u *user) {
 	w.release(u)
 	i := slices.Index(w.users, u)
@@ -405,7 +405,7 @@ func (w *world) over(u *user) {
 	w.users[i] = w.newUser(u.id.Number + 1000)
 }
 
-// beaten: a beat counts, from when it was sent.
+// beaten handles a confirmed beat, which counts from its sending.
 func (w *world) beaten(m *member, b *Beaten) {
 	for _, u := range slices.Clone(w.users) {
 		sent, known := u.beats[b.ID]
@@ -425,7 +425,7 @@ func (w *world) beaten(m *member, b *Beaten) {
 	}
 }
 
-// act lets a user do something.
+// act performs a random act of a user.
 func (w *world) act(u *user) {
 	m := u.at
 	if m.shard == nil || u.pending != 0 && w.now-u.since > 400*time.Millisecond || w.rand.IntN(200) == 0 {
@@ -498,7 +498,7 @@ func (w *world) run(d Time) {
 	}
 }
 
-// step lets the next thing happen, if it does before the end.
+// step executes the next event, if it is before the end.
 func (w *world) step(end Time) {
 	at, do := end, func() {}
 	sooner := func(due Time, what func()) {
@@ -555,7 +555,7 @@ func (w *world) play() {
 	for range 400 {
 		m := w.members[w.rand.IntN(len(w.members))]
 		switch n := w.rand.IntN(40); {
-		case m.shard == nil && n < 3: // long enough to need a snapshot of another
+		case m.shard == nil && n < 3: // long enough to need a snapshot of another member
 			w.start(m)
 		case m.shard == nil:
 		case n == 0:
@@ -595,17 +595,17 @@ func (w *world) play() {
 	}
 }
 
-// TestLocksHold regardless of what is lost, late, twice, or crashed: no client believes in a lock
-// that another has, tokens rise, no session ends that its client may believe in, reads are as new as
-// they say, and in the end every client is served and all copies are the same.
+// TestLocksHold checks that regardless of lost, late and duplicated messages and crashes, no client believes in a lock
+// that another has, tokens rise, no session ends that its client may believe in, and reads are up to date; in the end
+// every client is served and all copies are the same.
 func TestLocksHold(t *testing.T) {
 	seeds := uint64(150)
 	if testing.Short() {
 		seeds = 15
 	}
 	var sum world
-	// Kept: a beat that was answered before its session's beginning was applied, and a member that was further
-	// than the snapshot it was sent.
+	// Kept: a beat that was answered before its session's beginning was applied, and a member that was ahead of the
+	// snapshot that it got.
 	all := []uint64{715, 2451}
 	for seed := range seeds {
 		all = append(all, seed)
@@ -623,7 +623,7 @@ func TestLocksHold(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameRun byte for byte.
+// TestSameSeedSameRun checks that a seed gives the same run, byte for byte.
 func TestSameSeedSameRun(t *testing.T) {
 	hash := func() uint64 {
 		h := fnv.New64a()

@@ -10,9 +10,10 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/replica"
 )
 
-// TestASlowMemberCatchesUp: a member needs a snapshot, whose parts take some round trips in which the log grows by more entries
-// than stay in it. The leader keeps the snapshot and the entries behind it until the member has them. Without that rule
-// each snapshot is replaced before the member has it, or has been compacted away behind it, and the member never catches up.
+// TestASlowMemberCatchesUp checks a member that needs a snapshot, whose parts take some round trips in which the log
+// grows by more entries than it keeps. The leader keeps the snapshot and the entries after it until the member has
+// them. Without that rule each snapshot is replaced before the member has it, or the entries after it are compacted
+// away, and the member never catches up.
 func TestASlowMemberCatchesUp(t *testing.T) {
 	defer mutation.Switch("")
 	const rule = "a slow member catches up"
@@ -36,8 +37,8 @@ func TestASlowMemberCatchesUp(t *testing.T) {
 	}
 }
 
-// slow takes member 3 away until it needs a snapshot, puts it behind a slow link, and returns how many entries it lacks after
-// 20 s more of load.
+// slow removes member 3 until it needs a snapshot, puts it behind a slow link, and returns how many entries it lacks
+// after 20 s more of load.
 func (w *world) slow() (lacks uint64, known bool) {
 	w.every, w.part, w.users = 50, 1, nil
 	for _, m := range w.members {
@@ -64,7 +65,7 @@ func (w *world) leader() *member {
 	return nil
 }
 
-// load has the member that leads submit an operation every 5 ms.
+// load makes the leader submit an operation every 5 ms.
 func (w *world) load(d Time) {
 	for end := w.now + d; w.now < end; w.run(5 * time.Millisecond) {
 		for _, m := range w.members {

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// TestAWholeSnapshotIsHeardOfInEachTerm: a slow journal has the last part of a snapshot when the term is over in which its leader has
-// sent it. The same leader leads in the next term too, and sends it again. Without the rule the member answers that it has all
-// parts, for ever, and stays where it is.
+// TestAWholeSnapshotIsHeardOfInEachTerm checks a slow journal that stores the last part of a snapshot when the term of
+// its leader is over. The same leader leads in the next term too, and sends it again. Without the rule the member
+// answers forever that it has all parts, and makes no progress.
 func TestAWholeSnapshotIsHeardOfInEachTerm(t *testing.T) {
 	defer mutation.Switch("")
 	const rule = "a whole snapshot is heard of in each term"
@@ -21,7 +21,7 @@ func TestAWholeSnapshotIsHeardOfInEachTerm(t *testing.T) {
 		s := alone(t, Config{})
 		mark := group.Mark{Index: 50, Term: 1, Conf: group.Conf{Voters: []uint64{1, 2, 3}}}
 		var out Output
-		var writes []uint64 // that the journal has not answered
+		var writes []uint64 // unanswered by the journal
 		answers := 0
 		hear := func(m Message) {
 			t.Helper()

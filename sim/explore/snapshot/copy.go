@@ -7,53 +7,50 @@ import (
 	"unsafe"
 )
 
-// Copier copies graphs of objects, and tells their forms. It keeps what it has learned of
-// types, and is used by one caller at a time; the forms that two of them tell are the same.
+// Copier copies object graphs, and computes their forms. It caches its plans for types, and is not safe for concurrent
+// use; two Copiers compute the same forms.
 type Copier struct {
 	plans   map[reflect.Type]*plan
-	learned int // how often a type was found to be embedded
+	learned int // how often a type turned out to be embedded
 
 	copies  map[object]unsafe.Pointer
 	extents []extent
 	later   []deferred
 	entries []entry
-	alone   []object // were copied because they seemed to be parts of nothing
-	roots   []object // of which such ones were found to be parts: they are copied first
+	alone   []object // copied as separate objects
+	roots   []object // objects that contain some of those: they are copied first
 	printer printer
 }
 
-// object is what a pointer points to.
+// object is the target of a pointer.
 type object struct {
 	at   unsafe.Pointer
 	plan *plan
 }
 
-// extent is where an object is, and where its copy.
+// extent is the location of an object, and of its copy.
 type extent struct {
 	from, to unsafe.Pointer
 	size     uintptr
 }
 
-// deferred is a pointer that may point into something, to be set when everything else
-// is copied.
+// deferred is a pointer that may point into an object, to be set when everything else is copied.
 type deferred struct {
 	slot unsafe.Pointer // a pointer, or an interface that holds one
-	in   *plan          // the interface's; nil where slot is a pointer
+	in   *plan          // the interface's; nil if slot is a pointer
 	to   object
 }
 
-// entry is one of a map that has such a pointer.
+// entry is a map entry with a deferred pointer.
 type entry struct{ in, key, value reflect.Value }
 
-// New returns a Copier whose forms obey the rules. The error names a rule that does not fit
-// the types that it is about.
+// New returns a Copier whose forms obey the rules. The error names a rule that does not fit its types.
 func New(rules ...Rule) (*Copier, error) {
 	c := &Copier{plans: map[reflect.Type]*plan{}, copies: map[object]unsafe.Pointer{}, printer: newPrinter()}
 	return c, c.obey(rules)
 }
 
-// Copy returns a copy of what root points to. The error names what cannot be copied, and
-// where it is.
+// Copy returns a copy of the object at root. The error names a value that cannot be copied, and its path.
 func Copy[T any](c *Copier, root *T) (*T, error) {
 	p := c.planned(reflect.TypeFor[T]())
 	c.roots = c.roots[:0]
@@ -87,7 +84,7 @@ func (c *Copier) copyAll(from unsafe.Pointer, p *plan) (unsafe.Pointer, error) {
 	return to, err
 }
 
-// object copies what a pointer points to, once.
+// object copies the target of a pointer, once.
 func (c *Copier) object(from object) (unsafe.Pointer, error) {
 	if to, done := c.copies[from]; done {
 		return to, nil
@@ -110,21 +107,19 @@ func (c *Copier) object(from object) (unsafe.Pointer, error) {
 	return to, c.unshare(to, from.plan)
 }
 
-// extend notes where something was copied to. It reports whether a part of it was taken for
-// something of its own.
+// extend records the copy of an object. It reports whether a part of it was copied as a separate object.
 func (c *Copier) extend(from, to unsafe.Pointer, size uintptr) bool {
 	e := extent{from, to, size}
 	c.extents = append(c.extents, e)
 	return slices.ContainsFunc(c.alone, func(o object) bool { return e.has(o) && o.plan.size < size })
 }
 
-// has reports whether an object lies within the extent.
+// has reports whether an object is within the extent.
 func (e *extent) has(o object) bool {
 	return uintptr(o.at) >= uintptr(e.from) && uintptr(o.at)-uintptr(e.from)+o.plan.size <= e.size
 }
 
-// within returns where the copy of an object is that is a part of another one which was
-// copied, or nil.
+// within returns the copy of an object that is a part of a copied one, or nil.
 func (c *Copier) within(o object) unsafe.Pointer {
 	if !o.plan.embedded {
 		return nil
@@ -137,8 +132,8 @@ func (c *Copier) within(o object) unsafe.Pointer {
 	return nil
 }
 
-// resolve sets the deferred pointers whose objects are there by now; and if there is none,
-// copies the largest of the others, which can be a part of none of them.
+// resolve sets the deferred pointers whose objects are copied by now. If there are none, it copies the largest of the
+// others, which cannot be a part of any of them.
 func (c *Copier) resolve() error {
 	later := slices.Clone(c.later)
 	c.later = c.later[:0]
@@ -170,7 +165,7 @@ func (d *deferred) set(to unsafe.Pointer) {
 	reflect.NewAt(d.in.is, d.slot).Elem().Set(reflect.NewAt(d.to.plan.is, to))
 }
 
-// unshare replaces all that a value that was assigned still shares with the original.
+// unshare replaces everything that an assigned value still shares with the original.
 func (c *Copier) unshare(at unsafe.Pointer, p *plan) error {
 	switch p.kind {
 	case reflect.Struct:
@@ -284,7 +279,7 @@ func (c *Copier) entry(fresh reflect.Value, entries *reflect.MapIter, p *plan) e
 	return err
 }
 
-// boxed copies what an interface holds. A flat value within one never changes.
+// boxed copies the value in an interface. A flat value in an interface never changes.
 func (c *Copier) boxed(at unsafe.Pointer, in *plan) error {
 	slot := reflect.NewAt(in.is, at).Elem()
 	if slot.IsNil() {

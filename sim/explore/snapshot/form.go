@@ -12,15 +12,14 @@ import (
 	"unsafe"
 )
 
-// Form is what a graph of objects is. Two graphs are of one shape and one content if
-// their forms are equal; if only their Shapes are, they are so but for their numbers and
-// times, and one becomes the other when the n-th number of the one is put for each n-th
-// number of the other, and likewise for times.
+// Form is the comparable form of an object graph. Two graphs have the same shape and content if their forms are equal.
+// If only their Shapes are equal, they differ only in numbers and times: replacing each n-th number and time of one by
+// the n-th of the other gives the other.
 type Form struct {
 	Shape   [32]byte
-	Numbers []Number // all integers that occur, sorted, each once; negative ones above the others
-	Times   []int64  // all values of the type time.Duration that occur without a class, sorted, each once
-	Classed []Time   // those with a class, in the order of their places
+	Numbers []Number // all integers, sorted, each once; negative ones above the others
+	Times   []int64  // all time.Durations without a class, sorted, each once
+	Classed []Time   // those with a class, in the order of their positions
 	Rows    []Row    // of tables, in their order; see Rule
 }
 
@@ -54,8 +53,8 @@ func (n Number) Compare(o Number) int {
 	return cmp.Compare(n.Value, o.Value)
 }
 
-// Form returns the form of what root points to. Scope is the group of numbers that have a
-// class, and no group by a rule. The error names what has no form, and where it is.
+// Form returns the form of the object at root. Scope is the group of numbers with a class whose rule has no group. The
+// error names a value without a form, and its path.
 func (c *Copier) Form(root any, scope uint64) (Form, error) {
 	v := reflect.ValueOf(root)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
@@ -75,7 +74,7 @@ func (c *Copier) Form(root any, scope uint64) (Form, error) {
 	}
 }
 
-// printer writes what a graph is.
+// printer writes the form of a graph.
 type printer struct {
 	text     []byte
 	numbers  []Number
@@ -84,14 +83,14 @@ type printer struct {
 	rows     []Row
 	sorted   []Number
 	ordered  []int64
-	mooted   []unsafe.Pointer // what says nothing, as far as is known by now
-	visit    func(Ruled)      // is shown every field that a rule is about; mostly nil
+	mooted   []unsafe.Pointer // fields that do not matter, as far as known
+	visit    func(Ruled)      // is called for every field with a rule; mostly nil
 	scope    uint64
-	class    uint8  // of the field that is written
-	group    uint64 // of the field that is written
+	class    uint8  // of the field being written
+	group    uint64 // of the field being written
 	numbered map[object]int
 	objects  []object
-	extents  []extent // of which the copy is not set
+	extents  []extent // without addresses of copies
 }
 
 func newPrinter() printer { return printer{numbered: map[object]int{}} }
@@ -102,7 +101,7 @@ func (w *printer) reset(scope uint64) {
 	w.text, w.numbers, w.times, w.objects, w.extents = w.text[:0], w.numbers[:0], w.times[:0], w.objects[:0], w.extents[:0]
 }
 
-// form puts the numbers and times in order, and digests the rest with their places.
+// form sorts the numbers and times, and digests the rest with their positions.
 func (w *printer) form() Form {
 	w.sorted = append(w.sorted[:0], w.numbers...)
 	w.ordered = append(w.ordered[:0], w.times...)
@@ -126,8 +125,7 @@ func (w *printer) form() Form {
 
 func (w *printer) count(n int) { w.text = binary.AppendUvarint(w.text, uint64(n)) }
 
-// print writes all objects that can be reached, each once, in the order in which they
-// are met; and which of them are parts of which.
+// print writes all reachable objects, each once, in the order of the walk, and which of them are parts of others.
 func (c *Copier) print(root object) error {
 	w := &c.printer
 	w.number(root)
@@ -154,7 +152,7 @@ func (c *Copier) print(root object) error {
 	return nil
 }
 
-// number returns the number of an object, which is new if it was not met before.
+// number returns the number of an object, a new one for a new object.
 func (w *printer) number(o object) int {
 	n, met := w.numbered[o]
 	if !met {
@@ -199,7 +197,7 @@ func (c *Copier) write(at unsafe.Pointer, p *plan) error {
 	return nil
 }
 
-// writeStruct writes the fields, as far as they say something.
+// writeStruct writes the fields that matter.
 func (c *Copier) writeStruct(at unsafe.Pointer, p *plan) error {
 	w := &c.printer
 	if len(p.moots) > 0 {
@@ -234,7 +232,7 @@ func (c *Copier) writeStruct(at unsafe.Pointer, p *plan) error {
 	return nil
 }
 
-// scalar writes a number, or puts it on its list.
+// scalar writes a number, or adds it to its list.
 func (w *printer) scalar(at unsafe.Pointer, p *plan) {
 	switch p.kind {
 	case reflect.Bool, reflect.Uint8, reflect.Int8:
@@ -260,7 +258,7 @@ func (w *printer) scalar(at unsafe.Pointer, p *plan) {
 	}
 }
 
-// longArray is from which length on elements that are zero are left out.
+// longArray is the length from which zero elements are left out.
 const longArray = 16
 
 func (c *Copier) writeAll(at unsafe.Pointer, p *plan, length int) error {
@@ -345,7 +343,7 @@ func (c *Copier) writeBoxed(at unsafe.Pointer, in *plan) error {
 	w.count(1 + len(p.name))
 	w.text = append(w.text, p.name...)
 	if w.visit != nil && !p.direct() {
-		v.Set(p.value(p.held(at))) // in a box of its own
+		v.Set(p.value(p.held(at))) // in a separate box
 	}
 	if err := c.write(p.held(at), p); err != nil {
 		return fmt.Errorf(".(%v)%w", p.is, err)
@@ -353,8 +351,7 @@ func (c *Copier) writeBoxed(at unsafe.Pointer, in *plan) error {
 	return nil
 }
 
-// ordered reports whether the values of a type have an order that does not depend on
-// where they are.
+// ordered reports whether the values of a type have an order that does not depend on their addresses.
 func (p *plan) ordered() bool {
 	switch p.kind {
 	case reflect.Struct:

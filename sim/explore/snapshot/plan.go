@@ -7,25 +7,25 @@ import (
 	"unsafe"
 )
 
-// plan says how the values of a type are copied and written.
+// plan is how the values of a type are copied and written.
 type plan struct {
 	is   reflect.Type
 	kind reflect.Kind
 	size uintptr
 	name string // of the type, with its package's path
 
-	// flat says that assigning a value copies it.
+	// flat reports that assigning a value copies it.
 	flat bool
-	// embedded says that a known type has this one as a field or an element, so that a
-	// pointer to one may point into something else.
+	// embedded reports that a known type has this one as a field or an element, so that a pointer to it may point into
+	// another object.
 	embedded bool
-	// duration says that values are instants or lengths of time.
+	// duration reports that values are instants or durations.
 	duration bool
-	// shared says that what it refers to never changes: an error.
+	// shared reports that the target never changes: an error.
 	shared bool
 
 	fields []field
-	loose  []field // those of fields that are not flat
+	loose  []field // the fields that are not flat
 	elem   *plan   // of pointers, slices, arrays, maps
 	key    *plan
 	length int
@@ -37,7 +37,7 @@ type field struct {
 	offset uintptr
 	plan   *plan
 
-	// What a Rule says of it.
+	// From the type's rules.
 	mayBeMoot bool
 	table     bool
 	class     uint8
@@ -85,7 +85,7 @@ func (c *Copier) planned(t reflect.Type) *plan {
 	return p
 }
 
-// embed notes that values of a type stand within others.
+// embed records that values of a type are parts of others.
 func (c *Copier) embed(p *plan) {
 	if p.embedded {
 		return
@@ -97,7 +97,7 @@ func (c *Copier) embed(p *plan) {
 	}
 }
 
-// nameOf names a type so that no other has that name.
+// nameOf returns a unique name of a type.
 func nameOf(t reflect.Type) string {
 	switch {
 	case t.Name() != "":
@@ -114,8 +114,7 @@ func nameOf(t reflect.Type) string {
 	return t.String()
 }
 
-// direct reports whether an interface holds a value of this type in its own word,
-// rather than a pointer to it.
+// direct reports whether an interface holds a value of this type in its own word, rather than a pointer to it.
 func (p *plan) direct() bool {
 	switch p.kind {
 	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer:
@@ -128,8 +127,7 @@ func (p *plan) direct() bool {
 	return false
 }
 
-// held returns where the value is that an interface at slot holds; its type is that of
-// p. What is there may only be read.
+// held returns the address of the value in an interface at slot; its type is that of p. The value is read-only.
 func (p *plan) held(slot unsafe.Pointer) unsafe.Pointer {
 	word := unsafe.Add(slot, unsafe.Sizeof(uintptr(0)))
 	if p.direct() {

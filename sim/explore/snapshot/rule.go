@@ -8,48 +8,44 @@ import (
 	"unsafe"
 )
 
-// Rule says what a field is for, where its type alone does not tell. Rules change forms
-// only; copies have everything.
+// Rule describes the meaning of a field beyond its type. Rules change only forms; copies have everything.
 type Rule struct {
 	// In is the type from which the field is found. Required.
 	In reflect.Type
-	// Path leads from In to the struct that Moot and Group look at: names of fields with a
-	// point between, through pointers, slices and maps. Empty means In itself.
+	// Path leads from In to the struct that Moot and Group inspect: names of fields separated by points, through
+	// pointers, slices and maps. Empty means In itself.
 	Path string
-	// Field leads on from there to the field, through structs in place. Required.
+	// Field leads from there to the field, through nested structs. Required.
 	Field string
 
-	// Moot reports, of the struct, that the field says nothing: it is not a part of the form.
-	// Nil means that it always says something.
+	// Moot reports, given the struct, that the field does not matter and is left out of the form. Nil means that it
+	// always matters.
 	Moot func(reflect.Value) bool
-	// Entry limits the rule to the entry of a map: Field begins with that, and then leads
-	// from what the entry points to. It returns the entry's key. The field of that entry is
-	// moot.
+	// Entry limits the rule to one entry of a map: Field begins with the map, and then leads from the entry's target.
+	// Entry returns the entry's key. The field of that entry is moot.
 	Entry func(reflect.Value) reflect.Value
-	// Class is kept with the number or the time of the field, and tells a caller that renames what
-	// it may do. Zero is that of all fields without a rule. It is for the field alone:
-	// what is within a struct or behind a pointer has rules of its own.
+	// Class is kept with the number or the time of the field, and tells a caller how it may rename it. Zero is the
+	// class of all fields without a rule. It applies only to the field: values within a struct or behind a pointer have
+	// their own rules.
 	Class uint8
-	// Group is kept with the number of the field, as Class is: numbers of two groups are
-	// never compared. Nil means the scope that Form was given.
+	// Group is kept with the number of the field, like Class: numbers of two groups are never compared. Nil means the
+	// scope passed to Form.
 	Group func(reflect.Value) uint64
-	// Table says that the field is a slice of structs of one number and one time each, in
-	// which an entry is looked up by its number, and that nothing else is done with it.
-	// Such entries are a list of their own in the form.
+	// Table marks the field as a slice of structs with one number and one time each, in which an entry is looked up by
+	// its number, its only use. Such entries are a separate list in the form.
 	Table bool
 }
 
-// Ruled is a field of a graph that a rule is about, which may be changed.
+// Ruled is a field of a graph with a rule, which may be changed.
 type Ruled struct {
-	Moot  bool // it says nothing here
+	Moot  bool // it does not matter here
 	Class uint8
 	Group uint64
 	Table bool
 	Value reflect.Value
 }
 
-// Ruled shows every field that a rule is about, so that a test can change what is not to
-// matter.
+// Ruled calls visit for every field with a rule, so that a test can change those that must not matter.
 func (c *Copier) Ruled(root any, scope uint64, visit func(Ruled)) error {
 	c.printer.visit = visit
 	defer func() { c.printer.visit = nil }()
@@ -57,15 +53,15 @@ func (c *Copier) Ruled(root any, scope uint64, visit func(Ruled)) error {
 	return err
 }
 
-// moot is a field that may say nothing.
+// moot is a field that may not matter.
 type moot struct {
 	offset uintptr
 	test   func(reflect.Value) bool
-	index  int // with entry: which field is the map
+	index  int // with entry: the index of the map's field
 	entry  func(reflect.Value) reflect.Value
 }
 
-// obey makes the plans follow the rules. The error names the first that does not fit.
+// obey applies the rules to the plans. The error names the first one that does not fit.
 func (c *Copier) obey(rules []Rule) error {
 	for i := range rules {
 		if err := c.follow(&rules[i]); err != nil {
@@ -140,10 +136,10 @@ func isTable(p *plan) bool {
 	return p.elem.fields[0].plan.kind == reflect.Uint64 && p.elem.fields[1].plan.is == reflect.TypeFor[time.Duration]()
 }
 
-// value returns what is at a place, which may only be read.
+// value returns the value at an address, which is read-only.
 func (p *plan) value(at unsafe.Pointer) reflect.Value { return reflect.NewAt(p.is, at).Elem() }
 
-// judge notes which fields of a struct, or of the structs in it, say nothing.
+// judge records which fields of a struct, or of its nested structs, do not matter.
 func (w *printer) judge(at unsafe.Pointer, p *plan) {
 	v := p.value(at)
 	for i := range p.moots {
@@ -160,7 +156,7 @@ func (w *printer) judge(at unsafe.Pointer, p *plan) {
 	}
 }
 
-// writeTable keeps the entries of a table apart.
+// writeTable writes the entries of a table to their own list.
 func (w *printer) writeTable(at unsafe.Pointer, f *field, group uint64) {
 	v := f.plan.value(at)
 	for i := range v.Len() {

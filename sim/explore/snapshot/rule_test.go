@@ -50,8 +50,8 @@ func grown() *machine {
 	return m
 }
 
-// TestRulesShapeForms: what is moot is not in a form, and everything else is; what has a
-// class is apart, with its group; and a table's entries are a list of their own.
+// TestRulesShapeForms checks that moot fields are not in a form, and everything else is; that values of a class are
+// separate, with their group; and that a table's entries have their own list.
 func TestRulesShapeForms(t *testing.T) {
 	c := ruled(t)
 	form := func(change func(*machine)) Form {
@@ -94,7 +94,7 @@ func TestRulesShapeForms(t *testing.T) {
 	}
 }
 
-// TestCopiesObeyNoRule: a copy has what a form leaves out.
+// TestCopiesObeyNoRule checks that a copy has the fields that a form leaves out.
 func TestCopiesObeyNoRule(t *testing.T) {
 	m := grown()
 	if fresh, err := Copy(ruled(t), m); err != nil || !reflect.DeepEqual(fresh, m) {
@@ -102,7 +102,7 @@ func TestCopiesObeyNoRule(t *testing.T) {
 	}
 }
 
-// TestRulesThatDoNotFit: each error names the rule and what is wrong with it.
+// TestRulesThatDoNotFit checks that each error names the rule and its fault.
 func TestRulesThatDoNotFit(t *testing.T) {
 	of := reflect.TypeFor[machine]()
 	always := func(reflect.Value) bool { return true }
@@ -123,7 +123,7 @@ func TestRulesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestRuledShowsFields: every field that a rule is about is shown, and can be changed.
+// TestRuledShowsFields checks that every field with a rule is shown, and can be changed.
 func TestRuledShowsFields(t *testing.T) {
 	m, shown := grown(), 0
 	err := ruled(t).Ruled(m, 9, func(f Ruled) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// node is a type with everything that machines are made of.
+// node is a type with every construct that machines use.
 type node struct {
 	name    string
 	number  uint64
@@ -43,7 +43,7 @@ type key struct {
 
 var errSentinel = errors.New("a sentinel")
 
-// grow makes a graph by chance.
+// grow makes a random graph.
 func grow(r *rand.Rand) *node {
 	all := make([]*node, 2+r.IntN(6))
 	for i := range all {
@@ -74,7 +74,7 @@ func grow(r *rand.Rand) *node {
 	return all[0]
 }
 
-// change changes something that can be reached from a node.
+// change changes a value that is reachable from a node.
 func change(r *rand.Rand, n *node) {
 	for range r.IntN(4) {
 		n = n.next
@@ -123,8 +123,8 @@ func copied(t *testing.T, c *Copier, n *node) *node {
 	return fresh
 }
 
-// TestCopiesAreApart copies graphs, and changes the copy and the original in one way: the
-// copy is like the original before, alone it is not, and then it is again.
+// TestCopiesAreApart copies graphs, and makes the same change in the copy and the original: they are equal before,
+// differ after the first change, and are equal again after the second.
 func TestCopiesAreApart(t *testing.T) {
 	c, other := without(t), without(t)
 	for seed := range uint64(500) {
@@ -148,8 +148,8 @@ func TestCopiesAreApart(t *testing.T) {
 	}
 }
 
-// TestPointersIntoObjects: what points into an object points into its copy, and so it does
-// where the object itself is met later.
+// TestPointersIntoObjects checks that a pointer into an object points into its copy, also if the walk meets the object
+// itself later.
 func TestPointersIntoObjects(t *testing.T) {
 	type first struct {
 		into *part
@@ -169,7 +169,7 @@ func TestPointersIntoObjects(t *testing.T) {
 	}
 }
 
-// TestFormsTellAliases: two graphs with equal content, of which one has an object twice.
+// TestFormsTellAliases checks that two graphs with equal content differ if one of them has an object twice.
 func TestFormsTellAliases(t *testing.T) {
 	one, two, c := &node{}, &node{}, without(t)
 	shared := &node{name: "x"}
@@ -185,8 +185,7 @@ func TestFormsTellAliases(t *testing.T) {
 	}
 }
 
-// TestNumbersAreApart: a shape says which numbers are equal and which is greater, and no
-// more.
+// TestNumbersAreApart checks that a shape records which numbers are equal and which is greater, and no more.
 func TestNumbersAreApart(t *testing.T) {
 	c := without(t)
 	small := form(t, c, &node{number: 1, at: 5, parts: []part{{value: 2}, {value: 1}}})
@@ -203,14 +202,14 @@ func TestNumbersAreApart(t *testing.T) {
 	}
 }
 
-// TestErrorsAreShared: a sentinel is still itself in a copy.
+// TestErrorsAreShared checks that a sentinel error keeps its identity in a copy.
 func TestErrorsAreShared(t *testing.T) {
 	if fresh := copied(t, without(t), &node{err: errSentinel}); !errors.Is(fresh.err, errSentinel) {
 		t.Error("the sentinel is another one")
 	}
 }
 
-// TestWhatCannotBeCopied: the error says where it is and of what type.
+// TestWhatCannotBeCopied checks that the error names the path and the type.
 func TestWhatCannotBeCopied(t *testing.T) {
 	n := &node{next: &node{any: &node{nothing: func() {}}}}
 	_, err := Copy(without(t), n)

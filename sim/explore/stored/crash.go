@@ -2,15 +2,15 @@ package stored
 
 import "time"
 
-// restarts is after what times a process that has crashed starts again: at once; when what it had written last
-// is older than W; when all that it has left behind has expired on every clock.
+// restarts are the delays after which a crashed process starts again: at once; when its last write is older than W;
+// when all that it has left behind has expired on every clock.
 func restarts() []time.Duration {
 	return []time.Duration{0, wait + 2*quantum, expiry + 2*skew}
 }
 
-// crash chooses whether a process crashes before its next step. What was asked of the store is under way, and
-// what stands there stays; its user, who was a part of it, believes nothing any more. It starts again under
-// another name, and its user wants what he has not had.
+// crash chooses whether a process crashes before its next step. Its requests to the store stay in flight, and its data
+// there remains; its user, a part of the process, believes nothing any more. It starts again under another name, and
+// its user wants the locks that it has not had.
 func (w *world) crash(m *member) bool {
 	if w.crashes == 0 || w.now == 0 || m.calls == 0 && m.request == 0 {
 		return false

@@ -12,31 +12,30 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// Config says what is explored.
+// Config describes an exploration.
 type Config struct {
-	// Protocol is what the processes run: one over a store, whose options are those of package claim. Without a name it is the
-	// first that ships.
+	// Protocol is the protocol of the processes: one over a store, with the options of package claim. Without a name it
+	// is the first production protocol of that kind.
 	Protocol sim.Protocol
 	// CAS takes locks by conditional writes.
 	CAS bool
-	// HoldOn is for how long a process keeps what was released, with CAS: 1 ms to 6 ms, a tenth of the
-	// expiry. Zero is not at all.
+	// HoldOn is how long a process keeps a released lock, with CAS: 1 ms to 6 ms, a tenth of the expiry. Zero means not
+	// at all.
 	HoldOn time.Duration
-	// Watch says that the store tells of changes. Otherwise claims that stand read their row again
-	// and again.
+	// Watch makes the store report changes. Otherwise waiting claims read their row again and again.
 	Watch bool
 	// Calls is how often each of the two users locks. Zero means 2.
 	Calls int
-	// Slow is how many requests of a run are not done and answered at once: 0 to 2.
+	// Slow is the number of requests in a run that are not executed and answered at once: 0 to 2.
 	Slow int
-	// Crashes is how many processes crash in a run, at any of their steps, and start again under another
-	// name: 0 to 2. What they have asked the store for takes effect, and what stands there stays.
+	// Crashes is the number of processes that crash in a run, at any of their steps, and start again under another
+	// name: 0 to 2. Their requests to the store take effect, and their data there remains.
 	Crashes int
-	// Spread is how many quanta the first locks of the two lie apart, at the most. Zero means 10.
+	// Spread is the maximum number of quanta between the first locks of the two. Zero means 10.
 	Spread int
 }
 
-// Check fills in what is not given. The error names what is wrong and what is allowed.
+// Check fills in defaults. The error names the wrong value and the allowed ones.
 func (c *Config) Check() error {
 	if c.Protocol.Name == "" {
 		all := sim.Protocols()
@@ -70,23 +69,23 @@ func (c *Config) String() string {
 		c.Calls, c.CAS, keeps, c.Watch, c.Slow, c.Crashes, c.Spread, wait/quantum, skew/quantum)
 }
 
-// Report is what was found.
+// Report is the result of an exploration.
 type Report struct {
 	Config  Config
 	Runs    int
 	Steps   int    // of machines
-	Stopped bool   // before all were played
-	Found   *Found // nil where nothing is broken
+	Stopped bool   // ended before all runs were played
+	Found   *Found // nil if no promise is broken
 	Elapsed time.Duration
 }
 
 // Found is a run that breaks a promise.
 type Found struct {
 	Promise, Detail string
-	Choices         []int // that lead to it: see Play
+	Choices         []int // the choices that lead to it: see Play
 }
 
-// Explore plays all runs, on so many processors, or until a promise is broken or ctx ends.
+// Explore plays all runs, on a number of processors, until a promise is broken or ctx ends.
 func Explore(ctx context.Context, c Config, jobs int) (Report, error) {
 	if err := c.Check(); err != nil {
 		return Report{}, err
@@ -96,7 +95,7 @@ func Explore(ctx context.Context, c Config, jobs int) (Report, error) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	var stop atomic.Bool
-	// The first choices are shared out: each is a part of the search.
+	// The first choices are distributed: each is a part of the search.
 	parts := make(chan int)
 	for range max(1, jobs) {
 		group.Go(func() {
@@ -121,11 +120,11 @@ func Explore(ctx context.Context, c Config, jobs int) (Report, error) {
 	return r, nil
 }
 
-// starts is in how many ways the first locks may lie apart.
+// starts is the number of possible offsets between the first locks.
 func (c *Config) starts() int { return 2*c.Spread + 1 }
 
-// search plays all runs that begin with a choice, like an odometer: the last choice that is not at its end
-// is raised, and what follows begins anew.
+// search plays all runs that begin with a choice, like an odometer: it raises the last choice that is not at its end,
+// and resets those after it.
 func search(ctx context.Context, c *Config, first int, stop *atomic.Bool) (runs, steps int, found *Found) {
 	path := []int{first}
 	for ctx.Err() == nil && !stop.Load() {
@@ -142,7 +141,7 @@ func search(ctx context.Context, c *Config, first int, stop *atomic.Bool) (runs,
 	return runs, steps, nil
 }
 
-// next is what leads to the run after this one of the same part, or nil.
+// next returns the choices of the next run of the same part, or nil.
 func (w *world) next() []int {
 	at := len(w.choices) - 1
 	for at > 0 && w.choices[at].value+1 == w.choices[at].of {
@@ -156,7 +155,7 @@ func (w *world) next() []int {
 	return path
 }
 
-// Play plays one run, and returns what happens in it, for people.
+// Play plays one run, and returns its events, for people.
 func Play(c Config, choices []int) ([]string, error) {
 	if err := c.Check(); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func explored(t *testing.T, c Config) Report {
 	return r
 }
 
-// TestNothingIsFound within small bounds.
+// TestNothingIsFound checks that explorations within small bounds find nothing.
 func TestNothingIsFound(t *testing.T) {
 	for i, c := range []Config{
 		{Watch: true, Calls: 1, Slow: 1}, {CAS: true, Watch: true, Calls: 1, Slow: 1}, {Watch: true, Spread: 3}, {Spread: 3, Calls: 1, Slow: 1}, {CAS: true, Spread: 3},
@@ -45,8 +45,8 @@ func TestNothingIsFound(t *testing.T) {
 	}
 }
 
-// TestProcessesCrashAnywhere: before they ask, while they claim and while they hold, with all times until they
-// start again; and what they leave behind is waited for as long as it may count.
+// TestProcessesCrashAnywhere checks that processes crash before they ask, while they claim and while they hold, with
+// all delays until they start again, and that others wait for what they leave behind as long as it may count.
 func TestProcessesCrashAnywhere(t *testing.T) {
 	for _, cas := range []bool{false, true} {
 		c := &Config{CAS: cas, Watch: true, Calls: 1, Crashes: 1, Spread: 1}
@@ -78,8 +78,8 @@ func TestProcessesCrashAnywhere(t *testing.T) {
 	}
 }
 
-// kindOf says what a process was about when it crashed. Where it held, no user has the lock soon: its claim is waited
-// for, of which two thirds were left, less W and how long it has held. All are served in the end.
+// kindOf describes what a process was doing when it crashed. If it held, no user gets the lock soon: others wait for
+// its claim, of which two thirds were left, less W and the time for which it has held. All are served in the end.
 func kindOf(t *testing.T, lines []string, at int) string {
 	who := strings.TrimPrefix(strings.Fields(lines[at])[1], "p")
 	latest := func(what string) int { // of its user's lines
@@ -126,8 +126,8 @@ func elapsed(t *testing.T, line string) time.Duration {
 	return d
 }
 
-// TestWhatIsKeptIsGivenAgain without a write, as long as its user comes again in time; and later it is given back
-// to the other, who has waited.
+// TestWhatIsKeptIsGivenAgain checks that a kept lock is granted again without a write if its user returns in time, and
+// that later the other process, which has waited, gets it.
 func TestWhatIsKeptIsGivenAgain(t *testing.T) {
 	for holdOn, seldom := range map[time.Duration]bool{6 * quantum: false, 3 * quantum: true} {
 		c := &Config{CAS: true, HoldOn: holdOn, Watch: true, Calls: 3, Spread: 1}
@@ -155,7 +155,7 @@ func TestWhatIsKeptIsGivenAgain(t *testing.T) {
 	}
 }
 
-// TestRulesOffAreFound: a rule that these runs can show breaks a promise in one of them.
+// TestRulesOffAreFound checks that each disabled rule that these runs can show breaks a promise in one of them.
 func TestRulesOffAreFound(t *testing.T) {
 	for rule, c := range map[string]Config{
 		"a write may take less than the wait by the skew": {Watch: true, Calls: 1, Slow: 1},
@@ -174,7 +174,7 @@ func TestRulesOffAreFound(t *testing.T) {
 	}
 }
 
-// TestConfigIsChecked, with what is allowed.
+// TestConfigIsChecked checks that errors have the allowed values.
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []Config{{Calls: 5}, {Calls: -1}, {Slow: 3}, {Slow: -1}, {Crashes: 3}, {Crashes: -1}, {Spread: -1}, {Spread: 101}, {HoldOn: quantum}, {CAS: true, HoldOn: 7 * quantum}, {CAS: true, HoldOn: -1}} {
 		if _, err := Explore(context.Background(), c, 1); err == nil {

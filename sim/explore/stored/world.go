@@ -15,25 +15,25 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/memory"
 )
 
-// What machines are configured for, and what is chosen among. Nothing in between is of interest: a write
-// counts up to W less the skew, less drift, which is between 4 and 5 quanta.
+// The configuration of the machines, and the values to choose from. Values in between add nothing: a write counts up to
+// W less the skew, less drift, which is between 4 and 5 quanta.
 const (
 	quantum = time.Millisecond
 	wait    = 8 * quantum
 	skew    = 3 * quantum
 	expiry  = 60 * quantum
-	longest = 100 * expiry // in which a run must end
-	wall    = 1 << 50      // µs, what wall clocks show when a run begins
+	longest = 100 * expiry // within which a run must end
+	wall    = 1 << 50      // µs, the reading of wall clocks when a run begins
 )
 
-// fate is what becomes of a request that is slow: after what time it is done, or never; after what further
-// time that is answered, or unsure at once.
+// fate is the outcome of a slow request: the delay until it is executed, or never; the delay until the answer, or
+// unsure at once.
 type fate struct {
 	done, answered time.Duration
 	never, unsure  bool
 }
 
-// fates are those of writes; of a read those that are not unsure. The first is the usual one.
+// fates are the outcomes of writes; a read has those that are not unsure. The first is the default.
 func fates() (all []fate, reads int) {
 	for _, done := range []time.Duration{0, 4, 5, 6, 8, 11} {
 		for _, answered := range []time.Duration{0, 5, 9} {
@@ -47,10 +47,10 @@ func fates() (all []fate, reads int) {
 	return append(all, fate{never: true, unsure: true}), reads
 }
 
-// choice is one that was made, of so many.
+// choice is a choice made, out of a number of options.
 type choice struct{ value, of int }
 
-// broken is a promise that is.
+// broken is a broken promise.
 type broken struct{ promise, detail string }
 
 // world is one run.
@@ -63,12 +63,12 @@ type world struct {
 	steps     int
 
 	now     time.Duration
-	queue   []event // by time, and of one time in the order of their coming
+	queue   []event // by time, and of one time in the order of scheduling
 	store   *memory.Store
 	watches map[string]map[int]bool
 	members [2]*member
-	left    int // requests that may be slow
-	crashes int // that may come
+	left    int // number of requests that may still be slow
+	crashes int // number of crashes left
 	highest holdfast.Token
 	broken  *broken
 	fates   []fate
@@ -89,13 +89,13 @@ type member struct {
 	out      protocol.Effects
 	ahead    time.Duration // its wall clock
 	lease    protocol.Lease
-	calls    int // that are still to begin
+	calls    int // number of locks still to take
 	underWay bool
 	request  uint64
 	token    holdfast.Token
 	believes bool
 	hold     time.Duration
-	woken    time.Duration // the latest wish to be woken
+	woken    time.Duration // the latest request to be woken
 }
 
 func play(c *Config, path []int) (*world, *broken) {
@@ -114,7 +114,7 @@ func (w *world) say(format string, arguments ...any) {
 	}
 }
 
-// choose takes what the path says, and the first of all where that has ended.
+// choose takes the choice of the path, and the first option where the path has ended.
 func (w *world) choose(of int) int {
 	value := 0
 	if at := len(w.choices); at < len(w.path) {
@@ -131,14 +131,14 @@ func (w *world) chosen() (list []int) {
 	return list
 }
 
-// violate notes the first promise that is broken.
+// violate records the first broken promise.
 func (w *world) violate(promise, format string, arguments ...any) {
 	if w.broken == nil {
 		w.broken = &broken{promise, fmt.Sprintf(format, arguments...)}
 	}
 }
 
-// at puts something off.
+// at schedules a function.
 func (w *world) at(when time.Duration, do func()) {
 	i, _ := slices.BinarySearchFunc(w.queue, when, func(e event, when time.Duration) int {
 		if e.at <= when {
@@ -165,7 +165,7 @@ func (w *world) run() *broken {
 			return w.broken
 		}
 	}
-	const formed = quantum // until then nothing is slow: settings are agreed
+	const formed = quantum // until then no request is slow: the members agree on settings
 	for i, m := range w.members {
 		w.at(formed+quantum*time.Duration(max(0, apart*(1-2*i))), func() { w.acquire(m) })
 	}
@@ -186,7 +186,7 @@ func (w *world) run() *broken {
 	return w.broken
 }
 
-// over reports whether all users have had all that they want.
+// over reports whether all users have had all their locks.
 func (w *world) over() bool {
 	for _, m := range w.members {
 		if m.calls > 0 || m.request != 0 {
@@ -213,7 +213,7 @@ func (w *world) begin(m *member) {
 	if w.config.HoldOn > 0 {
 		options["hold_on"] = option.Format(w.config.HoldOn)
 	}
-	made, err := w.config.Protocol.Descriptor.Check(nil, options, &setup) // no range is checked: here all times are short
+	made, err := w.config.Protocol.Descriptor.Check(nil, options, &setup) // ranges are not checked: all times are short here
 	if err == nil {
 		m.machine, err = made.New(&setup)
 	}
@@ -232,14 +232,14 @@ func (w *world) begin(m *member) {
 	w.step(m, protocol.Event{Kind: protocol.Raised, Fact: view})
 }
 
-// step lets a machine take an event, unless its process is dead, or crashes before.
+// step steps a machine with an event, unless its process is dead, or crashes before.
 func (w *world) step(m *member, ev protocol.Event) {
 	if !m.dead && !w.crash(m) {
 		w.take(m, ev)
 	}
 }
 
-// take lets a machine take an event, and does what it wants done.
+// take steps a machine with an event, and performs the effects.
 func (w *world) take(m *member, ev protocol.Event) {
 	w.steps++
 	m.machine.Step(w.now, ev, &m.out)
@@ -274,7 +274,7 @@ func (w *world) receive(m *member, fact any) {
 	w.step(m, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: fact})
 }
 
-// request does what a machine asks of the store, when that is chosen.
+// request executes a machine's request to the store at the chosen time.
 func (w *world) request(m *member, request protocol.Message) {
 	f := fate{}
 	switch r := request.(type) {
@@ -326,7 +326,7 @@ func (f fate) String() string {
 	return ""
 }
 
-// fate chooses that of a request, as long as there may be slow ones and users have begun.
+// fate chooses the outcome of a request, while slow ones are left and users have started.
 func (w *world) fate(among int) fate {
 	if w.left == 0 || w.now == 0 {
 		return fate{}
@@ -348,7 +348,7 @@ func unsure(request protocol.Message) any {
 	return nil
 }
 
-// do lets a request take effect.
+// do executes a request.
 func (w *world) do(request protocol.Message) any {
 	ctx := context.Background()
 	switch r := request.(type) {
@@ -391,7 +391,7 @@ func (w *world) call(m *member, fact any) {
 	w.step(m, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: uint64(w.steps + 1)}, Fact: fact})
 }
 
-// acquire lets a user ask for the lock, which he holds for nothing or longer than W; the last one for longer,
+// acquire makes a user ask for the lock. The user holds it for no time or for longer than W; the last lock for longer,
 // so that a second holder would be seen.
 func (w *world) acquire(m *member) {
 	if m.dead {
@@ -440,11 +440,11 @@ func (w *world) granted(m *member, d *lock.Decision) {
 	})
 }
 
-// gave goes on with the next lock, at once or a while later.
+// gave continues with the next lock, at once or a while later.
 func (w *world) gave(m *member) {
 	m.request, m.underWay = 0, false
 	if m.calls > 0 {
-		m.request = 1 // wants something still
+		m.request = 1 // it still wants a lock
 		later := time.Duration(w.choose(2)) * 4 * quantum
 		w.at(w.now+later, func() { w.acquire(m) })
 	}

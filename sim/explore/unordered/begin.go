@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// beginning is the state in which every member knows what it has to know of the others (their clocks, or who
-// leads), and no user has asked for anything.
+// beginning is the initial state: every member has the required knowledge of the others (their clocks, or the leaders),
+// and no user has asked for anything.
 func (e *engine) beginning() (*world, error) {
 	w := &world{users: make([]user, e.config.Users), requests: e.config.Requests, views: make([]knowledge, e.config.Members)}
 	for i := range w.users {
@@ -58,7 +58,7 @@ func (e *engine) beginning() (*world, error) {
 	return w, nil
 }
 
-// nameAll lets paths call members by their names.
+// nameAll lets paths use the names of members.
 func (e *engine) nameAll() {
 	var names []string
 	for place, id := range e.ids {

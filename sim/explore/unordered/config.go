@@ -11,30 +11,28 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/explore"
 )
 
-// Config says what is explored.
+// Config describes an exploration.
 type Config struct {
-	// Protocol is what the members run: one in which peers ask one another. Required; see
-	// sim.Find.
+	// Protocol is the protocol of the members: one in which peers ask one another. Required; see sim.Find.
 	Protocol sim.Protocol
-	// Members is how many there are: 1 to 5. Zero means 3.
+	// Members is the number of members: 1 to 5. Zero means 3.
 	Members int
-	// Users is how many want the one name that there is, each through a member: the first through
-	// the first, and so on. 1 to 8. Zero means one for each member.
+	// Users is the number of users of the single name, each at a member: the first at the first, and so on. 1 to 8.
+	// Zero means one for each member.
 	Users int
 	// Calls is how often each user locks it, one time after the other: 1 to 8. Zero means once.
 	Calls int
-	// Requests is how often all of them together lock it at most, whichever user it is. Zero means that nothing
-	// but Calls bounds that.
+	// Requests is the maximum number of locks of all users together. Zero leaves the limit to Calls.
 	Requests int
-	// Published makes members of protocol bakery say the steps of a lock one by one.
+	// Published makes members of protocol bakery send the steps of a lock one by one.
 	Published bool
-	// Crashes is how many members may crash, of protocol bakery: 0 or 1.
+	// Crashes is how many members may crash, in protocol bakery: 0 or 1.
 	Crashes int
-	// Options are those of the space, and what users want of the name.
+	// Options are the options of the space, and the users' demand.
 	explore.Options
 }
 
-// Check fills in what is not given. The error names what is wrong and what is allowed.
+// Check fills in defaults. The error names the wrong value and the allowed ones.
 func (c *Config) Check() error {
 	c.Members, c.Calls = cmp.Or(c.Members, 3), cmp.Or(c.Calls, 1)
 	c.Users = cmp.Or(c.Users, c.Members)
@@ -60,13 +58,13 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// ask reports whether peers ask one another, and no store.
+// ask reports whether peers ask one another, without a store.
 func ask(p *sim.Protocol) bool { return p.Peers && !p.Stores }
 
-// inTurn reports whether what they say is taken in turn.
+// inTurn reports whether their links keep messages in order.
 func inTurn(p *sim.Protocol) bool { return p.Links != nil }
 
-// those names the protocols that are so.
+// those names the protocols that meet a condition.
 func those(are func(*sim.Protocol) bool) string {
 	var names []string
 	for _, p := range sim.Protocols() {
@@ -77,7 +75,7 @@ func those(are func(*sim.Protocol) bool) string {
 	return strings.Join(names, " and ")
 }
 
-// String says what is explored, in the words of the command line.
+// String describes the exploration in the words of the command line.
 func (c *Config) String() string {
 	text := fmt.Sprintf("protocol=%s unordered members=%d users=%d calls=%d asks=%d%v", c.Protocol.Name, c.Members, c.Users, c.Calls, c.Requests, &c.Options)
 	if c.Published {
@@ -89,41 +87,40 @@ func (c *Config) String() string {
 	return text
 }
 
-// Limits say what an exploration may cost.
+// Limits bound the cost of an exploration.
 type Limits struct {
-	// States bounds how many are visited. Zero means no bound. At the bound the exploration
-	// stops, and says so.
+	// States is the maximum number of visited states. Zero means no limit. At the limit the exploration stops, and the
+	// report says so.
 	States int
-	// Progress reports from time to time how far the search is; nil means no reports.
+	// Progress, if not nil, is called from time to time with the state of the search.
 	Progress func(Report)
 }
 
-// Report is what an exploration has found.
+// Report is the result of an exploration.
 type Report struct {
 	Config      Config
 	States      int
 	Transitions int
 	Depth       int    // of the longest run
-	Stopped     string // why it ended early; "" where it did not
-	Found       *Found // nil where no promise is broken
+	Stopped     string // why it ended early; otherwise ""
+	Found       *Found // nil if no promise is broken
 	Elapsed     time.Duration
 }
 
 // Found is a counter-example.
 type Found struct {
 	Promise string   // P1, P2, P4, P6, or note
-	Detail  string   // what was seen, in a sentence
-	Path    []string // what happened, from the beginning
+	Detail  string   // the observation, in a sentence
+	Path    []string // the events, from the beginning
 }
 
-// Complete reports whether every state that can be reached was looked at, and none breaks a
-// promise.
+// Complete reports whether every reachable state was visited, and none breaks a promise.
 func (r *Report) Complete() bool { return r.Stopped == "" && r.Found == nil }
 
-// Speed is how many states were visited in a second.
+// Speed is the number of states visited per second.
 func (r *Report) Speed() float64 { return float64(r.States) / max(r.Elapsed.Seconds(), 1e-9) }
 
-// Odds bounds the probability that two states had one digest, so that one was missed.
+// Odds bounds the probability that two states shared a digest, so that one was missed.
 func (r *Report) Odds() float64 {
 	n := float64(r.States)
 	return n * n / math.Exp2(129)

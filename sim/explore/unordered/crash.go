@@ -7,16 +7,16 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// knowledge is what a member knows of a crash.
+// knowledge is a member's knowledge of a crash.
 type knowledge uint8
 
 const (
 	unaware  knowledge = iota
-	accepted           // it has taken the view without the one that has crashed
-	opened             // and knows that this one can hold nothing any more
+	accepted           // it has accepted the view without the crashed member
+	opened             // and knows that the crashed member can no longer hold
 )
 
-// view is what a member knows of who is there. After a crash the epoch is the same, if its coordinator is.
+// view is the view of a member with that knowledge. After a crash the epoch is the same, if its coordinator is.
 func (e *engine) view(crashed int, known knowledge) *protocol.View {
 	v := &protocol.View{
 		Number: 1, Epoch: protocol.Epoch{Counter: 1}, Installed: known != accepted, Open: known != accepted, GrantFrom: protocol.Never,
@@ -42,8 +42,8 @@ func (e *engine) view(crashed int, known knowledge) *protocol.View {
 
 func address(place int) string { return fmt.Sprintf("10.0.0.%d:4040", place+1) }
 
-// crash ends a member, and its users. What it has sent is under way still, and can arrive; that it does not is
-// when it arrives after its receiver has taken the view without its sender, which ignores it.
+// crash ends a member, and its users. Its messages are still in flight, and can arrive. A lost message is one that
+// arrives after its receiver has accepted the view without its sender, and ignores it.
 func (e *engine) crash(w *world, place int) {
 	w.crashed = place + 1
 	w.members[place] = &member{id: e.ids[place]}
@@ -62,8 +62,8 @@ func (e *engine) crash(w *world, place int) {
 	}
 }
 
-// learns reports whether a member can learn more of a crash now: no member knows that the one that has left
-// can hold nothing before all have taken the view without it.
+// learns reports whether a member can learn more of a crash now: no member knows that the crashed one can no longer
+// hold before all have accepted the view without it.
 func (w *world) learns(place int) bool {
 	if w.crashed == 0 || place == w.crashed-1 {
 		return false
@@ -79,7 +79,7 @@ func (w *world) learns(place int) bool {
 	return true
 }
 
-// learn lets a member learn more of a crash.
+// learn advances a member's knowledge of a crash.
 func (e *engine) learn(w *world, place int) error {
 	w.views[place]++
 	known, crashed := w.views[place], w.crashed
@@ -97,7 +97,7 @@ func (e *engine) learn(w *world, place int) error {
 	})
 }
 
-// outdate ends what is under way to a member that it ignores from now on.
+// outdate drops messages in flight to a member that it ignores from now on.
 func (w *world) outdate(place int, outdated func(protocol.Message) bool) {
 	w.transit = slices.DeleteFunc(w.transit, func(p *parcel) bool { return p.to == place && outdated(p.message) })
 }

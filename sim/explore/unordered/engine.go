@@ -13,17 +13,17 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
 
-// engine makes states of states.
+// engine computes the next states of a state.
 type engine struct {
 	config  Config
-	copier  *snapshot.Copier // whose forms have what can matter
-	literal *snapshot.Copier // whose forms have all
+	copier  *snapshot.Copier // for forms of what can matter
+	literal *snapshot.Copier // for forms of everything
 	out     protocol.Effects
 	ids     []protocol.ID
-	names   *strings.Replacer // of ids in paths
+	names   *strings.Replacer // replaces ids in paths
 	met     map[digest]*member
 	taken   map[taking]*taken
-	found   *Found // what the latest step shows
+	found   *Found // a violation in the latest step
 }
 
 func newEngine(c Config) (*engine, error) {
@@ -38,8 +38,8 @@ func newEngine(c Config) (*engine, error) {
 	return &engine{config: c, copier: copier, literal: literal, met: map[digest]*member{}, taken: map[taking]*taken{}}, nil
 }
 
-// taking is that a machine takes an event, and taken what it makes of it. A machine meets the same in
-// many states, so that is kept: most steps are none.
+// taking is a machine and an event, and taken the result of the step. A machine meets the same event in many states, so
+// results are cached: most steps are lookups.
 type taking struct {
 	by    *member
 	event digest
@@ -50,21 +50,21 @@ type taken struct {
 	parcels   []*parcel
 	decisions []lock.Decision
 	notes     []protocol.Note
-	outdated  func(protocol.Message) bool // what it ignores from now on; nil where that has not changed
+	outdated  func(protocol.Message) bool // the messages that it ignores from now on; nil if those have not changed
 }
 
-// mostTaken bounds how much is kept; then it begins anew.
+// mostTaken is the maximum number of cached results; then the cache is cleared.
 const mostTaken = 1 << 18
 
 // at is the place of a user's member.
 func (e *engine) at(user int) int { return user % e.config.Members }
 
-// session is that of a user.
+// session is the session id of a user.
 func (e *engine) session(user int) lock.SessionID {
 	return lock.SessionID{Member: uint64(e.ids[e.at(user)]), Number: uint64(user + 1)}
 }
 
-// follow returns the state that follows, and checks it where nothing happens any more.
+// follow returns the next state, and checks it if nothing more can happen.
 func (e *engine) follow(w *world, a action) (*world, error) {
 	after, err := e.take(w, a)
 	if err == nil {
@@ -76,7 +76,7 @@ func (e *engine) follow(w *world, a action) (*world, error) {
 	return after, err
 }
 
-// take returns the state that follows.
+// take returns the next state.
 func (e *engine) take(w *world, a action) (*world, error) {
 	after := w.clone()
 	switch a.kind {
@@ -104,8 +104,8 @@ func (e *engine) receiving(p *parcel) func() protocol.Event {
 	}
 }
 
-// settle lets envelopes arrive that are next on their links and are answered too late to change anything, now or later:
-// regardless of what else happens first, the state is the same.
+// settle delivers envelopes that are next on their links and too late to change anything, now or later: regardless of
+// the order of other events, the state is the same.
 func (e *engine) settle(w *world) error {
 	for i := 0; i < len(w.transit); i++ {
 		p := w.transit[i]
@@ -126,7 +126,7 @@ func (e *engine) settle(w *world) error {
 	return nil
 }
 
-// act lets a user ask, or give back what it holds.
+// act makes a user ask, or release its lock.
 func (e *engine) act(w *world, i int) error {
 	u := &w.users[i]
 	before := *u
@@ -155,7 +155,7 @@ func (e *engine) act(w *world, i int) error {
 	})
 }
 
-// foresee returns what a member makes of an event, by the name that this has.
+// foresee returns the result of an event, given the event's name, at a member.
 func (e *engine) foresee(w *world, place int, named digest, event func() protocol.Event) (*taken, error) {
 	key := taking{w.members[place], named}
 	if t := e.taken[key]; t != nil {
@@ -173,7 +173,7 @@ func (e *engine) foresee(w *world, place int, named digest, event func() protoco
 	return t, nil
 }
 
-// step lets a member take an event, by the name that this has.
+// step steps a member with an event, given the event's name.
 func (e *engine) step(w *world, place int, named digest, event func() protocol.Event) error {
 	t, err := e.foresee(w, place, named, event)
 	if err != nil {
@@ -197,7 +197,7 @@ func (e *engine) step(w *world, place int, named digest, event func() protocol.E
 	return nil
 }
 
-// run lets a machine take an event: it is copied first.
+// run steps a copy of a machine with an event.
 func (e *engine) run(place int, by *member, ev protocol.Event) (*taken, error) {
 	m := *by
 	copied, err := snapshot.Copy(e.copier, &m.machine)
@@ -229,7 +229,7 @@ func (e *engine) run(place int, by *member, ev protocol.Event) (*taken, error) {
 	return t, nil
 }
 
-// explained reports whether a note is about what may happen here, and keeps what that changes.
+// explained reports whether a note is about an expected event, and records its change.
 func (e *engine) explained(note protocol.Note, t *taken) bool {
 	links := e.config.Protocol.Links
 	if _, serves := note.(protocol.Serving); serves || links == nil {
@@ -242,7 +242,7 @@ func (e *engine) explained(note protocol.Note, t *taken) bool {
 	return e.config.Crashes > 0 && links.Ignored(note)
 }
 
-// meet names a machine, and returns the one that was met before if it is the same.
+// meet names a machine, and returns an identical known one if there is one.
 func (e *engine) meet(m *member) (*member, error) {
 	var err error
 	if m.full, err = nameOf(e.literal, &m.machine); err != nil {
@@ -263,7 +263,7 @@ func (e *engine) parcel(from int, send protocol.Envelope) (*parcel, error) {
 	if to < 0 {
 		return nil, fmt.Errorf("m%d sends to %d, who is not there: %v", from+1, send.To, send.Message)
 	}
-	// What is taken in turn comes in order where no message is lost.
+	// Messages taken in turn arrive in order if none is lost.
 	links := e.config.Protocol.Links
 	p := &parcel{from: from, to: to, message: send.Message, turn: links != nil && links.InTurn(send.Message)}
 	var err error
@@ -273,12 +273,12 @@ func (e *engine) parcel(from int, send protocol.Envelope) (*parcel, error) {
 	if p.full, err = nameOf(e.literal, &p.message); err != nil {
 		return nil, err
 	}
-	p.name[0] ^= byte(from<<4 | to) // the rest is a digest: two that differ in this differ
+	p.name[0] ^= byte(from<<4 | to) // the rest is a digest: messages of two links differ in this byte
 	p.full[0] ^= byte(from<<4 | to)
 	return p, nil
 }
 
-// nameOf is the digest of something.
+// nameOf is the digest of an object graph.
 func nameOf(by *snapshot.Copier, root any) (name digest, err error) {
 	form, err := by.Form(root, 0)
 	if err != nil {

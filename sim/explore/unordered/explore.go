@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// look is a state that a run is in, and what has not been tried from there.
+// look is a state of the present run, with the actions not tried from there.
 type look struct {
 	world *world
 	left  []action
-	by    action // what has led here
+	by    action // the action that has led here
 }
 
-// Explore visits every state that can be reached, until none is left, a promise is broken, ctx is
-// done or a limit is met.
+// Explore visits every state that can be reached, until none is left, a promise is broken, ctx is done or a limit is
+// reached.
 func Explore(ctx context.Context, c Config, l Limits) (Report, error) {
 	if err := c.Check(); err != nil {
 		return Report{}, err
@@ -40,8 +40,7 @@ func Explore(ctx context.Context, c Config, l Limits) (Report, error) {
 	return s.report, nil
 }
 
-// search is one exploration, depth first: of the states of one run each is kept, and of all others
-// their names.
+// search is one exploration, depth first. It keeps the states of the present run, and only the names of all others.
 type search struct {
 	engine *engine
 	limits Limits
@@ -51,7 +50,7 @@ type search struct {
 	began  time.Time
 }
 
-// progressEvery is after how many transitions the search calls Progress and looks at ctx.
+// progressEvery is the number of transitions between two calls of Progress and checks of ctx.
 const progressEvery = 10_000
 
 func (s *search) run(ctx context.Context) error {
@@ -92,7 +91,7 @@ func (s *search) progress() {
 	}
 }
 
-// visit goes on from a state that was not known, or ends where the step to it has shown something.
+// visit continues from a new state, or ends if the step to it shows a violation.
 func (s *search) visit(w *world, by action) {
 	if found := s.engine.found; found != nil {
 		s.report.Found = found

@@ -47,7 +47,7 @@ func (e *engine) decided(w *world, d *lock.Decision) {
 	u.phase, u.token = holding, d.Token
 }
 
-// rest checks a state in which nothing can happen any more.
+// rest checks a state in which nothing more can happen.
 func (e *engine) rest(w *world) {
 	for i := range w.users {
 		if phase := w.users[i].phase; phase == waiting || phase == holding {
@@ -56,7 +56,7 @@ func (e *engine) rest(w *world) {
 	}
 }
 
-// violate notes the first promise that a step breaks.
+// violate records the first broken promise of a step.
 func (e *engine) violate(promise, format string, arguments ...any) {
 	if e.found == nil {
 		e.found = &Found{Promise: promise, Detail: fmt.Sprintf(format, arguments...)}

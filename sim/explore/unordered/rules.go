@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
 
-// rules say what tells no states apart, because nothing that can happen here depends on it.
+// rules are for fields that do not distinguish states, because nothing in this model depends on them.
 func rules(c *Config) []snapshot.Rule {
 	fields := []probe.Field{{In: lock.Table{}, Name: "history"}} // who held before is kept for people
 	if c.Protocol.Unordered != nil {

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// mostShortened bounds how many states are looked at for a shorter run.
+// mostShortened is the maximum number of states visited in search of a shorter run.
 const mostShortened = 1_000_000
 
-// reached is how a state was reached first: by which action from which other one.
+// reached is how a state was first reached: the previous state and the action.
 type reached struct {
 	from int
 	by   action
 }
 
-// shorten looks for the shortest run that breaks a promise, breadth first. What a search in depth has met is some run,
-// and mostly a long one. At the bound, or when ctx is done, that one is kept.
+// shorten looks for the shortest run that breaks a promise, breadth first. The depth-first search finds some run,
+// mostly a long one, which is kept at the limit, or when ctx is done.
 func (s *search) shorten(ctx context.Context, beginning *world) error {
 	kept := s.report.Found
 	known := map[digest]struct{}{beginning.name(): {}}
@@ -57,7 +57,7 @@ func (s *search) shorten(ctx context.Context, beginning *world) error {
 	return nil
 }
 
-// retell makes a report of a run that ends by a step.
+// retell makes the report of a run that ends with a step.
 func (s *search) retell(w *world, all []reached, end reached) error {
 	found := s.engine.found
 	steps := []action{end.by}

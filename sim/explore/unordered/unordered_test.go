@@ -35,8 +35,8 @@ func explored(t *testing.T, c Config, l Limits) Report {
 	return r
 }
 
-// TestEveryOrder: in any order of arrival, no user is in another's place and none is left behind. The
-// counts are what they are: a change of the machines may change them, and shows here.
+// TestEveryOrder checks that under any order of arrival, no two users conflict and none is left waiting. The counts are
+// exact: a change of the machines may change them, and shows here.
 func TestEveryOrder(t *testing.T) {
 	for _, at := range []counted{
 		{func(c *Config) { c.Members, c.Users, c.Calls = 1, 2, 2 }, 101},
@@ -54,8 +54,8 @@ func TestEveryOrder(t *testing.T) {
 	}
 }
 
-// TestEveryOrderOfEnvelopes: and so where envelopes are taken in turn, and links interleave in every way; and where
-// a member crashes at any moment.
+// TestEveryOrderOfEnvelopes checks the same where envelopes are taken in turn, and links interleave in every way; and
+// where a member crashes at any moment.
 func TestEveryOrderOfEnvelopes(t *testing.T) {
 	for _, at := range []counted{
 		{func(c *Config) { c.Members, c.Users, c.Calls = 1, 2, 2 }, 105},
@@ -72,7 +72,7 @@ func TestEveryOrderOfEnvelopes(t *testing.T) {
 	}
 }
 
-// counted is an exploration, and how many states it has.
+// counted is an exploration, and its number of states.
 type counted struct {
 	with   func(*Config)
 	states int
@@ -90,9 +90,9 @@ func (at *counted) check(t *testing.T, c Config) {
 	t.Logf("%v: %d states, %d transitions, runs of up to %d steps", &r.Config, r.States, r.Transitions, r.Depth)
 }
 
-// TestPublishedFaultsAreFound: with a rule switched off, the search finds the shortest run that breaks a promise, and
-// prints it from its beginning to its end. That of snaplock needs no loss and no crash: two masters, and a slow link
-// between them.
+// TestPublishedFaultsAreFound checks that with a rule disabled, the search finds the shortest run that breaks a
+// promise, and prints it completely. That of snaplock needs no loss and no crash: two masters, and a slow link between
+// them.
 func TestPublishedFaultsAreFound(t *testing.T) {
 	parallel.SkipBrief(t)
 	defer mutation.Switch("")
@@ -119,7 +119,7 @@ func TestPublishedFaultsAreFound(t *testing.T) {
 	}
 }
 
-// TestStops at its limits, and says so.
+// TestStops checks that the search stops at its limits, and reports it.
 func TestStops(t *testing.T) {
 	reports := 0
 	c := of(t, func(c *Config) { c.Calls = 2 })
@@ -134,7 +134,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestBadConfig names what is wrong.
+// TestBadConfig checks that errors name the wrong setting.
 func TestBadConfig(t *testing.T) {
 	central, _ := sim.Find("central")
 	for want, c := range map[string]Config{

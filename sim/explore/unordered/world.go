@@ -12,41 +12,41 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// contested is what all users want.
+// contested is the name that all users want.
 const contested = "X"
 
-// digest names what a state is made of, and a state: 128 bits of what it is.
+// digest names a state or a part of one: 128 bits.
 type digest [16]byte
 
-// world is a state. What it is made of is shared with other states and never changed.
+// world is a state. Its parts are shared with other states and never changed.
 type world struct {
 	members  []*member
-	transit  []*parcel // in any order those of which none is, by their names; then link by link, in turn
+	transit  []*parcel // those in any order, by name; then link by link, in turn
 	users    []user
-	requests int            // that there may still be
-	highest  holdfast.Token // of all exclusive grants that were reported
-	crashed  int            // whose place it is, from 1; 0 while no member has crashed
-	views    []knowledge    // what each member knows of that
+	requests int            // number of requests left
+	highest  holdfast.Token // of all reported exclusive grants
+	crashed  int            // the place of the crashed member, from 1; 0 while none has crashed
+	views    []knowledge    // each member's knowledge of the crash
 }
 
-// member is a machine as it is between two steps.
+// member is a machine between two steps.
 type member struct {
 	id      protocol.ID
 	machine protocol.Machine
-	name    digest // of what can matter
-	full    digest // of all
+	name    digest // of the part that can matter
+	full    digest // of everything
 }
 
-// parcel is a message that is under way.
+// parcel is a message in flight.
 type parcel struct {
 	from, to int
 	message  protocol.Message
-	turn     bool   // it is not taken before what was sent before it on its way
-	name     digest // of what can matter
-	full     digest // of all
+	turn     bool   // it is not taken before earlier messages of its link
+	name     digest // of the part that can matter
+	full     digest // of everything
 }
 
-// compare orders parcels, but for those of one link that are taken in turn.
+// compare orders parcels, except those of one link that are taken in turn.
 func (p *parcel) compare(o *parcel) int {
 	switch {
 	case p.turn != o.turn && p.turn:
@@ -61,7 +61,7 @@ func (p *parcel) compare(o *parcel) int {
 
 type user struct {
 	phase   phase
-	calls   uint8 // that it may still begin
+	calls   uint8 // number of locks left to ask for
 	request uint64
 	token   holdfast.Token
 }
@@ -73,36 +73,35 @@ const (
 	waiting
 	holding
 	lingering // its member has crashed, and it may hold until that is known
-	gone      // with its member
+	gone      // gone with its member
 )
 
 // holds reports whether a user may believe that it holds.
 func (u *user) holds() bool { return u.phase == holding || u.phase == lingering }
 
-// clone returns a state that may be changed, down to the lists.
+// clone returns a state with lists of its own, which may be changed.
 func (w *world) clone() *world {
 	c := *w
 	c.members, c.transit, c.users, c.views = slices.Clone(w.members), slices.Clone(w.transit), slices.Clone(w.users), slices.Clone(w.views)
 	return &c
 }
 
-// action is one thing that can happen.
+// action is a possible event.
 type action struct {
 	kind deed
-	at   int // which parcel, user or member
+	at   int // index of a parcel, user or member
 }
 
 type deed uint8
 
 const (
 	arrival deed = iota
-	request      // a user asks or gives back
+	request      // a user asks or unlocks
 	crash        // of a member
 	viewing      // a member learns of it
 )
 
-// actions lists what can happen, what need not happen last. Of messages that are alike one is
-// enough.
+// actions lists the possible actions, the optional ones last. Identical messages count once.
 func (e *engine) actions(w *world) (all []action) {
 	for i, p := range w.transit {
 		if i == 0 || p.turn && p.compare(w.transit[i-1]) != 0 || !p.turn && p.name != w.transit[i-1].name {
@@ -127,10 +126,10 @@ func (e *engine) actions(w *world) (all []action) {
 	return all
 }
 
-// rests reports whether nothing happens any more by itself.
+// rests reports whether no mandatory action is left.
 func rests(all []action) bool { return len(all) == 0 || all[0].kind == crash }
 
-// post puts a parcel on its way.
+// post puts a parcel in flight.
 func (w *world) post(p *parcel) {
 	at, _ := slices.BinarySearchFunc(w.transit, p, func(a, b *parcel) int {
 		if a.compare(b) <= 0 {
@@ -163,7 +162,7 @@ func (w *world) name() digest {
 	return digest(sum[:16])
 }
 
-// describe says what an action is.
+// describe describes an action.
 func (e *engine) describe(w *world, a action) string {
 	switch a.kind {
 	case arrival:

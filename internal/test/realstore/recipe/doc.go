@@ -1,11 +1,9 @@
-// Package recipe knows how the servers of others are found, prepared and started: etcd,
-// Redis and PostgreSQL, on the loopback, each with a folder of its own and without systemd.
-// It starts nothing itself. Two do, from the same recipes:
+// Package recipe knows how to find, prepare and start third-party servers: etcd, Redis and PostgreSQL, on the loopback,
+// each with a separate folder and without systemd. It starts nothing itself. Two users share the recipes:
 //
-//   - package realstore, for tests, which end their servers with themselves;
-//   - bench/peer, in a module of its own, which measures servers as they ship.
+//   - package realstore, for tests, whose servers end with them;
+//   - bench/peer, in a separate module, which measures servers with their default settings.
 //
-// A recipe is as the server ships, but for what every use must have: ports, a folder, and no
-// limit on where it may be. What a use wants besides, as a test wants a server that does not
-// wait for its disk, it adds to the words of the command.
+// A recipe uses the server's default settings, except those that every use needs: ports, a folder, and no limit on its
+// location. Further settings, such as not waiting for the disk in tests, are appended to the command.
 package recipe

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// EndWithParent lets the system send end to a process when the thread that started it ends.
+// EndWithParent makes the system send the signal end to a process when the thread that started it ends.
 func EndWithParent(attributes *syscall.SysProcAttr, end syscall.Signal) { attributes.Pdeathsig = end }
 
-// Family are a process and those that descend from it. One that has ended has no descendants.
+// Family returns a process and its descendants. A process that has ended has none.
 func Family(process int) ([]int, error) {
 	family := []int{process}
 	lists, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(process), "task/*/children"))
@@ -24,7 +24,7 @@ func Family(process int) ([]int, error) {
 	for _, list := range lists {
 		text, err := os.ReadFile(list)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // it has ended while it was looked at
+			continue // it has ended meanwhile
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list the children of process %d: %w", process, err)

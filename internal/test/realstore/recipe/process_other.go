@@ -4,8 +4,8 @@ package recipe
 
 import "syscall"
 
-// EndWithParent does nothing on this system: the process that starts another one ends it.
+// EndWithParent does nothing on this system: the parent has to end its children.
 func EndWithParent(*syscall.SysProcAttr, syscall.Signal) {}
 
-// Family is the process alone: this system is not asked for others.
+// Family returns only the process: this system has no list of descendants.
 func Family(process int) ([]int, error) { return []int{process}, nil }

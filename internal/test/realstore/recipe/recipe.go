@@ -10,27 +10,26 @@ import (
 	"strconv"
 )
 
-// Recipe is how one kind of server is found, prepared and started.
+// Recipe describes how to find, prepare and start a kind of server.
 type Recipe struct {
-	// Name is that of the program: "redis-server".
+	// Name is the name of the program: "redis-server".
 	Name string
-	// Pattern is where the program may lie outside PATH, as for [filepath.Glob]. Empty means
-	// nowhere.
+	// Pattern locates the program outside PATH, as for [filepath.Glob]. Empty means nowhere.
 	Pattern string
-	// Debian is the package that has the program.
+	// Debian is the package with the program.
 	Debian string
-	// Ports is how many of them the server listens on. Clients know the first.
+	// Ports is the number of ports that the server listens on. Clients use the first.
 	Ports int
-	// Ready is what the server says, in lower case, when it serves.
+	// Ready is the server's output, in lower case, when it serves.
 	Ready string
-	// Drop says that the server refuses to run as root. See [Unprivileged].
+	// Drop reports that the server refuses to run as root. See [Unprivileged].
 	Drop bool
 
 	setup func(program, folder string, ports []string) [][]string
 }
 
-// Commands are what is run in folder, one after the other: the last one is the server, the
-// others prepare a folder that is empty. The words in more stand behind those of the server.
+// Commands are the commands to run in folder, one after the other: the last one is the server, the others prepare an
+// empty folder. The arguments in more are appended to the server's.
 func (r Recipe) Commands(program, folder string, ports []string, more ...string) [][]string {
 	commands := r.setup(program, folder, ports)
 	last := len(commands) - 1
@@ -44,13 +43,13 @@ type Missing struct {
 	Debian  string // the package that has it
 }
 
-// Error says what is missing and how it is got.
+// Error names the missing server and how to install it.
 func (m *Missing) Error() string {
 	return fmt.Sprintf("no program %s is installed: apt-get install %s", m.Program, m.Debian)
 }
 
-// Find looks into PATH, then where the pattern says: of several, the last one. Where there is
-// none the error is a [*Missing].
+// Find looks in PATH, then where the pattern points: of several matches, the last one. If there is none the error is a
+// [*Missing].
 func (r Recipe) Find() (string, error) {
 	path, err := exec.LookPath(r.Name)
 	switch {
@@ -69,7 +68,7 @@ func (r Recipe) Find() (string, error) {
 	return found[len(found)-1], nil
 }
 
-// Etcd is a cluster of one etcd, which writes to disk what it answers.
+// Etcd is a cluster of one etcd, which syncs to disk before it answers.
 func Etcd() Recipe {
 	return Recipe{
 		Name: "etcd", Debian: "etcd-server", Ports: 2, Ready: "ready to serve client requests",
@@ -84,7 +83,7 @@ func Etcd() Recipe {
 	}
 }
 
-// Redis is one Redis as it ships: no log, a snapshot now and then.
+// Redis is one Redis with its default settings: no log, occasional snapshots.
 func Redis() Recipe {
 	return Recipe{
 		Name: "redis-server", Debian: "redis-server", Ports: 1, Ready: "ready to accept connections",
@@ -94,9 +93,8 @@ func Redis() Recipe {
 	}
 }
 
-// PostgreSQL is one server with a database postgres and a user postgres, who needs no
-// password. It has no socket but the port: the path of one may have 107 bytes at most, which
-// many a folder for tests is longer than.
+// PostgreSQL is one server with a database postgres and a user postgres without a password. It listens only on the
+// port: the path of a Unix socket may have at most 107 bytes, and many test folders are longer.
 func PostgreSQL() Recipe {
 	return Recipe{
 		Name: "postgres", Pattern: "/usr/lib/postgresql/*/bin/postgres", Debian: "postgresql", Ports: 1,
@@ -111,8 +109,7 @@ func PostgreSQL() Recipe {
 	}
 }
 
-// sibling is another program of the same package: links are followed, for the folders of
-// some have only a part of it.
+// sibling is another program of the same package: links are followed, as some folders have only a part of it.
 func sibling(program, other string) string {
 	if target, err := filepath.EvalSymlinks(program); err == nil {
 		program = target
@@ -120,9 +117,8 @@ func sibling(program, other string) string {
 	return filepath.Join(filepath.Dir(program), other)
 }
 
-// Unprivileged is the user that a server runs as that refuses root: user postgres or, where
-// there is none, one without any rights; and 0, 0, which is the user that runs this, where that is not
-// root.
+// Unprivileged returns the user for a server that refuses root: user postgres or, if there is none, one without any
+// rights. It returns 0, 0, the present user, if that is not root.
 func Unprivileged() (userID, groupID int, err error) {
 	if os.Getuid() != 0 {
 		return 0, 0, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
-// TestFind looks into PATH first, then where the pattern says, of several the last one; and
-// says what is to be installed.
+// TestFind checks that Find looks in PATH first, then uses the last match of the pattern, and names the package to
+// install.
 func TestFind(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PATH", filepath.Join(folder, "path"))
@@ -37,8 +37,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestCommands: ports and folder are in the words, and what a use adds stands behind those of
-// the server, of its preparation never.
+// TestCommands checks that the commands have the ports and the folder, and that further arguments are appended to the
+// server's, never to those of its preparation.
 func TestCommands(t *testing.T) {
 	for _, r := range []recipe.Recipe{recipe.Etcd(), recipe.Redis(), recipe.PostgreSQL()} {
 		ports := []string{"1001", "1002"}[:r.Ports]
@@ -60,7 +60,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestFamily finds the children, and none of a process that has ended.
+// TestFamily checks that Family finds the children, and none of a process that has ended.
 func TestFamily(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("this system is not asked")
