@@ -110,7 +110,7 @@ func (s *Script) check(p *Protocol) error {
 	case !slices.Contains(CellNames(), s.Cells):
 		return fmt.Errorf("sim: script: cells %q; one of %v is allowed", s.Cells, CellNames())
 	case s.TTL < 0:
-		return fmt.Errorf("sim: script: ttl %v; 0s for one that does not end, or more, is allowed", s.TTL)
+		return fmt.Errorf("sim: script: ttl %v; 0s (no end) or more is allowed", s.TTL)
 	case p.Locks && len(s.Names) == 0:
 		return fmt.Errorf("sim: script: names has none; at least one is needed where locks are granted")
 	case !p.Locks && (len(s.Names) > 0 || s.Visitors > 0 || s.Locals):

@@ -78,7 +78,7 @@ func (p *program) startMember(ctx context.Context, settings *config.Config, log 
 	m.warnOpen()
 	m.logMemory()
 	if settings.Clustered() {
-		log.Info("looking for the others", "as", m.address(), "join", strings.Join(settings.Join, ","), "guest", settings.Guest())
+		log.Info("looking for other members", "as", m.address(), "join", strings.Join(settings.Join, ","), "guest", settings.Guest())
 	}
 	return m, nil
 }

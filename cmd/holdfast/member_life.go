@@ -138,7 +138,7 @@ func (m *member) leave(ctx context.Context) error {
 // drain is leave once nothing is held through the member.
 func (m *member) drain(ctx context.Context) error {
 	defer m.leaving.Do(func() { close(m.left) })
-	m.log.Info("draining: nothing new is taken", "why", "an operator's call")
+	m.log.Info("draining: new work is refused", "why", "an operator's call")
 	return m.node.Drain(ctx)
 }
 
@@ -159,13 +159,13 @@ func (m *member) stop() error {
 	defer done()
 	if m.mustLeave() {
 		if err := m.node.Leave(leaving); err != nil {
-			m.log.Warn("left without the others' agreement, or with clients that still hold", "error", err)
+			m.log.Warn("left without the agreement of the others, or with clients that still hold locks", "error", err)
 		}
 	}
 	shutdown, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
 	if err := m.server.Shutdown(shutdown); err != nil {
-		m.log.Warn("some requests were not answered", "error", err)
+		m.log.Warn("some requests were left unanswered", "error", err)
 	}
 	closed := m.node.Close()
 	if err := m.stores.close(); err != nil {

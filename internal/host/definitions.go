@@ -178,7 +178,7 @@ func (n *Member) confirmDefinitions() error {
 func (n *Member) confirmed(terms []string) {
 	if slices.Equal(terms, n.config.adopted.terms) {
 		n.recalled.Store(false)
-		n.logger.Info("the cluster has the definitions with which this guest began")
+		n.logger.Info("the cluster has the space definitions that this guest started with")
 		return
 	}
 	if err := n.keepDefinitions(terms); err != nil {

@@ -329,7 +329,7 @@ func (d *Driver) send(envelope *protocol.Envelope) {
 		}
 		d.stores[envelope.Port].submit(envelope.Message)
 	case d.peers == nil || envelope.To == protocol.Storage || envelope.To == protocol.Rumour:
-		d.logger.Debug("message without a receiver", "to", envelope.To, "message", envelope.Message)
+		d.logger.Debug("dropped a message without a receiver", "to", envelope.To, "message", envelope.Message)
 	default:
 		d.outgoing = append(d.outgoing, *envelope)
 	}

@@ -142,7 +142,7 @@ func (s *storeWorker) perform(request protocol.Message) protocol.Message {
 		micros, err := s.store.Clock(ctx)
 		return storage.Clocked{ID: request.ID, Time: micros, Err: err}
 	}
-	s.logger.Debug("message without a receiver", "to", "store", "message", request)
+	s.logger.Debug("dropped a message without a receiver", "to", "store", "message", request)
 	return nil
 }
 

@@ -183,7 +183,7 @@ func (c *Config) resolve() error {
 			return fmt.Errorf("server: Spaces: %q at port %d: each name may be there once, at a port from 1 on", space.Name, space.Port)
 		}
 		if known := c.Observer.spaces; int(space.Port) > len(known) || known[space.Port-1].name != space.Name {
-			return fmt.Errorf("server: Observer: it was not made for space %q at port %d; give NewObserver the names in the order of the ports", space.Name, space.Port)
+			return fmt.Errorf("server: Observer: it was not made for space %q at port %d; give NewObserver the names in port order", space.Name, space.Port)
 		}
 		seen[space.Name] = true
 	}

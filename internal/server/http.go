@@ -217,7 +217,7 @@ func (h *web) writeBytes(c *exchange, status int, contentType string, body []byt
 	h.limitWrite(c)
 	c.w.WriteHeader(status)
 	if _, err := c.w.Write(body); err != nil {
-		h.service.logger.Debug("an answer was not taken", "path", c.r.URL.Path, "error", err)
+		h.service.logger.Debug("an answer was dropped", "path", c.r.URL.Path, "error", err)
 	}
 }
 

@@ -122,7 +122,7 @@ func (w *Waiting) answer(l net.Listener, port string, serve func(net.Listener) e
 	within := bound(own, w.config.Limits.Connections, w.observer).as(port).among(w.doors)
 	w.serving.Go(func() {
 		if err := serve(within); err != nil {
-			w.config.Logger.Error("a port does not answer until this process serves", "port", port, "address", l.Addr(), "error", err)
+			w.config.Logger.Error("a port is open but not served yet", "port", port, "address", l.Addr(), "error", err)
 		}
 	})
 	return nil
@@ -158,7 +158,7 @@ func (w *Waiting) write(to http.ResponseWriter, r *http.Request, status int, con
 	to.Header().Set("Content-Type", contentType)
 	to.WriteHeader(status)
 	if _, err := to.Write(body); err != nil {
-		w.config.Logger.Debug("an answer was not taken", "path", r.URL.Path, "error", err)
+		w.config.Logger.Debug("an answer was dropped", "path", r.URL.Path, "error", err)
 	}
 }
 

@@ -249,7 +249,7 @@ func (r *Reader) effect(step *Step, text string) error {
 		step.Ended, step.Panic = true, what
 	case "send", "reply", "raise", "note":
 	default:
-		return fmt.Errorf("%q is nothing that a machine does", keyword)
+		return fmt.Errorf("%q is no effect of a machine", keyword)
 	}
 	step.Effects = append(step.Effects, text)
 	return nil

@@ -137,7 +137,7 @@ func TestWrongRecordings(t *testing.T) {
 		head + "1 0s tick\n  proved x\"0f\"\n  wake 0s\n":                              `line 8: proved "x\"0f\"": want 64 hexadecimal digits`,
 		head + "1 0s tick\n  proved x\"" + strings.Repeat("0", 66) + "\"\n  wake 0s\n": "want 64 hexadecimal digits",
 		head + "1 0s tick\n  proved " + strings.Repeat("0", 64) + "\n  wake 0s\n":      "want 64 hexadecimal digits",
-		head + "1 0s tick\n  dances\n  wake 0s\n":                                      `line 8: "dances" is nothing that a machine does`,
+		head + "1 0s tick\n  dances\n  wake 0s\n":                                      `line 8: "dances" is no effect of a machine`,
 		head + "1 0s tick\n  panic x\n":                                                `line 8: panic "x": want a text in quotes`,
 		head + "1 0s tick\n  wake 0s\nend x\n":                                         "line 9: want why the trace ends",
 	} {

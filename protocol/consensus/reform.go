@@ -38,7 +38,7 @@ func (m *Machine) onReform(call protocol.CallID, f *protocol.Reform, out *protoc
 	case f.As > protocol.Voter:
 		err = fmt.Errorf("%w: %v is none that a member can have", holdfast.ErrConflict, f.As)
 	case m.parts[0].shard == nil || len(m.parts[0].shard.Members().Voters) == 0:
-		err = fmt.Errorf("%w: this member has no part in the space yet; ask one that has", holdfast.ErrUnavailable)
+		err = fmt.Errorf("%w: this member does not take part in the space yet; ask another member", holdfast.ErrUnavailable)
 	case f.As != protocol.Nonmember && !here:
 		err = fmt.Errorf("%w: it is not in the view; start it first", holdfast.ErrConflict)
 	default:

@@ -69,7 +69,7 @@ func Open(ctx context.Context, url string) (storage.Store, error) {
 	open := openers()[strings.ToLower(scheme)]
 	if !found || open == nil {
 		// What stands there may be anything, a password too.
-		return nil, fmt.Errorf("open a store: it is no folder from the root on, and its URL begins with none of %s://: %w", strings.Join(Schemes(), "://, "), storage.ErrInvalid)
+		return nil, fmt.Errorf("open a store: it is neither the absolute path of a folder nor a URL that begins with one of %s://: %w", strings.Join(Schemes(), "://, "), storage.ErrInvalid)
 	}
 	store, err := open(ctx, url)
 	if err != nil {
