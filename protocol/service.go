@@ -284,7 +284,7 @@ type (
 		State     State
 		Why       string // a sentence if State is not Ready, or if it is and a suspension waits
 		Until     Time   // when the state is expected to end, or Never
-		Authority []ID   // the members that decide now; empty where none is in charge
+		Authority []ID   // the members that decide now; empty if none is in charge
 		Reign     uint64
 		Elder     ID     // the member that names the authority, if there is one; else 0
 		Version   uint64 // distinguishes authorities of one reign, if there can be several; else 0
