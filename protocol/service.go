@@ -384,8 +384,8 @@ type State uint8
 // The states of a space.
 const (
 	Unavailable  State = iota // no authority in charge
-	Recovering                // the authority is being transferred
-	Transferring              // the authority is being handed over
+	Recovering                // an authority waits until an earlier one's promises have expired
+	Transferring              // the authority is being transferred
 	Suspended                 // an operator has stopped new grants
 	Ready
 )
