@@ -70,8 +70,8 @@ func (k Kind) String() string {
 
 // Op is one operation. Fields that its kind does not name are neither read nor written.
 type Op struct {
-	// ID identifies the operation. The second of two with the same ID does nothing and has no effects. The zero OpID is
-	// unique to each operation.
+	// ID identifies the operation. The second of two with the same ID does nothing and has no effects. The zero OpID never
+	// counts as the same.
 	ID      OpID
 	Kind    Kind
 	Session lock.SessionID
