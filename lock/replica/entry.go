@@ -93,7 +93,7 @@ type Op struct {
 	Once     string
 	Content  uint64
 	Client   string // Open too
-	Identity string // Open: who its client is, as the edge has found out
+	Identity string // Open: its client's identity, as determined by the edge
 	TTL      time.Duration
 	Secret   Secret
 	GivenUp  bool // Cancel

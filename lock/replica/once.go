@@ -27,7 +27,7 @@ type intent struct {
 	arrived  Time            // when that came, by the table's time
 	requests []intentRequest // that were not given up, in the order in which they came
 	granted  bool
-	given    bool // by the last who asked for it
+	given    bool // by its last request
 
 	// The outcome of an intent that was granted and has ended otherwise: how and when; and whether its session has
 	// ended, too.

@@ -18,7 +18,7 @@ type request struct {
 type outcome struct {
 	request
 	kind  lock.Kind
-	class uint8 // of what it was refused for
+	class uint8 // the class of a refusal
 	token holdfast.Token
 	loss  holdfast.Loss
 }

@@ -59,7 +59,7 @@ type Session struct {
 	ID       lock.SessionID
 	TTL      Time
 	Secret   Secret
-	Client   string // for people
+	Client   string // for display
 	Identity string
 	Opened   Time // by the table's time
 	Attached lock.Attachments

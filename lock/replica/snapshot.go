@@ -67,7 +67,7 @@ func (r *Replica) Snapshot(keep func(part []byte) error) error {
 type Copy struct {
 	replica *Replica
 	parts   parts
-	ready   [][]byte  // of what was written at the beginning, and is still to be given
+	ready   [][]byte  // parts written at the beginning, still to be returned
 	over    []*intent // that are still to be written
 	entries *lock.Copy
 	begun   bool // the parts of entries
@@ -170,7 +170,7 @@ func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
 	if session := r.sessions[s.Session]; session != nil {
 		of = session.open[requestFor{s.Request, s.Name}]
 	}
-	known := of != nil && of.number == s.Request // of those who ask for it
+	known := of != nil && of.number == s.Request // one of its requests
 	if c.Bool(&known); known {
 		of.codeWanted(&c)
 		for _, a := range of.requests {
@@ -192,7 +192,7 @@ func compareSessions(a, b lock.SessionID) int {
 
 // parts encodes parts.
 type parts struct {
-	wire.Coder // of the part that is under way; empty where there is none
+	wire.Coder // of the part in progress; empty if there is none
 	kind       byte
 	count      uint32
 	room       int

@@ -58,7 +58,7 @@ type Call[T any] struct {
 	Stale    bool          // of a Show or a Scan
 	Since    protocol.Time // when the operator asked
 	Deadline protocol.Time // when to say that no answer has come
-	Due      protocol.Time // when to ask again; Never where that has to wait for something else
+	Due      protocol.Time // when to ask again; Never if that has to wait for something else
 	Pause    protocol.Time
 	// Of is for the protocol: the target that was last asked, or the only one to ask.
 	Of T

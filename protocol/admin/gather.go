@@ -15,8 +15,8 @@ import (
 type question[T any] struct {
 	target T
 	locks  []lock.Lock
-	next   string // where its part of a listing ends so far
-	skip   int    // how much of the last name is known; 0 where nothing is yet
+	next   string // the present end of its part of a listing
+	skip   int    // how much of the last name is known; 0 if nothing is
 }
 
 // of returns a query for the missing part of a target's answer.

@@ -28,8 +28,8 @@ type Answer struct {
 	Number    uint64
 	Skip      int                // that of the Query
 	Locks     []lock.Lock        // Show, Scan
-	Next      string             // Scan: the last name of Locks, where more follow; "" at the end
-	More      int                // Show, Scan: the last name is not complete; a Show of it with this Skip goes on; 0 where it is
+	Next      string             // Scan: the last name of Locks, if more follow; "" at the end
+	More      int                // Show, Scan: the last name is incomplete; a Show of it with this Skip continues; 0 if it is complete
 	Grants    []lock.Grant       // Break
 	Err       error              // Break
 	Condition protocol.Condition // Inspect

@@ -20,12 +20,12 @@ type authority struct {
 	opened      bool // a reign that outlives epochs has seen an open view
 	peers       []*peer
 	departed    []departed
-	requestedAt protocol.Time      // since when reports are asked for
-	waits       protocol.Time      // when the time comes to grant, while that is all that is waited for
+	requestedAt protocol.Time      // since when reports are requested
+	waits       protocol.Time      // when to start granting, while only that time is missing
 	unheard     protocol.Time      // the earliest of its peers' own
 	pending     []pending          // waits that were reported, until the table is complete
 	limits      limits             // of what its own clients hold from before this reign, until it serves
-	extends     []pendingExtension // of its own clients, until it serves
+	extends     []pendingExtension // of its clients, until it serves
 
 	loans  map[string]*loan // by name: grants that their members may keep
 	visits []visit

@@ -18,7 +18,7 @@ type GrantCount struct {
 type counter struct {
 	last  holdfast.Token // of the grants that have been counted
 	own   int            // grants to this member's own clients; those to others their peers have
-	given bool           // some were counted since they were asked for
+	given bool           // some were counted since the last call
 }
 
 // beginGrantCount starts a reign's count, without earlier grants.

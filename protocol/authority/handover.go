@@ -105,7 +105,7 @@ func (m *Machine) claim(now protocol.Time, handover *Handover) (own map[uint64]l
 				handover.Count = max(handover.Count, uint32(r.last()))
 			}
 			if r == nil || r.state == ending || r.grantee() != s.Session || r.request.Name != s.Name {
-				continue // its release is under way, or comes when nothing is left to release
+				continue // its release is in flight, or follows when nothing is left to release
 			}
 			own[r.seq] = s
 			if r.origin != nil {

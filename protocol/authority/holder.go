@@ -21,7 +21,7 @@ type holder struct {
 	all       chain
 	seqs      uint64   // numbers given
 	lapses    uint64   // of the tenure that they are given in
-	requested []uint64 // numbers of what was asked for, in order, the first ones of which are unanswered
+	requested []uint64 // numbers of sent requests, in order, the first of which are unanswered
 	reign     uint64   // the last one in which this member was the authority
 	counted   uint32   // and the tokens that had been given in it
 
@@ -31,10 +31,10 @@ type holder struct {
 	acks            []uint64
 	acksDue         protocol.Time
 	held            int                    // records of holds
-	idle            chain                  // what is kept, in the order in which it was used last; by the links of sessions
+	idle            chain                  // kept grants, in order of last use; by the links of sessions
 	unused          int                    // how many those are
-	origins         map[lock.SessionID]int // of how many records a session is the grantee, of which it is not the holder
-	extending       int                    // of which another limit is asked for
+	origins         map[lock.SessionID]int // number of records of which a session is the grantee and not the holder
+	extending       int                    // with a pending new limit
 	unanswered      protocol.Time          // since when the authority has not answered, though it was asked; or Never
 	unconfirmed     int                    // holds that no authority of the newest epoch has confirmed
 	doubt           uint64                 // the view since which the authority that this member follows may decide no more, for those that wait here; or 0

@@ -155,7 +155,7 @@ type Reign struct {
 // space have the same.
 type Version struct {
 	Epoch  uint64 // the counter of the epoch in which it began
-	Number uint64 // within the epoch; 0 where an epoch has one reign
+	Number uint64 // within the epoch; 0 if an epoch has one reign
 }
 
 // Before orders versions.
@@ -180,7 +180,7 @@ type Terms interface {
 // About is a protocol's addition to the space's condition.
 type About struct {
 	Elder     protocol.ID
-	Transfers []protocol.Handover // that this member takes part in
+	Transfers []protocol.Handover // that involve this member
 }
 
 // SetAbout sets the addition to the space's condition.

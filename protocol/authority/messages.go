@@ -105,7 +105,7 @@ type (
 		Kind     lock.Kind // Granted Queued Refused Lost Revoked
 		Name     string
 		Token    holdfast.Token
-		Hold     time.Duration // Granted: counted from when the request was asked for (Age); 0 none
+		Hold     time.Duration // Granted: counted from when the request was made (Age); 0 none
 		Position int           // Queued: how many wait before it
 		Loss     holdfast.Loss // Lost, Revoked
 		Err      error         // Refused

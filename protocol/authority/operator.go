@@ -209,7 +209,7 @@ func (m *Machine) onQuery(now protocol.Time, p *peer, msg *Query, out *protocol.
 	switch {
 	case known:
 	case msg.Kind == admin.Break && len(e.answers) >= 4*m.config.Operators:
-		return // so many cannot be under way: it asks again
+		return // there cannot be that many: it asks again
 	default:
 		answer.Answer = admin.Tell(now, operators{m}, &msg.Query, m.config.Chunk, out)
 		if msg.Kind == admin.Break {

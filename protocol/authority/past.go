@@ -23,7 +23,7 @@ type past struct {
 // ended is a request that is over.
 type ended struct {
 	seq     uint64
-	refusal *Decided // the answer to its holder, repeated when it asks again; nil where it has ended it itself
+	refusal *Decided // the answer to its holder, repeated on request; nil if the holder has ended it itself
 }
 
 // maxPast is the maximum number of remembered requests of one holder. With one more the oldest is forgotten: a copy of

@@ -24,7 +24,7 @@ type peer struct {
 	acks    []uint64
 	acksDue protocol.Time // when acknowledgements travel by themselves
 
-	past past // its requests that are over, as far as copies of them may be under way
+	past past // its ended requests, as far as copies of them may be in flight
 
 	grants int // that were given to its clients since the last GrantCount
 }
@@ -209,7 +209,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		return
 	}
 	if !m.deciding || !p.reported {
-		return // it is asked for its report, and repeats what it requests
+		return // it is asked for its report, and repeats its requests
 	}
 	m.attend(now, out)
 	switch msg := ev.Fact.(type) {
@@ -352,7 +352,7 @@ func (m *Machine) notifyPeer(now protocol.Time, d *lock.Decision, answered seqKe
 		return
 	case lock.Queued:
 		if key != answered {
-			return // it was reported as waiting, and goes on
+			return // it was reported as waiting, and continues
 		}
 	case lock.Lost:
 		// Its own clock has ended it; only a holder that never received its grant must be informed.

@@ -22,11 +22,11 @@ const (
 type record struct {
 	seq      uint64
 	state    state
-	request  lock.Request  // Arrived: when it was asked for here, from which everything counts
+	request  lock.Request  // Arrived: when it was made here, from which everything counts
 	sent     bool          // an authority may know of the request
 	first    protocol.Time // when it was sent for the first time to the present authority
 	position int           // in the queue; -1 while no authority has said
-	client   bool          // it is a client's; not what is kept, nor what was when it was given back
+	client   bool          // it belongs to a client; false for a kept grant, even while it is returned
 	reported bool          // the report to the present authority has it as wanted or held
 	freed    bool          // that report has it as released
 
@@ -34,7 +34,7 @@ type record struct {
 	token     holdfast.Token
 	since     protocol.Time
 	end       protocol.Time // when its hold limit has ended on every client's clock; or Never
-	limit     protocol.Time // until when its client may hold, where another member counts the limit; or Never
+	limit     protocol.Time // until when its client may hold, if another member counts the limit; or Never
 	revoked   bool
 	loss      holdfast.Loss // why it is revoked
 	confirmed bool          // the authority of the newest epoch has given it, or knows it
@@ -43,9 +43,9 @@ type record struct {
 	origin    *origin // what the authority knows of a grant that was kept; nil: of the request itself
 
 	// Ending.
-	calls      []protocol.CallID // who waits for the release
+	calls      []protocol.CallID // calls that wait for the release
 	haste      bool              // one of them does nothing else meanwhile
-	sessionEnd bool              // it stands for all that its session had
+	sessionEnd bool              // it represents all requests of its session
 	why        holdfast.Loss     // whole: why the session has ended
 
 	due, pause protocol.Time // when to send again, and how long after that

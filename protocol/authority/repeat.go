@@ -12,8 +12,8 @@ import (
 type stage uint8
 
 const (
-	silent    stage = iota // not asked for a report yet: no request is sent
-	reporting              // asked; what is wanted and held is on its way
+	silent    stage = iota // no report requested yet: no request is sent
+	reporting              // requested; the report is in flight
 	known                  // all that was reported is known there: requests are sent
 )
 

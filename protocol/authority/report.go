@@ -12,7 +12,7 @@ type report struct {
 	taken bool
 	epoch protocol.Epoch // under which it was taken
 	seqs  []uint64
-	cuts  []int         // where each chunk ends
+	cuts  []int         // the end of each chunk
 	due   protocol.Time // when to send the last chunk again, because no authority has said that it is known
 	pause protocol.Time
 }

@@ -39,7 +39,7 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 		m.holderLapsed(now, m.lease.Tenure, out)
 	}
 	for r := m.holder.all.first; !same && r != nil; r = r.links[ofAll].next {
-		m.remind(r) // waits end as they do where no member is in charge
+		m.remind(r) // waits end as without a member in charge
 	}
 	if m.decides() {
 		if m.authority == nil {

@@ -88,7 +88,7 @@ type Machine struct {
 
 	// As a member.
 	poll     poll
-	term     Election         // whose leaders this member talks to; zero where it knows none
+	term     Election         // whose leaders this member talks to; zero if it knows none
 	promised Term             // no older election is taken
 	mine     map[Key]*request // those that have tickets
 	ending   map[Key]*request // of those that were released, until their clients know
@@ -112,14 +112,14 @@ type Machine struct {
 	rank   int
 	serves bool
 	book   *book
-	former *former // what it knew as a leader of the term before, while that may be needed
+	former *former // its state as a leader of the previous term, while that may be needed
 	gather gather  // what a leader of a new term collects
 	parked []parked
 	// gracesDue is when the next grace of a member that has left ends.
 	gracesDue protocol.Time
 	used      bool          // the tokens of the term's epoch are used up
 	usedDue   protocol.Time // when to say so again
-	wanted    uint64        // the epoch above which the membership was asked for one
+	wanted    uint64        // the membership was asked for an epoch above this one
 }
 
 // New returns a member's machine. The error names the invalid field.
@@ -273,7 +273,7 @@ func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *pr
 		m.onUnlocked(from, &msg, out)
 		return
 	case Tickets:
-		if m.term.After != (Term{}) { // else the first leader names what is held, when it serves
+		if m.term.After != (Term{}) { // else the first leader lists the held tickets, when it serves
 			m.onTickets(now, from, &msg, out)
 			return
 		}

@@ -37,7 +37,7 @@ const (
 	entering step = iota + 1 // choosing a number
 	counting                 // published: its master asks for the highest one
 	adding                   // it has a number, and other leaders are learning it
-	waiting                  // for those who were choosing when it got it
+	waiting                  // for the tickets that were choosing when it got it
 	ready                    // for its turn
 	locked                   // its member has the message
 )
@@ -56,7 +56,7 @@ type ticket struct {
 
 	// What only its master keeps.
 	heard    []protocol.ID // the leaders that have answered to its entering
-	still    []Key         // who was choosing when it got its number, and has not exited
+	still    []Key         // tickets that were choosing when it got its number, and have not exited
 	early    bool          // they were asked to agree when they learnt its number
 	proposed bool          // they were asked to agree, and may do so
 	token    holdfast.Token

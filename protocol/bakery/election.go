@@ -22,7 +22,7 @@ type poll struct {
 	copies int // in a row that the elector has left unanswered
 
 	// What this member knows of the outcome.
-	settled    bool // the elector has said who leads, or why no member does
+	settled    bool // the elector has announced the leaders, or why no member leads
 	refused    Refusal
 	missing    []protocol.ID
 	candidates []Candidate

@@ -19,21 +19,21 @@ import (
 type link struct {
 	to      local.Place
 	sent    uint64 // the number of the newest envelope
-	queue   []Body // what was not heard yet, the newest last: its number is sent
+	queue   []Body // unacknowledged messages, the newest last: its number is sent
 	seen    uint64 // up to which number the other end's envelopes were taken
 	due     protocol.Time
 	pause   protocol.Time
 	heard   bool          // nothing that was taken is still to be confirmed
 	hearBy  protocol.Time // when it is confirmed, if no envelope goes before
 	copies  int           // in a row that were not heard
-	again   uint64        // where the other end is behind: up to which number envelopes were sent; 0 elsewhere
+	again   uint64        // if the other end is behind: the number up to which envelopes were sent; else 0
 	batch   int           // how many are sent at a time then
 	acked   uint64        // up to which number the other end's envelopes were confirmed
 	ackedAt protocol.Time // and when they were confirmed last
 
 	timed   uint64        // the envelope whose round trip is measured; 0 for none
 	timedAt protocol.Time // when it was first sent
-	latest  protocol.Time // how long the latest two round trips took; 0 where there were none
+	latest  protocol.Time // duration of the latest two round trips; 0 if there were none
 	other   protocol.Time
 }
 

@@ -21,7 +21,7 @@ func (m *Machine) onLock(now protocol.Time, from protocol.ID, msg *Lock, out *pr
 		return
 	}
 	if m.book.tickets[t.Key] != nil {
-		return // it was claimed, or begun again, before this came
+		return // it was claimed, or started over, before this arrived
 	}
 	if failed := m.refusal(t); failed != nil {
 		failed.Key = t.Key

@@ -19,7 +19,7 @@ type request struct {
 	local.Request
 	arrived   protocol.Time
 	ticket    Ticket         // with a key, once a leader was asked
-	master    local.Place    // that leader, or who has followed it; zero before
+	master    local.Place    // that leader, or its successor; zero before
 	queued    bool           // it is known to wait
 	locked    holdfast.Token // of a Locked that it has not taken, mostly because this member had no lease; 0 for nothing
 	notifyEnd bool           // its client hears of its release when its ticket has ended

@@ -62,11 +62,11 @@ type (
 	// Ticket is a master's description of a ticket for the other leaders when it enters.
 	Ticket struct {
 		Key  Key
-		For  local.Place // who has asked
+		For  local.Place // the member that made the request
 		Name string
 		holdfast.Shape
 		Try     bool
-		Owner   string // for people
+		Owner   string // for display
 		Session lock.SessionID
 	}
 
@@ -75,7 +75,7 @@ type (
 	Started struct {
 		local.Tag
 		Candidate Candidate
-		Known     Election // the newest that was confirmed; zero where there was none
+		Known     Election // the newest confirmed one; zero if there was none
 		Promised  Term     // the newest that it was asked to agree to
 		Serves    bool     // it is one of those leaders and has all their tickets
 		Used      bool     // it is one of those leaders and the tokens of their epoch are used up
@@ -100,7 +100,7 @@ type (
 	Refused struct {
 		local.Tag
 		Why        Refusal
-		Missing    []protocol.ID // RefusedFew: who is no candidate
+		Missing    []protocol.ID // RefusedFew: the members that are not candidates
 		Candidates []Candidate
 	}
 	// Exhausted informs the coordinator that the tokens of an epoch are used up, or that leaders are needed that use
@@ -134,7 +134,7 @@ type (
 	// Max.
 	Entered struct {
 		Key Key
-		Max uint64 // merged: the highest number of the name here; 0 where there is none
+		Max uint64 // merged: the highest number of the name here; 0 if there is none
 		// Capacity is the capacity of slots of the sender's own tickets of the name, if it differs from the ticket's.
 		Capacity int
 		// By is the owner of the ticket before one that does not wait, among the sender's own tickets; nil if there is
@@ -262,7 +262,7 @@ type (
 	// Claimed is a request of the sender's clients that holds, or waits.
 	Claimed struct {
 		Ticket Ticket
-		Token  holdfast.Token // 0 where it waits
+		Token  holdfast.Token // 0 while it waits
 		Age    protocol.Time  // how long it has waited
 	}
 

@@ -35,7 +35,7 @@ func (f *former) placeOf(id protocol.ID) local.Place {
 // gather is the information that a leader of a new term collects before it serves.
 type gather struct {
 	from    []protocol.ID // whose tickets, or claims, are complete
-	waiting []claimedBy   // of those that members wait for, where the leaders follow no earlier ones
+	waiting []claimedBy   // of waiting tickets, if the leaders follow no earlier ones
 }
 
 // claimedBy is a claim, by this leader's clock.

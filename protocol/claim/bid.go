@@ -33,17 +33,17 @@ type claim struct {
 	leftovers []int64       // of columns that it may have left behind: the next write deletes them
 	sentAt    protocol.Time // when the clock was asked for the timestamp
 	got       protocol.Time // when it had answered
-	cutoff    int64         // for the row that is being read: what is older has expired
+	cutoff    int64         // for the read in progress: older claims have expired
 	wall      int64         // the timestamp of that moment
 
 	begun   protocol.Time
-	front   protocol.Time // since when it is the first that stands
+	front   protocol.Time // since when it is the first standing one
 	ahead   int           // how many are before it
 	tries   int
 	pause   protocol.Time
-	due     protocol.Time // when to go on, unless it waits for the store
+	due     protocol.Time // when to continue, unless it waits for the store
 	waits   bool          // for an answer of the store
-	stale   bool          // what is being read may be older than a change that the store has reported
+	stale   bool          // the read in progress may be older than a change that the store has reported
 	watches bool          // resting: a change in the row is worth a look
 	gone    bool          // no request wants it any more
 	end     protocol.Time // held by: until when it is safe to believe so
@@ -232,7 +232,7 @@ func (m *Machine) read(now protocol.Time, c *claim, micros int64, out *protocol.
 // seen is the contents of a row.
 type seen struct {
 	own   bool  // the claim is there
-	ahead int   // claims of others that are before it, or all where it is not there
+	ahead int   // others' claims before it, or all if it is not there
 	first int64 // the oldest of those
 	rid   string
 	mark  int64 // the highest token that was released

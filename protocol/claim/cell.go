@@ -67,18 +67,18 @@ func decodeCell(value string) (c content, ok bool) {
 
 // cell is the knowledge about a lock's cell.
 type cell struct {
-	known  bool // the rest is what it was when it was last heard of
+	known  bool // the rest is its last known state
 	absent bool
 	content
 	since protocol.Time // since when it is as it is, as far as was seen: flags do not count
 
-	courtesy protocol.Time // until when others who have waited for it come first
+	courtesy protocol.Time // until when earlier waiters elsewhere come first
 	freeing  bool          // it is being given back, and only the requests that released it wait for that
 	request  uint64
-	sentAt   protocol.Time // the first that has asked for next
-	next     content       // what is being swapped in
-	starts   uint64        // the first token of that, where it takes the cell; otherwise 0
-	by       *claim        // the claim that it is for; nil where it is given back
+	sentAt   protocol.Time // of the first swap to next
+	next     content       // the new contents of the swap in progress
+	starts   uint64        // its first token, if it takes the cell; otherwise 0
+	by       *claim        // the claim that it is for; nil if the cell is released
 	unsure   bool          // whether a swap was done is not known: it is to be read
 	freeDue  protocol.Time
 	tries    int
@@ -130,9 +130,9 @@ func (m *Machine) learn(now protocol.Time, n *name, present bool, value string) 
 func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	k := &n.cell
 	if k.request != 0 || k.freeing {
-		return // what is under way for the cell is to be known first
+		return // the result of the pending swap must be known first
 	}
-	old := c.stale || n.changed // what is known of another process's cell
+	old := c.stale || n.changed // the known state of another process's cell
 	switch {
 	case !k.unsure && m.formerUnknown(n):
 		m.readFormer(now, n, c, out)
@@ -170,7 +170,7 @@ func (m *Machine) datedCell(now protocol.Time, c *claim, micros int64, out *prot
 func (m *Machine) take(now protocol.Time, n *name, c *claim, first uint64, out *protocol.Effects) {
 	next := content{held: true, token: first + m.block() - 1, lease: m.config.Expiry, rid: m.config.RID}
 	if n.cell.known && n.cell.held && n.cell.rid != m.config.RID {
-		next.flags = n.cell.flags // who waited for the one who is gone waits for us
+		next.flags = n.cell.flags // the waiters of the lost process wait for this one
 	}
 	m.swap(now, n, c, next, out)
 	n.cell.starts = first
@@ -189,7 +189,7 @@ func (m *Machine) swap(now protocol.Time, n *name, c *claim, next content, out *
 	s.Notify = k.known && k.flags&waitedFor != 0 && !next.held
 	s.ID = m.inquire(now, inquirySwap, n, c, 0)
 	if next != k.next {
-		k.sentAt = now // otherwise a former one that was taken for lost may be what is done
+		k.sentAt = now // otherwise an earlier swap that counted as lost may be the one that was done
 	}
 	k.request, k.next, k.by, k.starts, k.rewriting = s.ID, next, c, 0, false
 	if c != nil {
@@ -285,13 +285,13 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	case c == nil || c.gone: // the next claim takes it over, or it is given back
 		m.touch(n)
 	case k.rid != m.config.RID:
-		c.phase, c.due = standing, now // it is waited for now, and stands as it did
+		c.phase, c.due = standing, now // it is waited for now, and keeps its place
 	case c.renews:
 		m.renewedCell(now, n, c)
 	case !m.serves():
 		c.phase, c.due = standing, now
 	default:
-		m.notifyFreed(n, out) // what was released goes on as this
+		m.notifyFreed(n, out) // the released lock continues as this
 		c.sentAt, c.stamp, c.end = k.sentAt, int64(k.token), k.sentAt+m.config.Expiry
 		if len(n.queue) == 0 || c.end-now < m.config.Belief()+m.config.Wait {
 			n.bid = nil
@@ -318,7 +318,7 @@ func (m *Machine) missed(now protocol.Time, n *name, c *claim, out *protocol.Eff
 	switch {
 	case c != nil && !c.gone && c.renews:
 		if m.ours(k) && n.mine != nil && int64(k.token) == n.mine.stamp {
-			c.due = now // another process waits for it: that is all that has changed
+			c.due = now // another process waits for it: nothing else has changed
 			return
 		}
 		// Another process has it, or none.

@@ -20,8 +20,8 @@ type Machine struct {
 	survey   *local.Survey[*request] // what operators ask
 
 	changed   bool      // settings were removed from the store: rows may have the tokens of both ways to lock
-	agreement agreement // with the others who use the store
-	clock     reading   // of the store's clock, where claims are dated by that
+	agreement agreement // with the other users of the store
+	clock     reading   // of the store's clock, if claims are dated by it
 	clockDue  protocol.Time
 	leaseDue  protocol.Time // when to look again whether there is a lease
 	lapsing   bool          // what ends now is lost with the member's lease
@@ -50,7 +50,7 @@ type Machine struct {
 // request is one of this process's clients', for an exclusive lock.
 type request struct {
 	local.Request
-	belief protocol.Time // how long its client may go on believing after it was last heard
+	belief protocol.Time // how long its client may believe after it was last heard
 }
 
 // due is the subject of a reminder.
@@ -69,7 +69,7 @@ const (
 	inquiryRead                             // of the row
 	inquirySweep                            // deletion of claims
 	inquirySwap                             // of a cell
-	inquiryCell                             // what it is
+	inquiryCell                             // its contents
 	inquiryFormer                           // what the other way to lock has left
 	inquiryOld                              // claims that have expired
 	inquiryCleaning                         // their deletion
@@ -81,7 +81,7 @@ const (
 // inquiry is a request to the store that is under way.
 type inquiry struct {
 	kind  inquiryKind
-	name  *name // nil where it is about none
+	name  *name // nil if it is about none
 	claim *claim
 	stamp int64 // inquiryWrite: of the column
 	since protocol.Time
@@ -230,7 +230,7 @@ func (m *Machine) onMutated(now protocol.Time, a inquiry, done storage.Mutated, 
 		m.onSwept(now, a.name, done.Err, out)
 	case inquiryAgreement:
 		m.onAgreementWritten(now, done.Err, out)
-	case inquiryCleaning: // regardless of the outcome: what is left is cleaned another time
+	case inquiryCleaning: // regardless of the outcome: leftovers are cleaned another time
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 type former struct {
 	known bool
 	token int64  // the highest that was given
-	rid   string // by which process; empty for a mark: conditional writes pass it in any case
+	rid   string // of the process; empty for a mark: conditional writes exceed it in any case
 }
 
 // formerUnknown reports whether the highest token of the other way has to be read before a token is given.

@@ -94,7 +94,7 @@ type sweep struct {
 	stamps    []int64     // of our claims
 	later     []postponed // not before a time
 	marks     bool        // one of them was held by
-	inquiry   uint64      // the deletion that is under way, or 0
+	inquiry   uint64      // the deletion in progress, or 0
 	sent      []int64     // what that deletes
 	since     protocol.Time
 	due       protocol.Time

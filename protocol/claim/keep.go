@@ -81,7 +81,7 @@ type hold struct {
 	late    bool          // it was kept until it began to be given back
 
 	used      bool // it was granted again since it was last written
-	turns     int  // how often it was written anew since it was taken
+	turns     int  // how often it was rewritten since it was taken
 	rewriting bool // it is being so
 }
 

@@ -15,15 +15,15 @@ type name struct {
 	text, row string
 	queue     []*request // that wait, in order of arrival
 	holder    *request
-	mine      *claim // what is held by, with the holder
-	bid       *claim // what is to be held by next, or what mine is to be renewed by
+	mine      *claim // the claim by which a client holds, with the holder
+	bid       *claim // the next claim, or the renewal of mine
 	seen      int64  // the highest timestamp that was seen in the row
 	last      int64  // the highest of a claim of ours
 	sweep     sweep
 	cell      cell // with CAS
 	former    former
 
-	inquiries int  // requests to the store that are under way
+	inquiries int  // requests to the store in progress
 	watched   bool // the store is asked to tell of changes
 	changed   bool // it has
 	by        *lock.HeldBy
@@ -120,7 +120,7 @@ func (m *Machine) pursue(now protocol.Time, n *name, out *protocol.Effects) {
 	}
 	if c.waits || c.due > now || !m.serves() && !c.renews {
 		if c.waits && n.changed {
-			c.stale = true // what is being read may be older than the change
+			c.stale = true // the read in progress may be older than the change
 		}
 		return
 	}

@@ -14,7 +14,7 @@ type (
 	// Unrenewed notes that a claim could not be renewed, and its holder gets notice to stop.
 	Unrenewed struct {
 		Name string
-		Err  error // the latest trouble with the store; nil where others were in the way
+		Err  error // the store's latest failure; nil if others were in the way
 	}
 
 	// Refused notes that nothing can be locked, because other users of the store have different settings, or because

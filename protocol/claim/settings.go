@@ -31,9 +31,9 @@ type agreement struct {
 	accepted   bool
 	refusal    error         // why not: another process has other settings
 	trouble    error         // why that is not known
-	step       step          // what is being written
+	step       step          // the write in progress
 	alone      bool          // no other process asked when ours was there: it is agreed, as soon as it is written
-	proposedAt protocol.Time // when the question was sent that stands there
+	proposedAt protocol.Time // when the present question was sent
 	due        protocol.Time // when to ask again
 	pause      protocol.Time
 }

@@ -56,7 +56,7 @@ func (m *Machine) adopted(a *adoption, out *protocol.Effects) {
 			}
 			r.Requests(s.ID, func(number uint64, name string) { m.take(c, presence.part, number, name) })
 		} else if presence.state == opening {
-			found = true // it is about to be, by what has been asked for here
+			found = true // it is about to be, by requests made here
 		}
 	}
 	if !found {

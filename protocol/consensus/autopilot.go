@@ -25,8 +25,8 @@ const fewestVoters = 3
 
 // pilot is a member's knowledge of silent voters.
 type pilot struct {
-	away map[protocol.ID]protocol.Time // since when those who take part are in no view
-	next protocol.Time                 // when it looks at them; 0 where there is none to be looked at
+	away map[protocol.ID]protocol.Time // since when members with a role are in no view
+	next protocol.Time                 // when to check them; 0 if there is none
 }
 
 // pilots reports whether this member removes the votes of silent members in a shard.

@@ -17,7 +17,7 @@ func (m *Machine) onBeat(call protocol.CallID, f *protocol.Beat, out *protocol.E
 	c := m.clientOf(f.Session)
 	b := &beat{call: call, at: m.now, attached: f.Attached}
 	if c != nil && !c.enrolled.Own && m.removed() {
-		return // its client is to go on elsewhere
+		return // its client must continue elsewhere
 	}
 	if c != nil {
 		c.enrolled.Attached = c.enrolled.Attached.Join(f.Attached)

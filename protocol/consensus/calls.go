@@ -19,12 +19,12 @@ type request struct {
 	part    *part
 	number  uint64
 	name    string
-	op      replica.Op // what it was asked with; the session is set when it is sent
+	op      replica.Op // the original request; the session is set when it is sent
 	state   standing
 	token   holdfast.Token
 	unsent  *lock.Decision // it holds, and the grant goes to its client when its session is known to live
 	revoked bool           // its client was notified to stop
-	here    bool           // its client has asked for it through this member, which tells it; otherwise only what it has lost, in case it comes here
+	here    bool           // its client has made it through this member, which reports to it; otherwise only losses are kept, in case it connects here
 	until   protocol.Time  // when it is refused even if no decision comes
 	// elsewhere means that it was made through another member before.
 	elsewhere bool
@@ -33,8 +33,8 @@ type request struct {
 	work      *work // it is on its way to the table
 
 	// Of a suspension of several shards: see space_lock.go.
-	pieces []*request // what it is in each shard, in their order; part is the last one's
-	giving []*work    // who waits for its release
+	pieces []*request // its request in each shard, in order; part is the last one's
+	giving []*work    // calls that wait for its release
 	// Of a piece: the suspension, and the decision that granted it.
 	of       *request
 	decision lock.Decision
@@ -57,11 +57,11 @@ type work struct {
 	client   *client
 	presence *presence       // Open, Attach
 	hearings []*hearing      // Attach: the beats that wait for it
-	request  *request        // Acquire; Release of a piece; LetIn: the suspension; Recall: what is known of it
+	request  *request        // Acquire; Release of a piece; LetIn: the suspension; Recall: its record
 	breaking *breaking       // Break
-	call     protocol.CallID // Release, Extend: who waits
+	call     protocol.CallID // Release, Extend: the waiting call
 	answered bool
-	reply    *cancelReply // Cancel: the answer that is given when all shards have done it; nil where there is none
+	reply    *cancelReply // Cancel: the answer when all shards have done it; nil if there is none
 }
 
 func compareSessions(a, b lock.SessionID) int {
@@ -152,7 +152,7 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 		}
 		m.reminders.Push(r.until, due{what: dueRequest, session: q.Session, number: q.ID})
 	}
-	if r.work == nil && m.failed == nil { // otherwise what it comes to is reported when that is known, or its client asks elsewhere
+	if r.work == nil && m.failed == nil { // otherwise its outcome is reported when known, or its client asks elsewhere
 		m.dispatch(r, out)
 	}
 }
@@ -169,9 +169,9 @@ func (m *Machine) refusal(c *client, q *lock.Request) error {
 		if r.name != q.Name {
 			return fmt.Errorf("%w: request %d of session %v is for %q, and was for %q before; give each request a number of its own", holdfast.ErrConflict, q.ID, q.Session, q.Name, r.name)
 		}
-		return nil // answered again, regardless of what has changed since
+		return nil // answered again, regardless of changes since
 	}
-	if m.removed() && !c.open[q.ID] { // what was asked for through another member may be granted there
+	if m.removed() && !c.open[q.ID] { // a request made through another member may be granted there
 		return errRemoved
 	}
 	if m.instance.Closed() {
@@ -223,7 +223,7 @@ func (m *Machine) dispatch(r *request, out *protocol.Effects) {
 		if err := m.submit(r.part, op, w); err == nil {
 			r.work = w
 		} else if r.state == requested && (r.part.shard.Failed() == nil || r.client.enrolled.Own) {
-			m.refuse(r, err, out) // otherwise it waits in the table, where others may have it go on
+			m.refuse(r, err, out) // otherwise it waits in the table, where others may let it continue
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (m *Machine) giveUp(d due, out *protocol.Effects) {
 		return
 	}
 	if m.isElsewhere(r) {
-		return // another member may have told its client what it has come to; the client goes there if it is not answered
+		return // another member may have reported the outcome to its client, which connects there if it gets no answer
 	}
 	m.withdraw(r, &withdrawal{givenUp: true}, out)
 	m.refuse(r, m.errUndecided(), out)

@@ -20,7 +20,7 @@ type cancelReply struct {
 // meantime (replica.Cancel).
 type withdrawal struct {
 	givenUp bool
-	reply   *cancelReply // the answer that is given when it is done; nil where there is none
+	reply   *cancelReply // the answer when it is done; nil if there is none
 }
 
 // withdraw ends a request permanently, in any state.

@@ -18,7 +18,7 @@ import (
 
 // Carriage marks an envelope that goes through the coordinator.
 type Carriage struct {
-	Other   protocol.ID // the member that it is to be brought to; or its sender, where it was brought
+	Other   protocol.ID // the member to carry it to; or its author, once carried
 	Brought bool        // by the coordinator: it goes no further
 	Deaf    bool        // its sender does not hear its receiver directly
 }

@@ -101,12 +101,12 @@ type Machine struct {
 	reforms    map[uint64]*reforming
 	heard      map[protocol.ID]protocol.Time   // when, in any shard
 	contacts   map[protocol.ID]*contact        // the links to them
-	known      map[protocol.ID]protocol.Member // who were in a view, and are in it or take part
-	longest    protocol.Time                   // that who leads a shard may be silent
+	known      map[protocol.ID]protocol.Member // members of earlier views that are present or have a role
+	longest    protocol.Time                   // for which a shard's leader may be silent
 	leaving    bool                            // this member is to lead nothing
 	spreading  spreading
 	pilot      pilot
-	waits      int        // requests of those who are served
+	waits      int        // requests of served sessions
 	suspending []*request // of those requests the ones that suspend several shards
 	reminders  protocol.Reminders[due]
 }
@@ -216,7 +216,7 @@ func (m *Machine) onEnvelope(envelope *Envelope, from protocol.ID, out *protocol
 		if p.voters == nil {
 			m.learnFounding(envelope, from, out)
 		}
-		return // who says it says it again
+		return // the sender repeats it
 	}
 	switch body := envelope.Body.(type) {
 	case TransferLeader:
@@ -332,7 +332,7 @@ const (
 	dueOwn                      // a session of this process is to be beaten for
 	dueLoss                     // or is lost
 	dueBeat                     // a beat was not answered
-	dueReform                   // a leader is to be asked again for a change of who votes
+	dueReform                   // ask a leader again for a change of voters
 	dueSpread                   // what others are to lead is to be looked for
 	dueStray                    // a shard's leader has no place in the view
 	dueSilent                   // a member has been silent for long

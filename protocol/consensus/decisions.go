@@ -70,7 +70,7 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 
 func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, out *protocol.Effects) {
 	if r == nil {
-		r = m.note(c, p, d) // it was asked for through another member
+		r = m.note(c, p, d) // it was requested through another member
 	}
 	r.state, r.token, r.work, r.unsent = granted, d.Token, nil, nil
 	switch {
@@ -227,7 +227,7 @@ func (m *Machine) ended(c *client, r *request, d *lock.Decision, out *protocol.E
 			// Its client has not heard that it had it.
 			d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", unsentEnd(d.Loss)
 		} else if r.here && d.Token == 0 && d.Kind == lock.Released {
-			d.Kind, d.Err = lock.Refused, holdfast.EndedByAnother // through another member: who cancels here is answered at once
+			d.Kind, d.Err = lock.Refused, holdfast.EndedByAnother // through another member: a cancel here is answered at once
 		}
 		out.Decide(protocol.CallID{}, d)
 	}
@@ -297,7 +297,7 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 		if w.request.work == w {
 			w.request.work = nil
 			if result.Repeated && m.current(w.request) {
-				m.dispatch(w.request, out) // what was decided did not come out
+				m.dispatch(w.request, out) // the decision did not come out
 			}
 		}
 	case replica.Cancel:
@@ -451,7 +451,7 @@ func (m *Machine) compareRequest(r *request, lives bool, out *protocol.Effects) 
 		m.lost(r, lossOf(&was), out)
 	case r.work == nil:
 		r.state = requested
-		m.dispatch(r, out) // the answer says in full what it has become
+		m.dispatch(r, out) // the answer has the full outcome
 	}
 }
 

@@ -18,7 +18,7 @@ type inquiry struct {
 	until    protocol.Time
 	call     *operation // one of the three is set
 	adoption *adoption
-	granted  *request // whose grant is sent, if that still stands
+	granted  *request // whose grant is sent, if it is still valid
 }
 
 // operation is an operator's call. Its targets are the shards; Of is the shard of a Copy.

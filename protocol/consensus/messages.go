@@ -71,9 +71,9 @@ type Verdict uint8
 // The verdicts.
 const (
 	Done        Verdict = iota
-	NotAdded            // who is to vote is no learner
-	LogMissing          // who is to vote has not got the log yet
-	Unreached           // who is to vote, or too many of those who would vote, were not heard lately
+	NotAdded            // the future voter is not a learner
+	LogMissing          // the future voter does not have the log yet
+	Unreached           // the future voter, or too many of the resulting voters, were not heard recently
 	LastVoter           // no other member votes
 	LastVerdict = LastVoter
 )

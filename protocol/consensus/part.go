@@ -17,7 +17,7 @@ import (
 // part is a shard as a part of the machine.
 type part struct {
 	index     int
-	shard     *shard.Shard // nil before the log has begun
+	shard     *shard.Shard // nil until the log begins
 	voters    []uint64     // of a log whose beginning is on its way to the journal
 	output    shard.Output
 	spare     shard.Output // is worked on
@@ -25,33 +25,33 @@ type part struct {
 	stirred   bool // something has happened to a suspension
 	wake      protocol.Time
 	leader    uint64
-	former    uint64           // who led before that
+	former    uint64           // the leader before that
 	turned    protocol.Time    // when that came to be known
 	reign     uint64           // in which this member has last led
 	nonmember bool             // another member that led said that this one takes no part any more
-	lacks     *group.LackError // another member that led said that this one has acknowledged what it lacks
+	lacks     *group.LackError // another leader has reported that this member lacks entries that it has acknowledged
 
-	election  protocol.Time // for how long who leads may be silent
-	noted     protocol.Time // that, as it was noted, because it is longer than configured; 0 where it is not
-	strayed   protocol.Time // since when who leads it has had no place in the view; 0 where it has
-	given     protocol.Time // until then an election of this member is what the leader before has wanted
+	election  protocol.Time // how long a leader may be silent
+	noted     protocol.Time // the noted value of that, if longer than configured; else 0
+	strayed   protocol.Time // since when its leader has had no place in the view; 0 if it has one
+	given     protocol.Time // until then the previous leader wants this member's election
 	offered   protocol.ID   // was to lead it, under this view, and has not come to
 	passed    bool          // this member has handed it over in its present round of spreading: should it come back, it stays
 	successor protocol.ID   // was asked last to lead it in the place of this member, which leaves,
 	handed    protocol.Time // and since when
 
 	led    protocol.Time        // since when this member leads it, if it does
-	silent map[protocol.ID]bool // voters of which a note says why they stay, though they are silent
+	silent map[protocol.ID]bool // silent voters that stay, for a noted reason
 
-	work map[uint64]*work // operations of this member that are under way, by number
+	work map[uint64]*work // this member's operations in progress, by number
 
 	// The latest entry was applied when this clock showed since, and the table's showed table.
 	since, table protocol.Time
 
-	batches []batch    // of beats that are under way, in the order in which they were sent
+	batches []batch    // of beats in flight, in sending order
 	awaited bool       // a reminder looks after their answers
-	behind  []*hearing // what is to be sent next
-	early   []hearing  // sessions that are to be opened when the log has begun
+	behind  []*hearing // to be sent next
+	early   []hearing  // sessions to open when the log has begun
 }
 
 // first is the number of the snapshot of a log that has just begun.

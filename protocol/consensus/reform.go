@@ -73,7 +73,7 @@ func (m *Machine) pursue(id uint64, out *protocol.Effects) {
 		reform := Reform{ID: id, Member: q.member, As: q.as}
 		switch {
 		case q.done[p.index] || p.shard == nil || p.leader == 0 && m.view == nil:
-		case p.leader == 0: // a member that takes no part there does not hear who leads
+		case p.leader == 0: // a member without a role there does not learn the leader
 			for _, member := range m.view.Members {
 				if member.ID != m.config.Self {
 					out.Send(member.ID, m.envelope(p, reform))
@@ -146,7 +146,7 @@ func (m *Machine) reform(p *part, from protocol.ID, r Reform, out *protocol.Effe
 		return
 	}
 	if r.As == protocol.Nonmember && r.Member == m.config.Self {
-		m.handToSuccessor(p, out) // who leads then is asked
+		m.handToSuccessor(p, out) // the new leader is asked
 		return
 	}
 	voters, learners := reformed(&conf, r)

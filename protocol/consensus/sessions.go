@@ -25,8 +25,8 @@ type client struct {
 	// grants of the others are returned.
 	settled uint64
 	open    map[uint64]bool
-	ending  map[ending]*work // what was reported to have ended, before the shard has heard of it
-	letsIn  map[passer]*work // who is let in for a suspension, before the shard has done so
+	ending  map[ending]*work // sessions reported as ended, before the shard knows
+	letsIn  map[passer]*work // owners being let in for a suspension
 }
 
 // ending is the number of a request, and a shard.

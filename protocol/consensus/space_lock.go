@@ -58,7 +58,7 @@ func (m *Machine) submitPiece(piece *request, out *protocol.Effects) {
 func (m *Machine) decidedSpaceLock(c *client, p *part, d *lock.Decision, out *protocol.Effects) {
 	r := c.requests[d.Request]
 	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) {
-		r = m.note(c, p, d) // it was asked for through another member
+		r = m.note(c, p, d) // it was requested through another member
 	}
 	if r == nil || r.pieces == nil {
 		return
@@ -71,11 +71,11 @@ func (m *Machine) decidedSpaceLock(c *client, p *part, d *lock.Decision, out *pr
 	case lock.Granted:
 		piece.state, piece.token, piece.decision, piece.work = granted, d.Token, *d, nil
 		if r.state == granted {
-			m.grantSpaceLock(r, d, out) // it was asked for again
+			m.grantSpaceLock(r, d, out) // it was repeated
 		}
 	case lock.Queued:
 		piece.state, piece.token, piece.work = queued, 0, nil
-		if r.here && p.index == 0 { // where its place is
+		if r.here && p.index == 0 { // its place is here
 			out.Decide(protocol.CallID{}, d)
 		}
 	case lock.Revoked:
@@ -107,7 +107,7 @@ func (m *Machine) advance(r *request, out *protocol.Effects) {
 			}
 		case piece.state == queued && piece.isNext():
 			all = false
-		case piece.state == unrequested && r.here: // otherwise the member that has asked for it asks on
+		case piece.state == unrequested && r.here: // otherwise the requesting member continues
 			m.submitPiece(piece, out)
 			return
 		default:

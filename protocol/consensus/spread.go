@@ -9,7 +9,7 @@ import (
 
 // spreading is the state of this member's handovers of shards that others are to lead.
 type spreading struct {
-	looks   int                    // that are left in this round; 0 where none is under way
+	looks   int                    // left in this round; 0 if there is none
 	due     bool                   // a reminder of the next one is on its way
 	leavers map[protocol.ID]uint64 // members that are to lead nothing, and in which of their lives they have said so
 	chosen  protocol.ID            // by an operator, to lead all shards,

@@ -22,7 +22,7 @@ func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, o
 	m.see(msg.Clock)
 	p := &m.peers[m.peerAt(from)]
 	p.clock = max(p.clock, msg.Clock)
-	p.harmless, p.unmet = false, false // what is answered here, or later
+	p.harmless, p.unmet = false, false // answered here, or later
 	nm := m.names[msg.Name]
 	if nm == nil {
 		out.Send(from, Reply{Tag: m.standing.Tag(), Number: msg.Number, Last: m.given})
@@ -88,7 +88,7 @@ func (m *Machine) postpone(now protocol.Time, nm *name, from protocol.ID, msg *R
 	}
 	if fits {
 		out.Send(from, Free{Tag: m.standing.Tag(), Number: msg.Number, Last: m.given, Uses: c.uses, By: c.heldBy(now)})
-		m.giveBack(nm, from, false) // it may be compatible with what is used here
+		m.giveBack(nm, from, false) // it may be compatible with the use here
 		return
 	}
 	if msg.Try || copied || m.config.Defer {

@@ -13,7 +13,7 @@ import (
 // peer is another member of the view.
 type peer struct {
 	place    local.Place
-	answered bool   // its clock, since clocks are asked for
+	answered bool   // its clock, in the current exchange
 	clock    uint64 // its clock is at least that
 	slot     int    // 0 while it is not known to have one
 	// harmless means that it has come after this member and has sent it no request yet: it holds nothing, and cannot

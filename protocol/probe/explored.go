@@ -19,7 +19,7 @@ type Kind uint8
 // What a field is for.
 const (
 	Nothing  Kind = iota // that can happen; or, with Unless, all that it is for while that is not zero
-	Deadline             // an instant of which it is asked whether it has come
+	Deadline             // an instant that is compared with the clock
 	ViewOf               // the number of a view, which is compared with those of views alone
 )
 

@@ -51,7 +51,7 @@ type TicketStep uint8
 const (
 	TicketChoosing TicketStep = iota // its number
 	TicketAdded                      // other leaders are learning it
-	TicketWaiting                    // for those who were choosing when it was
+	TicketWaiting                    // for the tickets that were choosing when it was
 	TicketReady                      // for its turn
 	TicketLocked
 	// TicketSteps is the number of steps.
@@ -78,8 +78,8 @@ const (
 	FindsEnded            // it answers for a ticket that has ended
 	FindsOlder            // it tells of an election that is older than one that is known
 	FindsLeaders          // it tells who leads
-	FindsNewcomer         // it tells who leads, and has done so before this member came
-	FindsHold             // it claims what is held, of leaders that follow no other
-	FindsRequest          // it claims what is waited for, of those
-	FindsRefused          // it tells that no leaders can be elected before another epoch has begun
+	FindsNewcomer         // it announces the leaders, and has done so before this member came
+	FindsHold             // it claims a held ticket, at leaders that follow no others
+	FindsRequest          // it claims a waiting ticket, at those
+	FindsRefused          // it reports that no leaders can be elected before another epoch
 )

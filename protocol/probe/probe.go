@@ -78,19 +78,19 @@ type Standing struct {
 	Name    string
 	Session lock.SessionID
 	Request uint64
-	Reign   protocol.Epoch  // in which tokens are counted; where Decides says that, regardless of what stands here
+	Reign   protocol.Epoch  // in which tokens are counted; Decides, if set, takes precedence
 	Tenure  protocol.Tenure // of the member that asks
-	Gone    bool            // it stands there no more
+	Gone    bool            // it is no longer there
 	Token   holdfast.Token  // it is granted under it; then the name, the session and the request are given too, and no more
 }
 
 // Known is the simulator's knowledge about the options of a space; a field is zero if the protocol does not have it.
 type Known struct {
-	HoldOn    time.Duration // how long a member keeps a grant that is used no more, where the authority moves,
-	KeepsCell time.Duration // and what was released, where locks are cells of a store
+	HoldOn    time.Duration // how long a member keeps an unused grant, if the authority moves,
+	KeepsCell time.Duration // and a released lock, if locks are cells of a store
 	Grace     time.Duration // how long a name stays taken after a hold limit
 	Capacity  int           // how many slots each name is
-	Autopilot time.Duration // after which silence others go on without a member's vote
+	Autopilot time.Duration // the silence after which others continue without a member's vote
 	Wait      time.Duration // how long a claim is left alone,
 	Skew      time.Duration // by how much clocks may differ there,
 	Expiry    time.Duration // and how old a claim grows

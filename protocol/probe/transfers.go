@@ -25,8 +25,8 @@ const (
 	StepInvite  TransferStep = iota + 1 // a member is asked to become the authority
 	StepBecome                          // it asks to be named
 	StepDepose                          // the one before must stop
-	StepDeposed                         // and says that it has
-	StepNamed                           // the asker learns that it is named, and who has the table
+	StepDeposed                         // and confirms it
+	StepNamed                           // the asker learns that it is named, and which member has the table
 	StepRequest                         // it asks for the table
 	StepTable                           // and gets a part of it
 	StepLast                            // the last part

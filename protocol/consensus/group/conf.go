@@ -55,7 +55,7 @@ func (g *Group) Change(now Time, voters, learners []uint64, out *Output) error {
 		return nil
 	}
 	before := g.changing
-	g.changing = max(before, g.unstable+1) // where it will stand
+	g.changing = max(before, g.unstable+1) // its future index
 	if err := g.node.ProposeConfChange(change); err != nil {
 		g.changing = before
 		return ErrBusy

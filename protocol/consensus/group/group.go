@@ -110,7 +110,7 @@ type Read struct{ ID, Index uint64 }
 type Group struct {
 	config Config
 	node   *raft.RawNode
-	log    *raft.MemoryStorage // what the journal has, but for what is being written
+	log    *raft.MemoryStorage // the contents of the journal, except writes in progress
 	wanted bool                // a snapshot that all members are in
 	// snapshot is up to which entry the log's snapshot is, which cannot be read from there without a copy of all of it.
 	snapshot uint64
@@ -121,7 +121,7 @@ type Group struct {
 	beatDue  Time
 	conf     *raftpb.ConfState
 
-	writes    []writing        // under way, in order, and what waits for those before it
+	writes    []writing        // in progress, in order, with the messages that wait for them
 	lastWrite uint64           // the id of the latest Write
 	seen      raft.BasicStatus // as of the last Output
 	vote      uint64

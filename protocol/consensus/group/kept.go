@@ -89,7 +89,7 @@ func (k *Kept) storage() (*raft.MemoryStorage, error) {
 		return log, nil
 	}
 	if state.commit < k.Snapshot.Index {
-		state.commit = k.Snapshot.Index // what is in a snapshot is committed, which may be known before it is written down
+		state.commit = k.Snapshot.Index // entries in a snapshot are committed, which may be known before it is recorded
 	}
 	if state.commit > index || state.term < term {
 		return nil, fmt.Errorf("the state says term %d and that %d is committed, and there is a snapshot at %d, and entries until %d of term %d: %w",

@@ -130,7 +130,7 @@ func (g *Group) measure(now Time, m *Message) {
 	}
 	switch raftpb.MessageType(m.Kind) {
 	case raftpb.MsgHeartbeat:
-		if s.trip > 0 { // it knows better than what was measured here while votes were asked for
+		if s.trip > 0 { // more accurate than the measurement here during the vote
 			g.pace.said, g.pace.trip = s.trip, 0
 			clear(g.pace.of)
 		}

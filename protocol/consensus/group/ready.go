@@ -91,7 +91,7 @@ func (g *Group) turn(now Time, out *Output) {
 	switch {
 	case leads && !led:
 		g.beatDue = now + g.heartbeat()
-		g.changing = g.unstable // some of what it takes over may be a change
+		g.changing = g.unstable // the entries that it takes over may contain a change
 		g.inherited = g.lastChange(is.Applied)
 	case led && !leads:
 		g.redraw(now)
@@ -99,7 +99,7 @@ func (g *Group) turn(now Time, out *Output) {
 		g.inherited = 0
 	}
 	if vote := is.GetVote(); vote != 0 && (vote != g.vote || is.GetTerm() != was.GetTerm()) {
-		g.redraw(now) // who has promised a vote lets the other win
+		g.redraw(now) // a member that has promised a vote lets the other win
 	}
 	g.vote = is.GetVote()
 	if led != leads || was.Lead != is.Lead || was.GetTerm() != is.GetTerm() {
@@ -161,7 +161,7 @@ func all(c *raftpb.ConfState) []uint64 {
 
 // writing is a pending write of the library.
 type writing struct {
-	id      uint64          // of the Write; 0 where nothing has to be kept, and its answers wait for the writes before it
+	id      uint64          // of the Write; 0 if nothing has to be kept, and its answers wait for earlier writes
 	message *raftpb.Message // with the answers that are given then
 	state   *hardState      // what the Write had
 }

@@ -39,7 +39,7 @@ type lead struct {
 type deadline struct {
 	ttl, at  protocol.Time
 	expiring bool   // an entry says so
-	by       uint64 // the member that has spoken for it last; 0 where that is not known
+	by       uint64 // the member that last reported it; 0 if unknown
 }
 
 // due names the session whose deadline may have come.
@@ -72,7 +72,7 @@ func (l *lead) wake(s *Shard) protocol.Time {
 		return protocol.Never // until something is applied, or written
 	}
 	at := l.ends.First()
-	if due := s.replica.Due(); due > l.at { // otherwise an entry is under way that says so
+	if due := s.replica.Due(); due > l.at { // otherwise an entry in progress records it
 		at = min(at, l.local(due))
 	}
 	return max(min(at, l.queue.wake()), l.refused)

@@ -38,7 +38,7 @@ type ReadIndex struct{ ID, Index uint64 }
 
 // SnapshotPart is a part of a snapshot. SnapshotAck answers it. Several are on their way, in any order, once the first is answered.
 type SnapshotPart struct {
-	Index   uint64 // where the snapshot stands
+	Index   uint64 // the snapshot's position
 	Number  uint64 // of the part, from 0 on
 	Data    []byte
 	Last    bool

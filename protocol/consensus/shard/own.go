@@ -19,7 +19,7 @@ type own struct {
 	next  uint64   // the latest number
 	fresh []uint64 // those that are to be sent
 	again protocol.Time
-	begun bool // again says something
+	begun bool // again is valid
 }
 
 // done forgets an operation, and reports whether it was there.

@@ -128,10 +128,10 @@ type Shard struct {
 	failed  error // what the journal has answered
 
 	own   own
-	lead  *lead // nil where another leads, or none does
+	lead  *lead // nil if another leads, or none does
 	reads reads
 
-	journal     map[uint64]request // under way
+	journal     map[uint64]request // in progress
 	lastRequest uint64
 	making      *making
 	sending     map[uint64]*sending // to members
@@ -141,13 +141,13 @@ type Shard struct {
 	effects     replica.Effects
 	latest      replica.Entry // for decoding
 	applied     uint64        // the latest entry that was
-	snapshot    uint64        // where that of the journal stands
+	snapshot    uint64        // the position of the journal's
 	parts       uint64        // how many it has
 	dropped     uint64        // the entry that the journal's log begins behind
 	number      uint64        // the journal's, of its snapshot
-	series      uint64        // the latest number of one that was begun
+	series      uint64        // the number of the latest one
 	weighs      uint64        // how many bytes the snapshot has
-	logged      uint64        // how many bytes of entries were written since it was begun
+	logged      uint64        // bytes of entries written since it was begun
 }
 
 // New returns a member's shard with the kept state k. The error says what is wrong with c or k.

@@ -126,7 +126,7 @@ type making struct {
 	number uint64 // the journal's
 	copy   *replica.Copy
 	bytes  uint64 // of the parts
-	next   uint64 // to be asked for
+	next   uint64 // to request
 	more   bool   // parts follow
 	keep   uint64 // how many entries before it stay
 }
