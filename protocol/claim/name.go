@@ -99,8 +99,8 @@ func (m *Machine) taken(n *name) bool {
 	return n.mine != nil
 }
 
-// letBelieve blocks those whom a claim kept for former clients of this process does not: its own clients, which skip
-// its claims in the row.
+// letBelieve blocks this process's own clients while a claim kept for its former clients lasts: they skip its claims in
+// the row, so that claim does not block them.
 func (m *Machine) letBelieve(now protocol.Time, n *name, out *protocol.Effects) {
 	n.by = &lock.HeldBy{Owner: m.config.RID}
 	m.refuseTries(now, n, out)
