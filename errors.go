@@ -8,44 +8,42 @@ import (
 	"time"
 )
 
-// What can go wrong. Test for these with errors.Is; what a Locker returns wraps
-// them in an [*Error] that names the operation and the lock. When a context ends
-// a wait, the context's own error is returned instead.
+// The errors of this API; test for them with errors.Is. A Locker wraps them in an [*Error] that names the operation and
+// the lock. When a context ends a wait, the context's own error is returned instead.
 var (
-	// ErrHeld: the name cannot be granted now, and the call did not want to wait,
-	// or its wait limit is over.
+	// ErrHeld reports that the name cannot be granted now and the call does not wait, or its wait limit has passed.
 	ErrHeld = errors.New("held")
-	// ErrLost: the lock ended before it was unlocked. [Why] says why.
+	// ErrLost reports that the lock ended before it was unlocked. [Why] returns the reason.
 	ErrLost = errors.New("lost")
-	// ErrNotHeld: the lock was unlocked already, or never was the caller's.
+	// ErrNotHeld reports that the lock was already unlocked, or never belonged to the caller.
 	ErrNotHeld = errors.New("not held")
-	// ErrUnavailable: no member can decide now; nothing was granted.
+	// ErrUnavailable reports that no member can decide now; nothing was granted.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrLimit: a configured bound is reached; see [*LimitError].
+	// ErrLimit reports that a configured limit is reached; see [*LimitError].
 	ErrLimit = errors.New("limit reached")
-	// ErrDenied: the caller is not allowed to do that.
+	// ErrDenied reports that the caller lacks permission.
 	ErrDenied = errors.New("denied")
-	// ErrClosed: the Locker was closed.
+	// ErrClosed reports that the Locker was closed.
 	ErrClosed = errors.New("closed")
-	// ErrClass: the lockspace does not offer the safety class that was required.
+	// ErrClass reports that the lockspace does not offer the required safety class.
 	ErrClass = errors.New("safety class not available")
-	// ErrName: a malformed name, owner or reason.
+	// ErrName reports a malformed name, owner or reason.
 	ErrName = errors.New("bad name")
-	// ErrSpace: no such lockspace.
+	// ErrSpace reports that the lockspace does not exist.
 	ErrSpace = errors.New("unknown space")
-	// ErrConflict: the request contradicts what is live: another capacity, another
-	// mode of the same owner, a name listed twice.
+	// ErrConflict reports that the request contradicts existing state: another capacity, another mode of the same
+	// owner, a name listed twice.
 	ErrConflict = errors.New("conflict")
-	// ErrUnsupported: this protocol does not offer that.
+	// ErrUnsupported reports that the protocol does not offer the operation.
 	ErrUnsupported = errors.New("not offered by this protocol")
 )
 
-// Error is an error of a Locker: the operation, the lock, and what went wrong.
-// It reads like a sentence: lock "orders/42": lost: session expired.
+// Error is the error type of a Locker: the operation, the lock, and the cause. It prints as a sentence: lock
+// "orders/42": lost: session expired.
 type Error struct {
 	Op    string // "lock", "unlock", "extend", …
-	Space string // "" or DefaultSpace is not printed
-	Name  string // "" where the error is not about one name
+	Space string // "" and DefaultSpace are not printed
+	Name  string // "" if the error is not about a single name
 	Err   error
 }
 
@@ -63,40 +61,40 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Loss says why a lock was lost. It is an error that errors.Is ErrLost.
+// Loss is the reason why a lock was lost. It is an error, and errors.Is(loss, ErrLost) is true.
 type Loss string
 
-// Why a lock is lost. The strings are those of every format.
+// The reasons for a loss. All formats use these strings.
 const (
 	SessionExpired   Loss = "session_expired"   // the holder's session was not renewed in time
-	HoldLimit        Loss = "hold_limit"        // the hold limit that the request named is over
+	HoldLimit        Loss = "hold_limit"        // the request's hold limit has passed
 	AuthorityChanged Loss = "authority_changed" // a new authority does not know the grant
-	Duplicate        Loss = "duplicate"         // a merge found two holders; the other one stays
+	Duplicate        Loss = "duplicate"         // a merge found two holders; the other one keeps the lock
 	Broken           Loss = "broken"            // an operator broke it
-	MemberLost       Loss = "member_lost"       // the member it was held through is gone
-	SpaceClosed      Loss = "space_closed"      // the lockspace was closed at the member it was held through
-	// Another client of the session has released the lock, ended the session, or taken it over.
+	MemberLost       Loss = "member_lost"       // the member through which it was held is gone
+	SpaceClosed      Loss = "space_closed"      // the lockspace was closed at the member through which it was held
+	// EndedByAnother: another client of the session released the lock, ended the session, or took it over.
 	EndedByAnother Loss = "ended_by_another_client"
 )
 
 func (l Loss) Error() string { return "lost: " + strings.ReplaceAll(string(l), "_", " ") }
 
-// Is makes every Loss an ErrLost.
+// Is reports whether target is ErrLost.
 func (l Loss) Is(target error) bool { return target == ErrLost }
 
-// Why returns why a lock was lost, or "" if err is no ErrLost or does not say.
+// Why returns the reason for a loss, or "" if err is not an ErrLost or carries no reason.
 func Why(err error) Loss {
 	loss, _ := errors.AsType[Loss](err)
 	return loss
 }
 
-// UnavailableError is an ErrUnavailable that says why nothing is granted, and until when.
+// UnavailableError is an ErrUnavailable with the reason why nothing is granted, and for how long.
 type UnavailableError struct {
 	Why string // a sentence, such as "m1 was lost, and what its clients may hold is not free yet"
-	// Until is how long that lasts, from when the error was made; 0 where that is not known.
+	// Until is the remaining time, counted from when the error was made; 0 if unknown.
 	Until time.Duration
 }
 
@@ -111,30 +109,30 @@ func (e *UnavailableError) Error() string {
 	return text
 }
 
-// Is makes every UnavailableError an ErrUnavailable.
+// Is reports whether target is ErrUnavailable.
 func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
 
-// tenths writes a time in tenths of a second, none of which is left out.
+// tenths formats a duration in seconds with exactly one decimal.
 func tenths(d time.Duration) string {
 	const tenth = time.Second / 10
 	return ((d + tenth - 1) / tenth * tenth).String()
 }
 
-// HeldError is an ErrHeld that names the holder. Fields that are not known are zero.
+// HeldError is an ErrHeld that names the holder. Unknown fields are zero.
 type HeldError struct {
-	Owner  string    // the holder's owner id, or its client where it named none
-	Member string    // the member that it holds through
-	Since  time.Time // wall time at the authority, for people
-	Others int       // how many more hold it
+	Owner  string    // the holder's owner id, or its client if it named no owner
+	Member string    // the member through which it holds the lock
+	Since  time.Time // wall time at the authority, for display
+	Others int       // the number of other holders
 
-	// Suspended says that the whole lockspace is suspended, or is about to be, by an operator,
-	// who gave Reason for that.
+	// Suspended reports that an operator has suspended the whole lockspace, or is about to; Reason is the operator's
+	// reason.
 	Suspended bool
 	Reason    string
 
-	// Gone says that the member that it holds through was lost. Grace says that its hold limit has
-	// passed and that the name has a grace, in which the holder can stop. Until is how long either
-	// lasts at most, from when the error was made; 0 where that is not known.
+	// Gone reports that the member through which the holder holds was lost. Grace reports that the holder's hold limit
+	// has passed and the name is in its grace, in which the holder can stop. Until is the maximum time either lasts,
+	// counted from when the error was made; 0 if unknown.
 	Gone  bool
 	Grace bool
 	Until time.Duration
@@ -159,7 +157,7 @@ func (e *HeldError) Error() string {
 	return text
 }
 
-// by names the holder, and says since when it holds.
+// by describes the holder and since when it holds the lock.
 func (e *HeldError) by() string {
 	var b strings.Builder
 	if e.Owner != "" {
@@ -177,7 +175,7 @@ func (e *HeldError) by() string {
 	return b.String()
 }
 
-// suspension says why the lockspace grants nothing: "suspended: restore (by operator on b since 12:00:03)".
+// suspension describes why the lockspace grants nothing: "suspended: restore (by operator on b since 12:00:03)".
 func (e *HeldError) suspension() string {
 	text := "suspended"
 	if e.Reason != "" {
@@ -189,12 +187,12 @@ func (e *HeldError) suspension() string {
 	return text
 }
 
-// Is makes every HeldError an ErrHeld.
+// Is reports whether target is ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
 // LimitError is an ErrLimit that names the limit and its configured value.
 type LimitError struct {
-	Limit string // the configuration key below limits, e.g. "waiters_per_name"
+	Limit string // the configuration key under limits, e.g. "waiters_per_name"
 	Value int64
 }
 
@@ -202,5 +200,5 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("limit %s of %d reached", e.Limit, e.Value)
 }
 
-// Is makes every LimitError an ErrLimit.
+// Is reports whether target is ErrLimit.
 func (e *LimitError) Is(target error) bool { return target == ErrLimit }

@@ -9,49 +9,45 @@ import (
 	"time"
 )
 
-// Grant describes a granted request. It is for implementations of
-// [Locker], who make a [Lock] of it.
+// Grant describes a granted request. It is for implementations of [Locker], which make a [Lock] from it.
 type Grant struct {
 	Space string
 	Name  string
 	Owner string
 	Shape
 	Token Token
-	// Grace says that its name stays taken for a while after its hold limit, so that its
-	// holder can stop.
+	// Grace reports that the name stays taken for a while after its hold limit, so that the holder can stop.
 	Grace bool
 }
 
-// Forever is the deadline of what does not end by itself.
+// Forever is the deadline of a lock that does not expire.
 const Forever time.Duration = math.MaxInt64
 
-// Backing is the session behind a [Lock]: the part that each implementation of
-// [Locker] supplies.
+// Backing is the session behind a [Lock]: the part that each implementation of [Locker] supplies.
 type Backing interface {
-	// Now reads the session's own clock, which runs while the machine sleeps. Its
-	// zero is arbitrary; it is compared with nothing but deadlines of this session.
+	// Now returns the time on the session's own clock, which keeps running while the machine sleeps. Its zero is
+	// arbitrary; compare it only with deadlines of this session.
 	Now() time.Duration
-	// Deadline is when, on that clock, the session ends unless it is renewed.
+	// Deadline returns the time on that clock at which the session ends unless renewed.
 	Deadline() time.Duration
-	// UnlockLock releases l, which has ended already, and returns when the authority has
-	// taken that, or with the error of ctx. See [Lock.Unlock].
+	// UnlockLock releases l, which has already ended. It returns when the authority has accepted the release, or with
+	// the error of ctx. See [Lock.Unlock].
 	UnlockLock(ctx context.Context, l *Lock) error
-	// QueueUnlock queues the release of l, which has ended already. See [Lock.UnlockAsync].
+	// QueueUnlock queues the release of l, which has already ended. See [Lock.UnlockAsync].
 	QueueUnlock(l *Lock) error
 	// ExtendLock asks the authority for a new hold limit. See [Lock.Extend].
 	ExtendLock(ctx context.Context, l *Lock, hold time.Duration) error
 }
 
-// Lock is a granted lock. Its methods may be called from many goroutines.
+// Lock is a granted lock. Its methods are safe for concurrent use.
 //
-// One is made for every grant, so what only some of them need is in an ending, and
-// nothing takes more room than it must.
+// One is allocated for every grant, so the struct is kept small; fields that only some locks need are in ending.
 type Lock struct {
 	space, name, owner string
 	token              Token
-	request            uint64 // the id under which it was acquired
+	request            uint64 // the id of the request that acquired it
 	backing            Backing
-	values             context.Context // whose values Context has
+	values             context.Context // Context inherits its values
 
 	holdEnd  atomic.Int64 // hold limit on the backing's clock, or Forever
 	units    int32
@@ -60,21 +56,19 @@ type Lock struct {
 	mu     sync.Mutex
 	mode   Mode
 	ended  bool
-	grace  bool    // its name is released by Unlock, though the hold limit has ended the lock
-	ending *ending // nil while the context was not asked for and nothing but Unlock has ended it
+	grace  bool    // Unlock releases the name although the hold limit has ended the lock
+	ending *ending // nil until Context is called or something other than Unlock ends the lock
 }
 
-// ending is how a lock ended, and the contexts that end with it.
+// ending is the outcome of a lock, and the contexts that end with it.
 type ending struct {
 	cause  error // nil while it is held, and after Unlock
 	inner  context.Context
 	cancel context.CancelCauseFunc
 }
 
-// NewLock makes the Lock of a grant. It is for implementations of [Locker]:
-// request is the id of the request that was granted, holdEnd the end of its hold
-// limit on the backing's clock (or [Forever]), values the context whose values
-// Lock.Context has.
+// NewLock returns the Lock of a grant. It is for implementations of [Locker]: request is the id of the granted request,
+// holdEnd is the end of its hold limit on the backing's clock (or [Forever]), and Lock.Context inherits from values.
 func NewLock(grant Grant, request uint64, holdEnd time.Duration, backing Backing, values context.Context) *Lock {
 	l := &Lock{
 		space: grant.Space, name: grant.Name, owner: grant.Owner, token: grant.Token, request: request,
@@ -88,37 +82,36 @@ func NewLock(grant Grant, request uint64, holdEnd time.Duration, backing Backing
 // Space returns the lockspace.
 func (l *Lock) Space() string { return l.space }
 
-// Name returns the name that is locked.
+// Name returns the locked name.
 func (l *Lock) Name() string { return l.name }
 
-// Owner returns the owner that was named, or "".
+// Owner returns the owner given with the request, or "".
 func (l *Lock) Owner() string { return l.owner }
 
-// Mode returns the mode it was granted in.
+// Mode returns the mode in which the lock was granted.
 func (l *Lock) Mode() Mode { return l.mode }
 
-// Units returns how many units of the capacity it holds; 0 unless the mode is slots.
+// Units returns the number of units it holds; 0 unless the mode is slots.
 func (l *Lock) Units() int { return int(l.units) }
 
-// Capacity returns the capacity that the units are part of; 0 unless the mode is slots.
+// Capacity returns the name's total number of units; 0 unless the mode is slots.
 func (l *Lock) Capacity() int { return int(l.capacity) }
 
 // Token returns the fencing token.
 func (l *Lock) Token() Token { return l.token }
 
-// Request returns the id under which the lock was acquired, for implementations of [Locker].
+// Request returns the id of the request that acquired the lock, for implementations of [Locker].
 func (l *Lock) Request() uint64 { return l.request }
 
-// Deadline returns when the lock ends unless it is renewed or extended, on the
-// backing's clock, for implementations of [Locker].
+// Deadline returns the time on the backing's clock at which the lock ends unless renewed or extended, for
+// implementations of [Locker].
 func (l *Lock) Deadline() time.Duration {
 	return min(l.backing.Deadline(), time.Duration(l.holdEnd.Load()))
 }
 
-// Until returns the wall time at which the lock ends unless its session is
-// renewed, which happens by itself, or its hold limit is extended. It is for
-// people: the lock's end is counted on a clock that is not the wall's. It is the
-// zero Time if nothing but Unlock or a failure ends it.
+// Until returns the wall time at which the lock ends unless its session is renewed, which is automatic, or its hold
+// limit is extended. Use it for display only: the lock's end is measured on a clock other than the wall clock. It is
+// the zero Time if only Unlock or a failure ends the lock.
 func (l *Lock) Until() time.Time {
 	deadline := l.Deadline()
 	if deadline == Forever {
@@ -127,8 +120,8 @@ func (l *Lock) Until() time.Time {
 	return time.Now().Add(deadline - l.backing.Now())
 }
 
-// Check returns nil while the lock is held, and why not when it is not: ErrLost
-// with the reason, or ErrNotHeld after Unlock. It compares with the clock itself.
+// Check returns nil while the lock is held, ErrLost with the reason after a loss, and ErrNotHeld after Unlock. It reads
+// the clock itself.
 func (l *Lock) Check() error {
 	l.expire()
 	l.mu.Lock()
@@ -142,8 +135,7 @@ func (l *Lock) Check() error {
 	return l.fail("check", ErrNotHeld)
 }
 
-// cause returns why the lock has ended: nil while it is held, and after Unlock. It is
-// called with the mutex held.
+// cause returns why the lock has ended: nil while it is held, and after Unlock. The caller holds the mutex.
 func (l *Lock) cause() error {
 	if l.ending == nil {
 		return nil
@@ -151,7 +143,7 @@ func (l *Lock) cause() error {
 	return l.ending.cause
 }
 
-// end ends the lock because of err. It is called with the mutex held.
+// end ends the lock with err. The caller holds the mutex.
 func (l *Lock) end(err error) {
 	l.ended = true
 	if err != nil && l.ending == nil {
@@ -169,9 +161,9 @@ func (l *Lock) end(err error) {
 // expire ends the lock if its deadline has passed.
 func (l *Lock) expire() {
 	if l.Deadline() == Forever {
-		return // nothing to compare the clock with, so it need not be read
+		return // no deadline, so do not read the clock
 	}
-	// The clock first: a deadline that is moved meanwhile must not look passed.
+	// Read the clock first: a deadline that moves in the meantime must not look passed.
 	switch now := l.backing.Now(); {
 	case now >= l.backing.Deadline():
 		l.End(SessionExpired)
@@ -180,9 +172,8 @@ func (l *Lock) expire() {
 	}
 }
 
-// End ends the lock because of err, which its Context gets as cause, and reports
-// whether it was still held. It is for implementations of [Locker]; a lock that
-// has ended stays ended, with its first cause.
+// End ends the lock with err, which becomes the cause of its Context, and reports whether the lock was still held. It
+// is for implementations of [Locker]; a lock that has ended keeps its first cause.
 func (l *Lock) End(err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,10 +192,9 @@ func (l *Lock) fail(op string, err error) error {
 	return &Error{Op: op, Space: l.space, Name: l.name, Err: err}
 }
 
-// Extend replaces the hold limit: the lock may live for hold from now. Zero
-// removes the limit. A session needs no extending, it is renewed by itself. In spaces of
-// protocol central and grantor it waits, after an authority was lost, until the next one
-// grants. The error is ErrLost or ErrNotHeld if the lock has ended.
+// Extend replaces the hold limit: the lock ends hold from now. Zero removes the limit. Sessions are renewed
+// automatically and need no Extend. In spaces of protocol central and grantor, after the loss of an authority, Extend
+// waits until the next one grants. The error is ErrLost or ErrNotHeld if the lock has ended.
 func (l *Lock) Extend(ctx context.Context, hold time.Duration) error {
 	if err := l.Check(); err != nil {
 		return err
@@ -218,21 +208,18 @@ func (l *Lock) Extend(ctx context.Context, hold time.Duration) error {
 // SetHoldEnd moves the end of the hold limit, for implementations of [Locker].
 func (l *Lock) SetHoldEnd(end time.Duration) { l.holdEnd.Store(int64(end)) }
 
-// Unlock releases the lock, and returns when the authority has taken the release: from
-// then on the name is free for the next, through every member (but for the stores whose
-// locker keeps what was released for a while, storelock.HoldOn). From the first call
-// on the lock is not held, and the result does not change that.
+// Unlock releases the lock, and returns when the authority has accepted the release: from then on the name is free at
+// every member. (The exception is a store whose locker keeps released locks for a while, storelock.HoldOn.) From the
+// first call on the lock is not held, regardless of the result.
 //
-// The release is sent again until it is acknowledged, or until the session has ended,
-// which frees the name as well. If ctx ends before, Unlock returns the error of ctx,
-// and the release goes on without it.
+// The release is resent until it is acknowledged, or until the session has ended, which also frees the name. If ctx
+// ends first, Unlock returns the error of ctx and the release continues in the background.
 //
-// The error is ErrLost or ErrNotHeld where the lock had ended before, and ErrLost where the
-// session has ended before the release was acknowledged; a second Unlock is an
-// ErrNotHeld and does no harm.
+// The error is ErrLost or ErrNotHeld if the lock had ended before the call, and ErrLost if the session ended before the
+// release was acknowledged. A second Unlock returns ErrNotHeld and does no harm.
 //
-// Where a name stays taken for a while after a hold limit (a grace), Unlock says that
-// its holder has stopped, and frees it at once; the error is ErrLost nevertheless.
+// If a name stays taken for a while after a hold limit (a grace), Unlock reports that the holder has stopped, and frees
+// the name at once; the error is still ErrLost.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if err := l.give(); err != nil {
 		if l.endGrace(err) {
@@ -243,8 +230,8 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return l.backing.UnlockLock(ctx, l)
 }
 
-// endGrace reports whether a lock that has ended because of why has a name that is to be
-// released all the same: once, and where the hold limit has ended it.
+// endGrace reports whether a lock that ended with why still has a name to release: true once, if the hold limit ended
+// it.
 func (l *Lock) endGrace(why error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,9 +240,9 @@ func (l *Lock) endGrace(why error) bool {
 	return may
 }
 
-// UnlockAsync is Unlock that does not wait: it returns once the release is queued, and what
-// is asked for next goes to the authority with it. A TryLock of another session may still
-// be refused then. The error says only how the lock had ended before.
+// UnlockAsync is Unlock without the wait: it returns once the release is queued. The release goes to the authority
+// along with the next request. Until then a TryLock of another session may still be refused. The error reports only how
+// the lock had already ended.
 func (l *Lock) UnlockAsync() error {
 	if err := l.give(); err != nil {
 		if l.endGrace(err) {
@@ -266,7 +253,7 @@ func (l *Lock) UnlockAsync() error {
 	return l.backing.QueueUnlock(l)
 }
 
-// give ends the lock for the caller that releases it. The error says how it had ended before.
+// give ends the lock for the caller that releases it. The error reports how it had already ended.
 func (l *Lock) give() error {
 	l.expire()
 	l.mu.Lock()
@@ -284,9 +271,9 @@ func (l *Lock) give() error {
 	return nil
 }
 
-// Context is done when the lock has ended. context.Cause says why: an ErrLost
-// with its reason; context.Canceled after Unlock. Its Err compares with the clock
-// itself, so it is right even before any timer had a chance to run.
+// Context returns a context that is done when the lock has ended. context.Cause returns ErrLost with its reason after a
+// loss, and context.Canceled after Unlock. Its Err reads the clock itself, so it is correct even before any timer has
+// fired.
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -307,7 +294,7 @@ func (l *Lock) Context() context.Context {
 	return lockContext{e.inner, l}
 }
 
-// lockContext looks at the clock before it answers for the context within.
+// lockContext reads the clock before it answers for the embedded context.
 type lockContext struct {
 	context.Context
 	lock *Lock
@@ -318,8 +305,7 @@ func (c lockContext) Err() error {
 	return c.Context.Err()
 }
 
-// Value looks at the clock too, because context.Cause asks Value for the context
-// whose cause it then reads.
+// Value reads the clock too, because context.Cause calls Value to find the context whose cause it then returns.
 func (c lockContext) Value(key any) any {
 	c.lock.expire()
 	return c.Context.Value(key)

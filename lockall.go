@@ -6,17 +6,15 @@ import (
 	"slices"
 )
 
-// PlacedRequest is one request of a LockAll, and the place of its name in the list.
-// It is for implementations of [Locker].
+// PlacedRequest is one request of a LockAll, with its name's index in the list. It is for implementations of [Locker].
 type PlacedRequest struct {
 	Request
 	Place int
 }
 
-// NewRequests resolves the options of a LockAll for every name, sorted by name: the
-// order in which to ask, so that two calls whose names overlap cannot wait for each
-// other. The error is an [*Error] about the first name that is malformed, or listed
-// twice (an ErrConflict); then nothing should have been asked for.
+// NewRequests resolves the options of a LockAll for every name, sorted by name. Requests made in this order cannot
+// deadlock between calls with overlapping names. The error is an [*Error] about the first name that is malformed or
+// listed twice (an ErrConflict); send nothing then.
 func NewRequests(space string, names []string, options ...Option) ([]PlacedRequest, error) {
 	all := make([]PlacedRequest, len(names))
 	for place, name := range names {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Mode says which grants can coexist: exclusive with none, shared with
-// shared, slots with slots of the same capacity while units remain.
+// Mode defines which grants can coexist: exclusive with none, shared with shared, slots with slots of the same capacity
+// while units remain.
 type Mode uint8
 
 // The modes. The zero Mode is Exclusive.
@@ -18,7 +18,7 @@ const (
 
 var modeNames = [...]string{"exclusive", "shared", "slots"}
 
-// String returns the name that every format uses.
+// String returns the mode's name, the same in every format.
 func (m Mode) String() string {
 	if int(m) < len(modeNames) {
 		return modeNames[m]
@@ -29,7 +29,7 @@ func (m Mode) String() string {
 // MarshalText encodes the mode by name.
 func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText accepts what MarshalText writes; "" is exclusive.
+// UnmarshalText decodes the output of MarshalText; "" is exclusive.
 func (m *Mode) UnmarshalText(text []byte) error {
 	parsed, err := ParseMode(string(text))
 	if err != nil {
@@ -39,7 +39,7 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseMode reads a mode by name; "" is exclusive.
+// ParseMode parses a mode's name; "" is exclusive.
 func ParseMode(s string) (Mode, error) {
 	if s == "" {
 		return ModeExclusive, nil
@@ -52,17 +52,15 @@ func ParseMode(s string) (Mode, error) {
 	return 0, fmt.Errorf("mode %q: want exclusive, shared or slots", strings.Clone(s))
 }
 
-// Class is the safety class of a lockspace: which promises it keeps, and when.
+// Class is the safety class of a lockspace: the promises it keeps, and when.
 type Class uint8
 
-// The classes, weakest first. The zero Class is Advisory, so that requiring
-// nothing is met by everything.
+// The classes, weakest first. The zero Class is Advisory, the minimum, which every lockspace meets.
 const (
 	// Advisory: exclusion, tokens and the report of each loss hold while clock skew,
 	// pauses and slow writes stay under the configured bounds.
 	Advisory Class = iota
-	// Available: every side of a partition keeps granting; what that doubled is
-	// found and reported when the sides meet.
+	// Available: every side of a partition keeps granting; double grants are found and reported when the sides merge.
 	Available
 	// Fenced: all promises in full.
 	Fenced
@@ -70,7 +68,7 @@ const (
 
 var classNames = [...]string{"advisory", "available", "fenced"}
 
-// String returns the name that every format uses.
+// String returns the class's name, the same in every format.
 func (c Class) String() string {
 	if int(c) < len(classNames) {
 		return classNames[c]
@@ -81,7 +79,7 @@ func (c Class) String() string {
 // MarshalText encodes the class by name.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText accepts what MarshalText writes; "" is advisory.
+// UnmarshalText decodes the output of MarshalText; "" is advisory.
 func (c *Class) UnmarshalText(text []byte) error {
 	parsed, err := ParseClass(string(text))
 	if err != nil {
@@ -91,7 +89,7 @@ func (c *Class) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseClass reads a class by name; "" is advisory, which everything meets.
+// ParseClass parses a class's name; "" is advisory, which every lockspace meets.
 func ParseClass(s string) (Class, error) {
 	if s == "" {
 		return Advisory, nil

@@ -6,14 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxName is the most bytes that a lock's name may have.
+// MaxName is the maximum length of a lock's name, in bytes.
 const MaxName = 512
 
-// MaxText is the most bytes that a reason or an owner may have.
+// MaxText is the maximum length of a reason or an owner, in bytes.
 const MaxText = 1024
 
-// CheckName says what is wrong with a lock's name: it must have 1 to [MaxName]
-// bytes of UTF-8 without control characters. The error is an ErrName.
+// CheckName returns an ErrName unless name is valid: 1 to [MaxName] bytes of UTF-8 without control characters.
 func CheckName(name string) error {
 	if len(name) == 0 {
 		return fmt.Errorf("%w: it is empty; give 1 to %d bytes", ErrName, MaxName)
@@ -24,9 +23,8 @@ func CheckName(name string) error {
 	return checkText(name)
 }
 
-// CheckText says what is wrong with a free text of a request (an owner, a
-// reason): it must be UTF-8 without control characters, at most [MaxText] bytes. The
-// error is an ErrName.
+// CheckText returns an ErrName unless the text of a request's field (an owner, a reason) is valid: UTF-8 without
+// control characters, at most [MaxText] bytes.
 func CheckText(field, text string) error {
 	if text == "" {
 		return nil
@@ -57,9 +55,8 @@ func checkText(text string) error {
 	return nil
 }
 
-// isPlain reports whether text is printable ASCII, as nearly all names are. It looks at
-// eight bytes at a time: one below ' ' borrows, and one above '~' carries, into its
-// highest bit.
+// isPlain reports whether text is printable ASCII, as nearly all names are. It tests eight bytes at a time: a byte
+// below ' ' borrows into its highest bit, and a byte above '~' carries into it.
 func isPlain(text string) bool {
 	const each = 0x01_01_01_01_01_01_01_01
 	for len(text) >= 8 {
@@ -78,8 +75,8 @@ func isPlain(text string) bool {
 	return true
 }
 
-// CheckSpace says what is wrong with the name of a lockspace: 1 to 64 of the
-// characters a-z A-Z 0-9 - _ and dot, so that it fits a URL, a flag and a metric's label.
+// CheckSpace returns an error unless space is a valid lockspace name: 1 to 64 of the characters a-z A-Z 0-9 - _ and
+// dot, so that it fits in a URL, a flag and a metric label.
 func CheckSpace(space string) error {
 	if len(space) == 0 || len(space) > 64 {
 		return fmt.Errorf("%w: space %q has %d characters; 1 to 64 are allowed", ErrName, space, len(space))

@@ -8,14 +8,14 @@ import (
 // Option changes one request.
 type Option func(*Request)
 
-// Request is a caller's request: a name and the options, resolved. It is for
-// implementations of [Locker]; callers use the options.
+// Request is a lock request: a name and its resolved options. It is for implementations of [Locker]; callers use the
+// options.
 type Request struct {
 	Name string
 	Attributes
-	Try     bool          // do not wait
-	Wait    time.Duration // wait limit; 0 means none but the context
-	Require Class         // refuse rather than give less
+	Try     bool          // fail at once instead of waiting
+	Wait    time.Duration // wait limit; 0 means only the context limits it
+	Require Class         // fail if the lockspace's class is weaker
 
 	// Queued, if not nil, is called once when the authority has queued the request.
 	Queued func(position int)
@@ -23,27 +23,26 @@ type Request struct {
 	err error
 }
 
-// Attributes are what a request says of the lock that it asks for. They go unchanged from the caller to
-// the lock table, and from there to those who look at the lock: all that carries a request
-// embeds them. [Request.Check] has their bounds.
+// Attributes are the properties of a requested lock. They pass unchanged from the caller to the lock table and on to
+// clients that inspect the lock; every type that carries a request embeds them. [Request.Check] enforces their limits.
 type Attributes struct {
 	Shape
 	Owner  string        // "" means a fresh owner for this request alone
-	Reason string        // for people
+	Reason string        // for display
 	Hold   time.Duration // hold limit; 0 means none
 }
 
-// TextBytes is how many bytes its texts have.
+// TextBytes returns the total length of its texts, in bytes.
 func (a *Attributes) TextBytes() int { return len(a.Owner) + len(a.Reason) }
 
-// Shape is how a name is locked.
+// Shape is the mode of a lock and, for slots, its units and capacity.
 type Shape struct {
 	Mode     Mode
-	Units    int // slots: how many of Capacity; else 0
-	Capacity int // slots: out of how many; else 0
+	Units    int // slots: units of Capacity taken; else 0
+	Capacity int // slots: total units of the name; else 0
 }
 
-// Describe returns the mode and, of slots, units/capacity.
+// Describe returns the mode and, for slots, units/capacity.
 func (s Shape) Describe() string {
 	if s.Mode != ModeSlots {
 		return s.Mode.String()
@@ -51,7 +50,7 @@ func (s Shape) Describe() string {
 	return fmt.Sprintf("slots %d/%d", s.Units, s.Capacity)
 }
 
-// CheckShape says what is wrong with the shape. The error is an ErrConflict.
+// CheckShape returns an ErrConflict if the shape is invalid.
 func (s Shape) CheckShape() error {
 	switch {
 	case s.Mode > ModeSlots:
@@ -64,10 +63,10 @@ func (s Shape) CheckShape() error {
 	return nil
 }
 
-// NewRequest resolves options and checks them. The error is an ErrName or an
-// ErrConflict and names the field, the value and what is allowed.
+// NewRequest resolves and checks the options. The error is an ErrName or an ErrConflict that names the field, the value
+// and the allowed values.
 func NewRequest(name string, options ...Option) (Request, error) {
-	if len(options) == 0 { // the hot path: what options change has to be on the heap
+	if len(options) == 0 { // the hot path: a request that options change escapes to the heap
 		r := Request{Name: name}
 		return r, r.Check()
 	}
@@ -78,7 +77,7 @@ func NewRequest(name string, options ...Option) (Request, error) {
 	return r, r.Check()
 }
 
-// Check says what is wrong with the request.
+// Check returns an error if the request is invalid.
 func (r *Request) Check() error {
 	if r.err != nil {
 		return r.err
@@ -104,16 +103,16 @@ func (r *Request) Check() error {
 	return nil
 }
 
-// MaxCapacity is the largest capacity of a name in mode slots.
+// MaxCapacity is the maximum capacity of a name in mode slots.
 const MaxCapacity = 1<<31 - 1
 
-// Shared asks for the name together with other shared holders.
+// Shared requests the name in shared mode, alongside other shared holders.
 func Shared() Option {
 	return func(r *Request) { r.setMode(ModeShared, 0, 0) }
 }
 
-// Slots asks for units of the name's capacity: a weighted semaphore. All who
-// hold or want the name must name the same capacity, else ErrConflict.
+// Slots requests units of the name's capacity: a weighted semaphore. All holders and waiters of the name must give the
+// same capacity, else ErrConflict.
 func Slots(units, capacity int) Option {
 	return func(r *Request) { r.setMode(ModeSlots, units, capacity) }
 }
@@ -125,9 +124,9 @@ func (r *Request) setMode(mode Mode, units, capacity int) {
 	r.Mode, r.Units, r.Capacity = mode, units, capacity
 }
 
-// Wait bounds how long the request may queue, besides the context: then ErrHeld, or
-// ErrUnavailable if there was no member to decide. Zero or less is an ErrConflict:
-// TryLock is the call that does not wait.
+// Wait limits how long the request may queue, in addition to the context. After that the call returns ErrHeld, or
+// ErrUnavailable if no member was there to decide. Zero or less is an ErrConflict: use TryLock for a call that does not
+// wait.
 func Wait(d time.Duration) Option {
 	return func(r *Request) {
 		if d <= 0 {
@@ -137,8 +136,8 @@ func Wait(d time.Duration) Option {
 	}
 }
 
-// Hold bounds how long the grant may live, even if its session is well. It ends
-// with ErrLost, [HoldLimit]. Zero or less is an ErrConflict.
+// Hold limits how long the grant lives, even if its session is healthy. It then ends with ErrLost, [HoldLimit]. Zero or
+// less is an ErrConflict.
 func Hold(d time.Duration) Option {
 	return func(r *Request) {
 		if d <= 0 {
@@ -148,20 +147,18 @@ func Hold(d time.Duration) Option {
 	}
 }
 
-// Owner names the owner, which makes the lock reentrant for it within this
-// Locker: n locks need n unlocks and share one token. Without it each call is an
-// owner of its own (Go has no thread identity to lend).
+// Owner names the owner, which makes the lock reentrant for that owner within this Locker: n locks need n unlocks and
+// share one token. Without it each call is a separate owner, because Go has no thread identity.
 func Owner(id string) Option { return func(r *Request) { r.Owner = id } }
 
-// Reason says to people why the lock is wanted: it is shown where locks are listed.
+// Reason is a text for people that says why the lock is wanted; listings of locks show it.
 func Reason(text string) Option { return func(r *Request) { r.Reason = text } }
 
-// Require refuses with ErrClass where the lockspace is of a weaker safety class.
+// Require makes the request fail with ErrClass if the lockspace has a weaker safety class.
 func Require(class Class) Option { return func(r *Request) { r.Require = class } }
 
-// OnQueued calls f once if the request has to wait: when the authority has queued
-// it, with how many wait before it. f runs while the request waits and must not
-// block. A request that is granted or refused at once never calls it. In spaces of
-// protocol permission it counts those of the same member, whose queue is the only one
-// that is known.
+// OnQueued calls f once if the request has to wait: when the authority has queued it, with the number of requests ahead
+// of it. f runs while the request waits and must not block. If the request is granted or refused at once, f is not
+// called. In spaces of protocol permission, position counts only requests of the same member, the only queue the member
+// knows.
 func OnQueued(f func(position int)) Option { return func(r *Request) { r.Queued = f } }

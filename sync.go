@@ -6,30 +6,29 @@ import (
 	"sync"
 )
 
-// Mutex makes a [sync.Locker] of a name, for code that wants one. Lock and Unlock
-// cannot report what went wrong, so they panic: use it where a lost lock should
-// end the goroutine, and a [Locker] where it should be handled.
+// Mutex is a [sync.Locker] for a name, for code that needs that interface. Lock and Unlock cannot return errors, so
+// they panic: use it if a lost lock should end the goroutine, and a [Locker] if the code should handle the loss.
 //
-// A Mutex is one owner at a time, as a sync.Mutex is: while one goroutine has it
-// locked, another one's Lock waits, in this process as in any other.
+// A Mutex is one owner at a time, as a sync.Mutex is: while one goroutine holds it, Lock in another goroutine waits, in
+// this process as in any other.
 type Mutex struct {
 	locker  Locker
 	name    string
 	options []Option
 
 	mu   sync.Mutex
-	held []*Lock // one for an exclusive lock; one a reader for a shared one
+	held []*Lock // one for an exclusive lock; one per reader for a shared one
 }
 
 var _ sync.Locker = (*Mutex)(nil)
 
-// NewMutex returns a Mutex for name. The options apply to every Lock. They must not
-// name an Owner: the same owner would enter again instead of waiting.
+// NewMutex returns a Mutex for name. The options apply to every Lock. They must not include Owner: the same owner would
+// reenter instead of waiting.
 func NewMutex(locker Locker, name string, options ...Option) *Mutex {
 	return &Mutex{locker: locker, name: name, options: options}
 }
 
-// Lock waits until the name is granted. It panics with the error if it cannot be.
+// Lock waits until the name is granted. It panics with the error on failure.
 func (m *Mutex) Lock() {
 	lock, err := m.locker.Lock(context.Background(), m.name, m.options...)
 	if err != nil {
@@ -51,9 +50,9 @@ func (m *Mutex) TryLock() bool {
 	return true
 }
 
-// Unlock releases the name, and returns when the authority has taken that. It panics with
-// ErrLost if the lock was lost while it was held, or its session ended before the release
-// was acknowledged, and with ErrNotHeld if it was not locked.
+// Unlock releases the name, and returns when the authority has accepted the release. It panics with ErrLost if the lock
+// was lost while held or its session ended before the release was acknowledged, and with ErrNotHeld if it was not
+// locked.
 func (m *Mutex) Unlock() {
 	lock := m.pop()
 	if lock == nil {
@@ -64,7 +63,7 @@ func (m *Mutex) Unlock() {
 	}
 }
 
-// Held returns the lock that is held, for its Context and Token; nil if none is.
+// Held returns the held lock, for its Context and Token, or nil.
 func (m *Mutex) Held() *Lock {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,15 +92,13 @@ func (m *Mutex) pop() *Lock {
 	return lock
 }
 
-// RWMutex has the methods of a [sync.RWMutex]: Lock is exclusive, RLock shared. A
-// waiting Lock blocks later RLocks, so that readers cannot starve a writer. It
-// panics where [Mutex] does.
+// RWMutex has the methods of a [sync.RWMutex]: Lock is exclusive, RLock shared. A waiting Lock blocks later RLocks, so
+// that readers cannot starve a writer. It panics in the same cases as [Mutex].
 type RWMutex struct {
 	write, read *Mutex
 }
 
-// NewRWMutex returns an RWMutex for name. The options apply to every lock and must
-// not name a mode.
+// NewRWMutex returns an RWMutex for name. The options apply to every lock and must not include a mode.
 func NewRWMutex(locker Locker, name string, options ...Option) *RWMutex {
 	shared := append(append([]Option(nil), options...), Shared())
 	return &RWMutex{
@@ -125,11 +122,11 @@ func (m *RWMutex) RLock() { m.read.Lock() }
 // TryRLock reports whether a shared lock was granted at once.
 func (m *RWMutex) TryRLock() bool { return m.read.TryLock() }
 
-// RUnlock releases a shared lock: of several, which of them does not matter.
+// RUnlock releases one shared lock; if there are several, it does not matter which.
 func (m *RWMutex) RUnlock() { m.read.Unlock() }
 
 // RLocker returns a [sync.Locker] whose Lock and Unlock are RLock and RUnlock.
 func (m *RWMutex) RLocker() sync.Locker { return m.read }
 
-// Held returns the exclusive lock that is held, for its Context and Token, or nil.
+// Held returns the held exclusive lock, for its Context and Token, or nil.
 func (m *RWMutex) Held() *Lock { return m.write.Held() }

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Token is a fencing token: strictly larger at every new grant of a name, for
-// ever, across changes of authority and restarts. Reentry returns the token of
-// the grant that it enters. It always fits a positive int64. Zero is never given.
+// Token is a fencing token: strictly larger at every new grant of a name, forever, across changes of authority and
+// restarts. Reentry returns the token of the existing grant. It always fits in a positive int64. Zero is never issued.
 //
 // In JSON it is a decimal string, because JavaScript and jq round large numbers.
 type Token uint64
@@ -16,10 +15,10 @@ type Token uint64
 // String returns the token in decimal.
 func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
 
-// MarshalText encodes the token as decimal text, so that JSON shows a string.
+// MarshalText encodes the token in decimal, so that JSON shows a string.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText accepts what MarshalText writes.
+// UnmarshalText decodes the output of MarshalText.
 func (t *Token) UnmarshalText(text []byte) error {
 	parsed, err := ParseToken(string(text))
 	if err != nil {
@@ -29,7 +28,7 @@ func (t *Token) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseToken reads a token in decimal.
+// ParseToken parses a token in decimal.
 func ParseToken(s string) (Token, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || n == 0 || n > 1<<63-1 {

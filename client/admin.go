@@ -20,16 +20,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Admin makes calls that need no session of their own: for scripts, operators and
-// listings. Its methods may be called from many goroutines. A call goes to the first
-// address of the target whose member lives: each address is given 250 ms before the next
-// one is asked as well, and what changes something is asked of one member alone. If none
-// serves the error is an [*UnreachableError], at once where all refuse the connection.
-// Errors are as those of a Client.
+// Admin makes calls that need no session of their own: for scripts, operators and listings. Its methods are safe for
+// concurrent use. A call goes to the first address of the target with a live member. Each address gets 250 ms before
+// the Admin also tries the next; a call that changes something goes to one member only. If no member serves the call,
+// the error is an [*UnreachableError], returned at once if all addresses refuse the connection. Errors are as those of
+// a Client.
 type Admin struct {
 	settings *settings
-	members  []*member // one for each address
-	stale    bool      // what is listed and shown may be old
+	members  []*member // one per address
+	stale    bool      // lists and lookups may return old state
 }
 
 // DialAdmin prepares calls to a target, as for [Dial]. It does not connect yet.
@@ -53,7 +52,7 @@ func DialAdmin(target string, o ...Option) (*Admin, error) {
 	return a, nil
 }
 
-// Close ends the connections, and the calls that are under way.
+// Close closes the connections and ends calls in progress.
 func (a *Admin) Close() error {
 	var all []error
 	for _, m := range a.members {
@@ -62,19 +61,18 @@ func (a *Admin) Close() error {
 	return errors.Join(all...)
 }
 
-// call makes a unary call at the first member that lives.
+// call makes a unary call at the first live member.
 func call[Q, A any](ctx context.Context, a *Admin, op string, question *Q,
 	ask func(schema.LocksClient, context.Context, *Q, ...grpc.CallOption) (*A, error),
 ) (*A, error) {
 	return reach(ctx, a, op, op != opBreak, func(conn *grpc.ClientConn) (*A, error) { return ask(schema.NewLocksClient(conn), ctx, question) })
 }
 
-// opBreak names the call that breaks locks: made at two members it could break the next holder's, too.
+// opBreak is the name of the break call: made at two members it could also break the next holder's lock.
 const opBreak = "break"
 
-// Leave lets the member at the first address leave its cluster in good order, within
-// limit (0: 1 min), and waits for it. The member revokes the locks that clients hold
-// through it.
+// Leave makes the member at the first address leave its cluster cleanly, and waits at most limit for it (0: 1 min). The
+// member revokes the locks that clients hold through it.
 func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
 	_, err := schema.NewAdminClient(a.members[0].conn).Leave(ctx, &schema.LeaveRequest{Limit: api.Span(limit)})
 	if err != nil {
@@ -83,8 +81,8 @@ func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// Drain lets the member at the first address take nothing new, wait until nothing is
-// held through it any more, at most for limit (0: as long as that takes), and then leave.
+// Drain makes the member at the first address accept nothing new, wait until nothing is held through it, at most for
+// limit (0: no limit), and then leave.
 func (a *Admin) Drain(ctx context.Context, limit time.Duration) error {
 	_, err := schema.NewAdminClient(a.members[0].conn).Drain(ctx, &schema.DrainRequest{Limit: api.Span(limit)})
 	if err != nil {
@@ -93,7 +91,7 @@ func (a *Admin) Drain(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// explain makes the error of a call at the first address alone.
+// explain returns the error of a call that goes to the first address only.
 func (a *Admin) explain(op string, err error) error {
 	if !unreached(err) {
 		return api.FromStatus(op, err)
@@ -103,8 +101,7 @@ func (a *Admin) explain(op string, err error) error {
 	return q.unreachable(op, nil)
 }
 
-// dialSentence leaves the words of the network where gRPC has put its own around
-// them.
+// dialSentence strips gRPC's wrapping from a network error's message.
 func dialSentence(message string) string {
 	for _, before := range []string{"while dialing: ", "authentication handshake failed: ", "error reading server preface: ", "write client preface: "} {
 		if _, inner, ok := strings.Cut(message, before); ok {
@@ -114,20 +111,19 @@ func dialSentence(message string) string {
 	return message
 }
 
-// opLock names the call that asks for locks, in errors.
+// opLock is the name of lock calls in errors.
 const opLock = "lock"
 
 // Acquisition is the request of Admin.Acquire.
 type Acquisition struct {
 	Names   []string
-	Options []holdfast.Option // Wait is how long to wait; without it the call does not
+	Options []holdfast.Option // Wait is the wait limit; without it the call does not wait
 	TTL     time.Duration     // of the session; 0 means the server's default
 	Session string            // id.secret; "" opens a session
 	Request string            // idempotency id; "" means a random one
 }
 
-// Acquire takes all names or none, in the session that is named or in one that lives
-// TTL after its last renewal.
+// Acquire takes all names or none, in the named session or in a new one that lives for TTL after its last renewal.
 func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*AcquiredAll, error) {
 	wanted, err := resolveAll(a.space(space), q.Names, q.Options)
 	if err != nil {
@@ -157,7 +153,7 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*Acqu
 		question.Session = &q.Session
 	}
 	return reach(ctx, a, opLock, true, func(conn *grpc.ClientConn) (*schema.AcquiredAll, error) {
-		// What is left of it, where another address has taken some of it.
+		// The remaining wait, after another address has used part of it.
 		if left := end - a.settings.clock.Now(); end != clock.Never && want.Wait-left >= session.RaceDelay/2 {
 			question.Wait = api.Span(max(1, left))
 		}
@@ -165,7 +161,7 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*Acqu
 	})
 }
 
-// spanOf is the message of a duration that is left out where it is 0.
+// spanOf returns the message of a duration, or nil for 0.
 func spanOf(d time.Duration) *durationpb.Duration {
 	if d == 0 {
 		return nil
@@ -173,9 +169,9 @@ func spanOf(d time.Duration) *durationpb.Duration {
 	return api.Span(d)
 }
 
-// Release gives up a lock that a session holds, and returns when the authority has
-// taken it. From a client that uses the lock over a stream it is revoked first, and is free
-// when that client has stopped, or when its session's deadline has passed.
+// Release releases a lock that a session holds, and returns when the authority has accepted the release. If a client
+// uses the lock over a stream, the release revokes it first: it is free when that client has stopped, or when its
+// session's deadline has passed.
 func (a *Admin) Release(ctx context.Context, space, name string, token holdfast.Token, session string) error {
 	_, err := call(ctx, a, "release", &schema.ReleaseRequest{
 		Space: a.space(space), Name: name, Token: uint64(token), Session: session,
@@ -183,31 +179,29 @@ func (a *Admin) Release(ctx context.Context, space, name string, token holdfast.
 	return err
 }
 
-// Renew lets a session live for ttl from the sending of this; 0 means as before.
+// Renew extends a session to ttl from when this call is sent; 0 keeps the session's ttl.
 func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*Renewed, error) {
 	return call(ctx, a, "renew", &schema.RenewRequest{Session: session, Ttl: spanOf(ttl)}, schema.LocksClient.Renew)
 }
 
-// EndSession ends a session, and returns what it held. A client that uses the session over
-// a stream is asked to stop first, as by Release. In spaces of protocol consensus the session lives
-// on where that client has got something new through another member meanwhile.
+// EndSession ends a session, and returns the locks it held. A client that uses the session over a stream must stop
+// first, as with Release. In spaces of protocol consensus the session lives on if that client has acquired something
+// through another member in the meantime.
 func (a *Admin) EndSession(ctx context.Context, session string) (*SessionReleased, error) {
 	return call(ctx, a, "end", &schema.EndSessionRequest{Session: session}, schema.LocksClient.EndSession)
 }
 
-// Stale returns an Admin of the same members whose List and Show may be answered with what is old: with what the member
-// that is asked has, even while no member is in charge. It makes a difference only where members have copies of the locks
-// (protocol
-// consensus); elsewhere, and without it, the answer is as new as the question. Both have the same connections: to
-// close one closes the other.
+// Stale returns an Admin of the same members whose List and Show accept stale answers: the state of the member that
+// answers, even while no member is in charge. This matters only if members keep copies of the locks (protocol
+// consensus); in other protocols, and without Stale, the answer is as new as the call. Both Admins share their
+// connections: closing one closes the other.
 func (a *Admin) Stale() *Admin {
 	stale := *a
 	stale.stale = true
 	return &stale
 }
 
-// List returns one page of the names of a space that begin with prefix and come after
-// the name after; limit 0 means 1000.
+// List returns one page of a space's names that begin with prefix and sort after the name after; limit 0 means 1000.
 func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int) (*Locks, error) {
 	question := &schema.ListRequest{Space: a.space(space), Prefix: prefix, After: after, Stale: a.stale}
 	if limit != 0 {
@@ -216,14 +210,13 @@ func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int
 	return call(ctx, a, "list", question, schema.LocksClient.List)
 }
 
-// Show returns one name in full. A free name has no holders.
+// Show returns the full state of one name. A free name has no holders.
 func (a *Admin) Show(ctx context.Context, space, name string) (*Lock, error) {
 	return call(ctx, a, "show", &schema.ShowRequest{Space: a.space(space), Name: name, Stale: a.stale}, schema.LocksClient.Show)
 }
 
-// Break takes a name from its holders, or from the one with the token if it is not
-// 0. The reason is for people, and must be given; by is the operator, "" meaning the
-// name of this program.
+// Break takes a name from its holders, or only from the holder of token if token is not 0. The reason is a required
+// text for people; by is the operator, "" meaning the name of this program.
 func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.Token, reason, by string) (*Broken, error) {
 	if by == "" {
 		by = a.settings.name
@@ -233,16 +226,14 @@ func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.To
 	}, schema.LocksClient.Break)
 }
 
-// Status returns how the member, its view and its spaces are.
+// Status returns the state of the member, its view and its spaces.
 func (a *Admin) Status(ctx context.Context) (*Status, error) {
 	return call(ctx, a, "status", &schema.StatusRequest{}, schema.LocksClient.Status)
 }
 
-// Watch yields what happens to the names of a space that begin with prefix, through
-// whichever member, from now on, until ctx ends or the member that is asked does; an error
-// is the last thing that it yields. Events of one member come in the order of its
-// decisions; one with a Since says that some of a member are missing.
-// The space "" is that of option Space.
+// Watch yields events about the names of a space that begin with prefix, from any member, from now until ctx or the
+// answering member ends; an error is the last element. Events of one member arrive in the order of its decisions; an
+// event with a Since reports that some events of a member are missing. The space "" is that of option Space.
 func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -259,7 +250,7 @@ func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[*Even
 				begun = true
 				enough = !yield(event, nil)
 			}
-			if begun && unreached(err) { // what the next member shows does not go on where this one has ended
+			if begun && unreached(err) { // another member's events do not continue this stream
 				err = fmt.Errorf("%w: the member's events have ended: %w", holdfast.ErrUnavailable, reasonOf(opWatch, err))
 			}
 			return nil, err
@@ -270,10 +261,10 @@ func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[*Even
 	}
 }
 
-// opWatch names the call in errors.
+// opWatch is the name of the call in errors.
 const opWatch = "watch"
 
-// space is the one named, or that of option Space.
+// space returns name, or the space of option Space if name is "".
 func (a *Admin) space(name string) string {
 	if name == "" {
 		return a.settings.space

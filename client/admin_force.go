@@ -7,12 +7,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// opForce names the operation in errors.
+// opForce is the name of the operation in errors.
 const opForce = "force-view"
 
-// PlanForce asks the member at the first address what a view of the named founders
-// alone would be, where a quorum is lost for good. It changes nothing. The error says
-// why that view cannot be forced.
+// PlanForce returns the view that the member at the first address would form from the named founders alone, after the
+// permanent loss of a quorum. It changes nothing. The error says why that view cannot be forced.
 func (a *Admin) PlanForce(ctx context.Context, members []string) (*ForcePlan, error) {
 	answer, err := schema.NewAdminClient(a.members[0].conn).PlanForce(ctx, &schema.PlanForceRequest{Members: members})
 	if err != nil {
@@ -21,10 +20,9 @@ func (a *Admin) PlanForce(ctx context.Context, members []string) (*ForcePlan, er
 	return answer, nil
 }
 
-// ForceView lets the member at the first address make the view that PlanForce has shown,
-// whose code is in Confirm, and returns when it is installed. By "" means the name of
-// this program. If the founders that are not named are alive with a quorum of their own,
-// two clients may hold one lock from then on.
+// ForceView makes the member at the first address form the view that PlanForce returned, whose code is in Confirm, and
+// returns when the view is installed. By "" means the name of this program. If the unnamed founders are alive with a
+// quorum of their own, two clients may hold one lock from then on.
 func (a *Admin) ForceView(ctx context.Context, order *ForceView) (*ForcedView, error) {
 	answer, err := schema.NewAdminClient(a.members[0].conn).ForceView(ctx, &schema.ForceViewRequest{
 		Members: order.GetMembers(), Reason: order.GetReason(), By: cmp.Or(order.GetBy(), a.settings.name), Confirm: order.GetConfirm(),

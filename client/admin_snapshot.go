@@ -13,13 +13,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// opSnapshot names the call in errors.
+// opSnapshot is the name of the call in errors.
 const opSnapshot = "snapshot"
 
-// Snapshot writes a copy of a space of protocol consensus, as new as the call, to a writer, as it comes; "" means the space of option
-// Space. What was written is a whole file, as `holdfast snapshot restore` reads it, where the error is nil, and of no use
-// otherwise. The error is an ErrUnsupported where the space has another protocol, and a *LimitError while the member
-// sends one to another caller.
+// Snapshot streams a copy of a space of protocol consensus, as new as the call, to a writer; "" means the space of
+// option Space. If the error is nil, the output is a complete file that `holdfast snapshot restore` reads; otherwise
+// discard it. The error is an ErrUnsupported if the space has another protocol, and a *LimitError while the member
+// sends a snapshot to another caller.
 func (a *Admin) Snapshot(ctx context.Context, space string, to io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -34,8 +34,8 @@ func (a *Admin) Snapshot(ctx context.Context, space string, to io.Writer) error 
 	return err
 }
 
-// copyPieces writes what comes. After a failure to reach a member, the next address is tried only as long as
-// nothing has come.
+// copyPieces writes the pieces in order. If a member becomes unreachable, the next address is tried only while no piece
+// has arrived.
 func copyPieces(pieces grpc.ServerStreamingClient[schema.SnapshotPiece], to io.Writer) error {
 	for sum := 0; ; {
 		piece, err := pieces.Recv()

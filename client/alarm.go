@@ -6,15 +6,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// alarms are all that is due some day, on one timer. What rings is called with the
-// Client's mutex held.
+// alarms runs all alarms of a Client on one timer. Alarms ring with the Client's mutex held.
 type alarms struct {
 	timer clock.Timer
 	queue clock.Queue
 	over  bool
 }
 
-// arm sets a to ring at the time at, instead of whenever it was set to before.
+// arm sets a to ring at the time at, replacing its earlier time.
 func (s *alarms) arm(a *clock.Alarm, at time.Duration) {
 	if s.over {
 		return
@@ -25,7 +24,7 @@ func (s *alarms) arm(a *clock.Alarm, at time.Duration) {
 	}
 }
 
-// ring rings all that is due, and sets the timer to what is next.
+// ring rings all alarms that are due, and sets the timer to the next one.
 func (s *alarms) ring(now time.Duration) {
 	for a := s.queue.Due(now); a != nil; a = s.queue.Due(now) {
 		a.Ring()
@@ -35,7 +34,7 @@ func (s *alarms) ring(now time.Duration) {
 	}
 }
 
-// stop lets nothing ring any more.
+// stop disarms all alarms.
 func (s *alarms) stop() {
 	s.over = true
 	s.timer.Stop()

@@ -18,21 +18,21 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
-// UnreachableError is an [holdfast.ErrUnavailable] of a call that no member has served. It
-// lists the addresses that were asked, and no others, each with its own reason.
+// UnreachableError is an [holdfast.ErrUnavailable] of a call that no member has served. It lists exactly the addresses
+// that were tried, each with its own reason.
 type UnreachableError struct {
-	Attempts []Attempt // in the order in which they were asked first
+	Attempts []Attempt // in the order in which they were first tried
 
-	cause error // why no other address is asked, if a context says so
+	cause error // the context's reason why no further address is tried, if any
 }
 
-// Attempt is one address that was asked.
+// Attempt is one address that was tried.
 type Attempt struct {
 	Address string
-	Err     error // why it does not serve: the network's word, or a member's
+	Err     error // why it does not serve, as reported by the network or a member
 
 	place   api.Address
-	heard   bool // Err is a member's word
+	heard   bool // Err came from a member
 	refused bool // nothing listens there
 }
 
@@ -51,8 +51,8 @@ func (e *UnreachableError) Error() string {
 	return text
 }
 
-// Unwrap makes it an ErrUnavailable, an ErrLimit where a member was overloaded, and the error of the context that
-// has ended the call.
+// Unwrap returns an ErrUnavailable, an ErrLimit if a member was overloaded, and the error of the context that ended the
+// call.
 func (e *UnreachableError) Unwrap() []error {
 	all := []error{holdfast.ErrUnavailable}
 	for _, a := range e.Attempts {
@@ -67,25 +67,23 @@ func (e *UnreachableError) Unwrap() []error {
 	return all
 }
 
-// Refused reports whether nothing listens at any of the addresses: every one of them has
-// refused the connection, or does not exist.
+// Refused reports whether nothing listens at any of the addresses: each has refused the connection, or does not exist.
 func (e *UnreachableError) Refused() bool {
 	return len(e.Attempts) > 0 && !slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return !a.refused })
 }
 
-// Answered reports whether a member has answered at one of the addresses, if only that it
-// does not serve.
+// Answered reports whether a member has answered at one of the addresses, even if only to refuse.
 func (e *UnreachableError) Answered() bool {
 	return slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return a.heard })
 }
 
-// attemptLog records the addresses that were asked, for an UnreachableError.
+// attemptLog records the tried addresses, for an UnreachableError.
 type attemptLog struct {
 	attempts []Attempt
-	heard    bool // a member has answered once
+	heard    bool // a member has answered at least once
 }
 
-// begin notes that an address is asked. Its earlier error stands until it answers again.
+// begin notes the start of an attempt. The address keeps its earlier error until it answers again.
 func (q *attemptLog) begin(place api.Address) {
 	if q.find(place) == nil {
 		q.attempts = append(q.attempts, Attempt{Address: place.String(), Err: session.ErrSilent, place: place})
@@ -97,7 +95,7 @@ func (q *attemptLog) end(place api.Address, err error, refused bool) {
 	q.begin(place)
 	a := q.find(place)
 	var opErr *holdfast.Error
-	if errors.As(err, &opErr) { // the list says already which operation it is about
+	if errors.As(err, &opErr) { // the list already says which operation it is about
 		err = opErr.Err
 	}
 	a.Err, a.heard, a.refused = err, session.IsHeard(err), refused
@@ -112,7 +110,7 @@ func (q *attemptLog) find(place api.Address) *Attempt {
 	return &q.attempts[i]
 }
 
-// unreachable makes the error of an operation.
+// unreachable returns the error of an operation.
 func (q *attemptLog) unreachable(op string, cause error) error {
 	return &holdfast.Error{Op: op, Err: q.error(cause)}
 }
@@ -121,14 +119,14 @@ func (q *attemptLog) error(cause error) error {
 	return &UnreachableError{Attempts: slices.Clone(q.attempts), cause: cause}
 }
 
-// unreached says that gRPC, and not a member, found that no member answers: no connection,
-// or one to a program that is no member.
+// unreached reports whether gRPC, rather than a member, found that no member answers: there is no connection, or the
+// program at the address is not a member.
 func unreached(err error) bool {
 	s := status.Convert(err)
 	return len(s.Details()) == 0 && (s.Code() == codes.Unavailable || strings.Contains(s.Message(), "unexpected HTTP status code"))
 }
 
-// reasonOf says why an address does not serve, by what gRPC says about a call there.
+// reasonOf returns why an address does not serve, from gRPC's error of a call there.
 func reasonOf(op string, err error) error {
 	if unreached(err) {
 		return session.Unheard{Err: errors.New(dialSentence(status.Convert(err).Message()))}
@@ -140,8 +138,7 @@ func reasonOf(op string, err error) error {
 	return err
 }
 
-// door is where connections to one place are made. It remembers how the network has
-// answered the latest, which gRPC tells as a sentence alone.
+// door makes the connections to one place. It keeps the network's latest error, which gRPC passes on only as text.
 type door struct {
 	place api.Address
 
@@ -159,7 +156,7 @@ func (d *door) open(ctx context.Context, _ string) (net.Conn, error) {
 	return conn, err
 }
 
-// refuses reports whether nothing listened at the place when a connection was made last.
+// refuses reports whether nothing listened at the place at the latest attempt to connect.
 func (d *door) refuses() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,56 +15,52 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Client is a [holdfast.Locker] over the network. Its own methods are those of the
-// lockspace that option Space names.
+// Client is a [holdfast.Locker] over the network. Its own methods use the lockspace of option Space.
 type Client struct {
 	settings *settings
 	clock    clock.Clock
 	log      *slog.Logger
 
-	ctx   context.Context // ends when Close has said goodbye
+	ctx   context.Context // ends when Close has sent its goodbye
 	stop  context.CancelFunc
 	work  sync.WaitGroup // the goroutines
-	first chan error     // gets the result of the first hello that was answered
+	first chan error     // receives the result of the first hello that was answered
 	ended chan struct{}  // closed when nothing of the session is left to end
 
 	mu       sync.Mutex
 	started  time.Duration
 	machine  *session.Machine
-	now      time.Duration   // when the clock was read last
-	effects  session.Effects // of the step that is under way
+	now      time.Duration   // the latest reading of the clock
+	effects  session.Effects // of the step in progress
 	session  *backing        // the machine's session
-	stream   *contact        // that is served
+	stream   *contact        // the stream being served
 	attempts attemptLog      // why there is no connection
-	reading  bool            // a frame is being taken: calls return when all of it was
-	decided  []*request      // by it
+	reading  bool            // a frame is being processed: calls return after all of it
+	decided  []*request      // by that frame
 	outcomes sync.Pool       // of chan outcome
-	durable  []string        // spaces that write their decisions to disks, as the member that was connected last has said
+	durable  []string        // spaces that write their decisions to disk, as reported by the latest connected member
 
-	quiet   chan struct{} // closed when no release that a caller asked for is left; nil where no call waits for that
-	refused error         // the first release that was refused
+	quiet   chan struct{} // closed when no release requested by a caller is left; nil if no call waits for that
+	refused error         // the first refused release
 
 	alarms  alarms
 	due     clock.Alarm   // of the machine
 	wakes   time.Duration // when that rings
 	limit   clock.Alarm   // of a Dial with patience
-	refusal clock.Alarm   // of one whose addresses all refuse
+	refusal clock.Alarm   // of a Dial whose addresses all refuse
 }
 
 var _ holdfast.Locker = (*Client)(nil)
 
-// dialLimit bounds Dial where its context has no deadline.
+// dialLimit is Dial's time limit if its context has no deadline.
 const dialLimit = 5 * time.Second
 
-// Dial connects to the first member of target that answers and opens a session
-// there. The target is holdfast://HOST:PORT[,HOST:PORT…], the same without the
-// scheme, or unix:///PATH; the port is 4040 where it is left out.
+// Dial connects to the first member of target that answers and opens a session there. The target is
+// holdfast://HOST:PORT[,HOST:PORT…], the same without the scheme, or unix:///PATH; the default port is 4040.
 //
-// ctx bounds Dial alone; without a deadline Dial gives up after 5 s. Until then it
-// tries all addresses again and again, so a daemon that is just starting is waited
-// for. Then the error is an ErrUnavailable that names the addresses and what was
-// wrong with the last one. A member that refuses (ErrDenied, ErrLimit, an ErrLost
-// for option Resume) ends Dial at once.
+// ctx limits Dial only; without a deadline Dial gives up after 5 s. Until then it keeps trying all addresses, so it
+// waits for a daemon that is just starting. After that the error is an ErrUnavailable that names the addresses and the
+// last failure. A member's refusal (ErrDenied, ErrLimit, an ErrLost for option Resume) ends Dial at once.
 func Dial(ctx context.Context, target string, o ...Option) (*Client, error) {
 	settings, err := resolve(o)
 	if err != nil {
@@ -96,7 +92,7 @@ func Dial(ctx context.Context, target string, o ...Option) (*Client, error) {
 	return c, nil
 }
 
-// start makes a Client and its goroutines.
+// start returns a new Client and starts its goroutines.
 func start(settings *settings, addresses []api.Address) *Client {
 	c := build(settings, addresses)
 	c.work.Go(c.keepTime)
@@ -106,7 +102,7 @@ func start(settings *settings, addresses []api.Address) *Client {
 	return c
 }
 
-// build makes a Client that no goroutine runs yet.
+// build returns a new Client without goroutines.
 func build(settings *settings, addresses []api.Address) *Client {
 	c := &Client{
 		settings: settings, clock: settings.clock, log: settings.log,
@@ -129,7 +125,7 @@ func build(settings *settings, addresses []api.Address) *Client {
 		Addresses: addresses, Direct: settings.direct, Jitter: settings.jitter,
 	}
 	if settings.resume {
-		// The ids of the process that had the session before must not come again.
+		// The ids of the process that previously had the session must not be reused.
 		config.LastID = rand.Uint64() >> 2
 		config.Resume = &session.Session{ID: settings.session, Secret: settings.secret}
 		c.session = &backing{client: c, Session: config.Resume}
@@ -138,7 +134,7 @@ func build(settings *settings, addresses []api.Address) *Client {
 	return c
 }
 
-// overdue is what Dial returns when its context has ended: the outcome, if there is one by now.
+// overdue returns Dial's result after its context has ended: the outcome, if there is one by now.
 func (c *Client) overdue(ended error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,12 +149,12 @@ func (c *Client) overdue(ended error) error {
 	return c.attempts.unreachable("dial", nil)
 }
 
-// refusedLimit is how long Dial waits, with option Patience, for a first address that does not
-// refuse the connection: a member that was started a moment ago listens by then.
+// refusedLimit is how long Dial waits, with option Patience, for a first address that does not refuse the connection: a
+// member that has just been started listens by then.
 const refusedLimit = 2 * time.Second
 
-// giveUpDial ends a Dial with option Patience that waits in vain: no member has ever
-// answered, and the patience is over, or all addresses have refused for long enough.
+// giveUpDial ends a Dial with option Patience once no member has answered within the patience, or all addresses have
+// refused for long enough.
 func (c *Client) giveUpDial() {
 	if c.settings.patience == 0 || c.machine.Begun() || c.attempts.heard {
 		return
@@ -171,50 +167,48 @@ func (c *Client) giveUpDial() {
 	}
 }
 
-// begin lets Dial return, once.
+// begin makes Dial return, once.
 func (c *Client) begin(err error) {
 	select {
 	case c.first <- err:
-	default: // it has returned
+	default: // Dial has returned
 	}
 }
 
-// Session returns the public id of the present session, "" while there is none.
+// Session returns the public id of the current session, or "" if there is none.
 func (c *Client) Session() string {
 	return present(c, func(s *backing) string { return s.ID })
 }
 
-// Secret returns what proves to a member that the session is ours. It must be
-// kept secret.
+// Secret returns the secret that proves ownership of the session to a member. Keep it secret.
 func (c *Client) Secret() string {
 	return present(c, func(s *backing) string { return s.Secret })
 }
 
-// TTL returns how long the present session lives after a heartbeat, as the server
-// has answered last; 0 while there is none.
+// TTL returns how long the current session lives after a heartbeat, from the server's latest answer; 0 if there is
+// none.
 func (c *Client) TTL() time.Duration {
 	return present(c, func(s *backing) time.Duration { return s.TTL })
 }
 
-// TTLCut says why the present session lives for less than the option TTL asks for, in the server's words, as its latest
-// answer has it: a heartbeat can be answered with less, or with more, than the one before. "" means that it does not.
+// TTLCut returns the server's reason why the current session lives for less than option TTL requests, from its latest
+// answer: each heartbeat's answer can raise or lower the ttl. "" means that it is not shortened.
 func (c *Client) TTLCut() string {
 	return present(c, func(s *backing) string { return s.Cut })
 }
 
-// Member returns the name of the member that has the present session.
+// Member returns the name of the member that has the current session.
 func (c *Client) Member() string {
 	return present(c, func(s *backing) string { return s.Member })
 }
 
-// Deadline returns when the present session ends unless it is renewed, on the clock of
-// [holdfast.Lock.Deadline]: a lock of the session that ends sooner does so at its hold
-// limit. It is 0 while there is no session.
+// Deadline returns when the current session ends unless renewed, on the clock of [holdfast.Lock.Deadline]: a lock of
+// the session can end sooner only at its hold limit. It is 0 while there is no session.
 func (c *Client) Deadline() time.Duration {
 	return present(c, func(s *backing) time.Duration { return s.Deadline() })
 }
 
-// present reads the present session.
+// present reads from the current session.
 func present[T any](c *Client, read func(*backing) T) T {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,16 +219,15 @@ func present[T any](c *Client, read func(*backing) T) T {
 	return read(c.session)
 }
 
-// closeLimitEmpty is how long it does where no member is connected and the session has nothing that would be
-// freed: a call whose wait limit has ended there is followed by a Close, and the two together take less than
-// half a second beyond that limit.
+// closeLimitEmpty is Close's wait if no member is connected and the session has nothing to free. A call that reaches
+// its wait limit is then typically followed by a Close, and the two together take less than half a second beyond that
+// limit.
 const closeLimitEmpty = 50 * time.Millisecond
 
-// Close ends all locks with ErrClosed as their cause, and all waiting calls with
-// ErrClosed. Then it ends the session, so that the names are free at once, and waits
-// at most 1 s until that is acknowledged, or 50 ms where no member is connected and
-// there is no name to free. If it is not, the error is an ErrUnavailable: the locks are
-// free when the session expires. A second Close does nothing.
+// Close ends all locks with cause ErrClosed, and all waiting calls with ErrClosed. Then it ends the session, which
+// frees the names at once, and waits for the acknowledgement: at most 1 s, or 50 ms if no member is connected and there
+// is no name to free. Without one the error is an ErrUnavailable: the locks are free when the session expires. A second
+// Close does nothing.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.machine.Closing() {

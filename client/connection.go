@@ -19,15 +19,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/turns"
 )
 
-// contact is one address that is asked for a stream, and then that stream. One goroutine asks, and reads what comes; while the stream is
-// served, another one writes.
+// contact is an attempt to open a stream at one address, and then that stream. One goroutine makes the attempt and
+// reads the stream; another one writes while the stream is served.
 type contact struct {
 	*session.Contact
 	ctx     context.Context
 	cancel  context.CancelFunc
 	link    *link
-	refusal error         // why the machine does not take the stream; nil where it does
-	opened  bool          // the session that was opened on it is to be ended
+	refusal error         // why the machine rejects the stream; nil if it accepts
+	opened  bool          // the session opened on it must be ended
 	wake    chan struct{} // the machine has something to send on it
 	decided []*request    // memory for Client.decided
 }
@@ -40,7 +40,7 @@ var (
 	errInLine   = session.Unheard{Err: errors.New("not asked yet: this process makes too many other connections at the same time")}
 )
 
-// newContact makes what is done about a contact of the machine.
+// newContact returns the driver of a machine's contact.
 func (c *Client) newContact(of *session.Contact) *contact {
 	a := &contact{Contact: of, wake: make(chan struct{}, 1)}
 	of.Caller = a
@@ -48,7 +48,7 @@ func (c *Client) newContact(of *session.Contact) *contact {
 	return a
 }
 
-// attend asks an address for a stream, and serves that until it breaks.
+// attend opens a stream at an address, and serves it until it breaks.
 func (c *Client) attend(a *contact) {
 	defer a.cancel()
 	frame := &frames.Events{}
@@ -64,11 +64,12 @@ func (c *Client) attend(a *contact) {
 	c.onBroken(a, err, errors.Join(reason, c.leaveLink(a, reason)))
 }
 
-// open opens a stream, on a connection that there is, or on one that is made when it is its turn, which ends when the first frame is here.
+// open opens a stream, on an existing connection or on a new one made in turn; the turn ends when the first frame
+// arrives.
 func (c *Client) open(a *contact, first *frames.Events) (frameStream, error) {
 	links := c.settings.links
 	if a.link = links.join(c.settings, a.Place); a.link == nil {
-		turn := links.turns.Enqueue(c.TTL() > 0) // one with a session has a deadline
+		turn := links.turns.Enqueue(c.TTL() > 0) // a Client with a session has a deadline
 		defer turn.End()
 		var err error
 		if a.link, err = c.linkInTurn(a, turn); err != nil {
@@ -78,7 +79,7 @@ func (c *Client) open(a *contact, first *frames.Events) (frameStream, error) {
 	return c.greet(a, first)
 }
 
-// leaveLink takes a stream that has ended because of reason off its connection.
+// leaveLink takes a stream that ended with reason off its connection.
 func (c *Client) leaveLink(a *contact, reason error) error {
 	links := c.settings.links
 	switch {
@@ -92,8 +93,8 @@ func (c *Client) leaveLink(a *contact, reason error) error {
 	return links.leave(a.link)
 }
 
-// linkInTurn makes a connection for a contact when it is its turn, or joins one that others have made meanwhile. It
-// fails if the contact is not needed any more.
+// linkInTurn makes a connection for a contact in turn, or joins one made in the meantime. It fails if the contact is no
+// longer needed.
 func (c *Client) linkInTurn(a *contact, t *turns.Turn) (*link, error) {
 	if t.Waits() {
 		c.explainSilence(a, session.ErrSilent, errInLine)
@@ -114,14 +115,14 @@ func (c *Client) linkInTurn(a *contact, t *turns.Turn) (*link, error) {
 	return l, err
 }
 
-// letGo lets a contact go that has asked nothing yet, if the stream that there is answers again.
+// letGo drops a contact that has not sent anything yet, if the current stream answers again.
 func (c *Client) letGo(a *contact) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.machine.Unneeded(a.Contact)
 }
 
-// explainSilence says why an address has said nothing so far.
+// explainSilence notes why an address has not answered so far.
 func (c *Client) explainSilence(a *contact, before, now error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,14 +131,15 @@ func (c *Client) explainSilence(a *contact, before, now error) {
 	}
 }
 
-// notify lets the machine take an event about a contact.
+// notify passes an event about a contact to the machine.
 func (c *Client) notify(kind session.EventKind, a *contact) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.step(session.Event{Kind: kind, Contact: a.Contact})
 }
 
-// greet says hello on a new stream, and reads the first frame of its answer. The error says why the stream is not served.
+// greet says hello on a new stream, and reads the first frame of the answer. The error says why the stream is not
+// served.
 func (c *Client) greet(a *contact, answer *frames.Events) (frameStream, error) {
 	c.notify(session.Opening, a)
 	defer context.AfterFunc(a.link.late, a.cancel)()
@@ -161,8 +163,7 @@ func (c *Client) greet(a *contact, answer *frames.Events) (frameStream, error) {
 	return on, a.refusal
 }
 
-// explain says why a contact has failed. One whose limit has passed, or whose connection is
-// late, has had no answer.
+// explain returns why a contact has failed. If its limit has passed, or its connection is late, it has had no answer.
 func (c *Client) explain(a *contact, err error) error {
 	c.mu.Lock()
 	silent := a.Silent()
@@ -176,7 +177,7 @@ func (c *Client) explain(a *contact, err error) error {
 	return reasonOf("open", err)
 }
 
-// goodbye ends the session that a contact has opened where it is not wanted.
+// goodbye ends an unwanted session that a contact has opened.
 func (a *contact) goodbye(on frameStream) error {
 	defer time.AfterFunc(session.CloseLimit, a.cancel).Stop()
 	end := &schema.Operation{Id: 1, Kind: &schema.Operation_End{End: &schema.End{}}}
@@ -189,7 +190,7 @@ func (a *contact) goodbye(on frameStream) error {
 	return nil
 }
 
-// onFailed takes note of a contact that has come to nothing. Refused says that nothing listens there.
+// onFailed handles a failed contact. refused reports that nothing listens there.
 func (c *Client) onFailed(a *contact, err error, refused bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +202,7 @@ func (c *Client) onFailed(a *contact, err error, refused bool) {
 	c.step(session.Event{Kind: session.Failed, Contact: a.Contact, Err: err})
 }
 
-// onBroken takes note of a stream that has ended by err, because of reason.
+// onBroken handles a stream that has ended with err, because of reason.
 func (c *Client) onBroken(a *contact, err, reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,12 +213,12 @@ func (c *Client) onBroken(a *contact, err, reason error) {
 		}
 	}
 	if errors.Is(err, io.EOF) {
-		err = nil // in good order
+		err = nil // a clean end
 	}
 	c.step(session.Event{Kind: session.Broken, Contact: a.Contact, Err: api.FromStatus("open", err)})
 }
 
-// dialTarget is a name for gRPC that nothing resolves: the dialer knows the place.
+// dialTarget is a name that gRPC does not resolve: the dialer knows the place.
 func dialTarget(place api.Address) string {
 	if place.Network == "unix" {
 		return "passthrough:///localhost"
@@ -243,8 +244,8 @@ func (c *Client) serve(a *contact, on frameStream, frame *frames.Events) error {
 	}
 }
 
-// hear lets the machine take a frame that came on a stream. The calls that this ends return
-// when all of it was taken, and not before the mutex is free: they all want it next.
+// hear passes a received frame to the machine. Calls that the frame completes return after all of it is processed and
+// the mutex is free: they all need the mutex next.
 func (c *Client) hear(a *contact, ev session.Event) {
 	ev.Contact = a.Contact
 	for i, r := range c.take(a, &ev) {
@@ -253,8 +254,8 @@ func (c *Client) hear(a *contact, ev session.Event) {
 	}
 }
 
-// take takes a frame, and returns the requests whose calls are to return, in memory of the
-// contact, which one goroutine reads.
+// take processes a frame, and returns the requests whose calls must return. The slice is memory of the contact, which
+// one goroutine reads.
 func (c *Client) take(a *contact, ev *session.Event) []*request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,9 +266,8 @@ func (c *Client) take(a *contact, ev *session.Event) []*request {
 	return a.decided
 }
 
-// write sends what is queued, as much as a frame takes, until the stream breaks or
-// another has taken its place. Before each frame it lets those run who are ready to: what
-// they ask for goes with it, and costs no frame of its own. Nothing is waited for.
+// write sends the queue, one full frame at a time, until the stream breaks or another replaces it. Before each frame it
+// yields to runnable goroutines: their requests then go with it and need no frame of their own. It waits for nothing.
 func (c *Client) write(a *contact, on frameStream) {
 	out, broken := &session.Frame{}, on.Context().Done()
 	for {
@@ -281,13 +281,12 @@ func (c *Client) write(a *contact, on frameStream) {
 			}
 		}
 		if err := on.SendMsg(&out.Message); err != nil {
-			return // RecvMsg tells why
+			return // RecvMsg returns the reason
 		}
 	}
 }
 
-// fill takes the next frame for a stream. It reports false if nothing is to
-// be sent on it.
+// fill takes the next frame for a stream. It reports false if there is nothing to send on it.
 func (c *Client) fill(frame *session.Frame, a *contact) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,23 +2,23 @@ package client
 
 import "github.com/holdfast-locks/holdfast/internal/api/schema"
 
-// The messages of the network API, as an Admin gives them. HTTP has the same ones as JSON (/v1/openschema.json).
+// The messages of the network API, as an Admin returns them. HTTP has the same ones as JSON (/v1/openschema.json).
 type (
-	// AcquiredAll has the grants of an Acquisition.
+	// AcquiredAll is the list of grants of an Acquisition.
 	AcquiredAll = schema.AcquiredAll
 	// Renewed is a session with its new time to live.
 	Renewed = schema.Renewed
-	// SessionReleased is the end of a session, with what it held.
+	// SessionReleased is the end of a session, with the locks it held.
 	SessionReleased = schema.SessionReleased
 	// Locks is a page of the locks of a space.
 	Locks = schema.LockPage
-	// Lock is a name, with its holders, and the requests that wait for it.
+	// Lock is a name, with its holders and waiting requests.
 	Lock = schema.Lock
 	// Broken is a lock that an operator has taken from its holders.
 	Broken = schema.Broken
-	// Status is what a member knows of itself, of the cluster and of the spaces.
+	// Status is a member's knowledge of itself, the cluster and the spaces.
 	Status = schema.Status
-	// Event is something that has happened in a space.
+	// Event is an event in a space.
 	Event = schema.WatchEvent
 	// Transferred is a transfer of a space's authority.
 	Transferred = schema.Transferred
@@ -26,11 +26,11 @@ type (
 	Shards = schema.Shards
 	// Suspended is the suspension of a space, or its end.
 	Suspended = schema.Suspended
-	// Opened says whether a member has a space open.
+	// Opened reports whether a member has a space open.
 	Opened = schema.OpenedSpace
 	// ForcePlan describes a forced view in advance.
 	ForcePlan = schema.ForcePlan
-	// ForceView orders a view without the quorum that is lost for good.
+	// ForceView is an order to form a view after the permanent loss of a quorum.
 	ForceView = schema.ForceViewRequest
 	// ForcedView is a view that an operator has forced.
 	ForcedView = schema.ForcedView

@@ -8,17 +8,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
-// step lets the session's machine take an event now, and does what comes of it. The mutex is held.
+// step passes an event to the session's machine with the current time, and carries out its effects. The caller holds
+// the mutex.
 func (c *Client) step(ev session.Event) { c.stepAt(c.readClock(), &ev) }
 
-// readClock reads the clock, with the mutex held.
+// readClock reads the clock. The caller holds the mutex.
 func (c *Client) readClock() time.Duration {
 	c.now = c.clock.Now()
 	return c.now
 }
 
-// stepAt is step at a time that was read with the mutex held. A call for a lock, and a release, have no moment but that of their
-// sending, so the latest time does for them.
+// stepAt is step at a time that was read with the mutex held. A lock request and a release have no time of their own
+// except that of sending, so the latest reading is enough for them.
 func (c *Client) stepAt(now time.Duration, ev *session.Event) {
 	c.machine.Step(now, ev, &c.effects)
 	for i := 0; i < len(c.effects.List); i++ { // an effect may add others
@@ -44,13 +45,13 @@ func (c *Client) stepAt(now time.Duration, ev *session.Event) {
 	}
 }
 
-// tick tells the machine that time has passed.
+// tick passes the current time to the machine.
 func (c *Client) tick() {
 	c.wakes = -1 // it has rung
 	c.step(session.Event{Kind: session.Tick})
 }
 
-// answer does what is to be done about a request.
+// answer carries out an effect on a request.
 func (c *Client) answer(r *request, e *session.Effect) {
 	switch e.Kind {
 	case session.Hold:
@@ -85,7 +86,7 @@ func (c *Client) answer(r *request, e *session.Effect) {
 	}
 }
 
-// hold makes the lock of a grant, for the call that waits.
+// hold makes the lock of a grant, for the waiting call.
 func (c *Client) hold(r *request) {
 	r.lock = holdfast.NewLock(holdfast.Grant{
 		Space: r.Space, Name: r.Want.Name, Owner: r.Want.Owner, Shape: r.Want.Shape,
@@ -94,19 +95,19 @@ func (c *Client) hold(r *request) {
 	c.finish(r, r.lock, nil)
 }
 
-// tellEnded tells the machine if the lock of a request has ended otherwise: its holder has seen its deadline pass, or is
-// just unlocking it. Its effects are carried out with those in progress.
+// tellEnded informs the machine if the lock of a request has ended locally: its holder has seen its deadline pass, or
+// is just unlocking it. The effects are carried out with those in progress.
 func (c *Client) tellEnded(r *request) {
 	if err := r.lock.Check(); err != nil {
 		c.machine.Step(c.clock.Now(), &session.Event{Kind: session.Unheld, Request: &r.Request, Err: err}, &c.effects)
 	}
 }
 
-// finishExtend lets a call of Extend return.
+// finishExtend makes a call of Extend return.
 func (c *Client) finishExtend(r *request, e *session.Effect) {
 	err := e.Err
 	if err == nil {
-		err = r.lock.Check() // its old limit may have been seen to end it
+		err = r.lock.Check() // the old limit may already have ended the lock
 	}
 	if err != nil {
 		err = r.named("extend", err)
@@ -116,7 +117,7 @@ func (c *Client) finishExtend(r *request, e *session.Effect) {
 	close(wanted.done)
 }
 
-// react does what is to be done about contacts, the stream and the session.
+// react carries out an effect on contacts, the stream or the session.
 func (c *Client) react(e *session.Effect) {
 	switch e.Kind {
 	case session.Ask:
@@ -151,7 +152,7 @@ func (c *Client) react(e *session.Effect) {
 	}
 }
 
-// ask lets a goroutine ask an address, unless the Client is at its end.
+// ask starts a goroutine for a new contact, unless the Client has ended.
 func (c *Client) ask(of *session.Contact) {
 	if c.ctx.Err() != nil {
 		return
@@ -165,7 +166,7 @@ func (c *Client) ask(of *session.Contact) {
 func (c *Client) leave(a *contact, e *session.Effect) {
 	switch e.Kind {
 	case session.Refuse:
-		a.refusal, a.opened = e.Err, e.Opened // the goroutine that has read the frame leaves it
+		a.refusal, a.opened = e.Err, e.Opened // the goroutine that read the frame leaves the stream
 	case session.LetGo:
 		if e.At > 0 {
 			time.AfterFunc(e.At, a.cancel)
@@ -178,7 +179,7 @@ func (c *Client) leave(a *contact, e *session.Effect) {
 	}
 }
 
-// enterSession takes the stream of a contact for the one that there is.
+// enterSession makes a contact's stream the current one.
 func (c *Client) enterSession(e *session.Effect) {
 	c.stream = e.Contact.Caller.(*contact)
 	if c.session == nil || c.session.Session != e.Session {
@@ -188,7 +189,7 @@ func (c *Client) enterSession(e *session.Effect) {
 	c.log.Info("connected", "address", c.stream.Place, "member", e.Session.Member, "session", e.Session.ID)
 }
 
-// forget leaves a session that has ended.
+// forget clears the state of a session that has ended.
 func (c *Client) forget(e *session.Effect) {
 	c.session = nil
 	switch {
@@ -199,8 +200,8 @@ func (c *Client) forget(e *session.Effect) {
 	}
 }
 
-// failRelease tells why a release was not taken: the call of Unlock that waits for it, or
-// else Settle, which tells the first one.
+// failRelease reports why a release was refused: to the call of Unlock that waits for it, or else to Settle, which
+// returns the first one.
 func (c *Client) failRelease(r *request, err error) {
 	switch {
 	case r.Awaited():
@@ -210,7 +211,7 @@ func (c *Client) failRelease(r *request, err error) {
 	}
 }
 
-// onLate logs that another stream is opened, in addition to the present one.
+// onLate logs that another stream is being opened, in addition to the current one.
 func (c *Client) onLate(e *session.Effect) {
 	c.log.Warn("heartbeats are not acknowledged", "session", e.Session.ID, "remaining", e.At)
 	if c.settings.late != nil {
@@ -221,8 +222,7 @@ func (c *Client) onLate(e *session.Effect) {
 	}
 }
 
-// notifyLate calls what OnLate has set, unless the session was renewed, or has ended,
-// before this goroutine came to run.
+// notifyLate calls the function set by OnLate, unless the session was renewed or has ended before this goroutine runs.
 func (c *Client) notifyLate(s *backing, deadline time.Duration) {
 	if remaining := deadline - s.Now(); s.LivesUntil(deadline) {
 		c.settings.late(remaining)

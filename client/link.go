@@ -18,38 +18,37 @@ import (
 )
 
 const (
-	// mostStreams is how many streams share a connection: half of what a member allows on one.
+	// mostStreams is the maximum number of streams on one connection: half of what a member allows.
 	mostStreams = 500
-	// trusted is how long after its latest frame a connection gets further streams. One
-	// that has been silent for longer may be dead without a word, and a new stream would wait
-	// until that is found.
+	// trusted is how long after its latest frame a connection gets further streams. One that has been silent for longer
+	// may be dead, and a new stream would wait until that is found.
 	trusted = time.Second
-	// phases is below what a link's phase is drawn.
+	// phases is the upper bound for a link's random phase.
 	phases = time.Hour
 )
 
-// A link is one connection to a place, and carries the streams of those Clients of this
-// process that speak to the place in the same way. Their heartbeats are due at the same
-// moments, so that the system and the member have one packet to handle for all of them.
+// link is one connection to a place. It carries the streams of those Clients of this process that connect to the place
+// with the same settings. Their heartbeats are due at the same moments, so that the system and the member handle one
+// packet for all of them.
 //
-// It is one connection and no other: when it breaks, or a stream on it is late, it gets no
-// further stream. Those that it carries go on, each until its own Client doubts it.
+// A link never reconnects: when it breaks, or a stream on it is late, it gets no further stream. Its existing streams
+// continue, each until its own Client doubts it.
 type link struct {
 	door
 	of       linkKey
-	material *certificate.Material // it was made with; nil in plain text
+	material *certificate.Material // certificates it was made with; nil in plain text
 	conn     *grpc.ClientConn
-	phase    time.Duration // of the moments at which heartbeats are due
+	phase    time.Duration // phase of the heartbeat times
 
-	heard  atomic.Int64       // when it was made, or a frame came last, on the clock of the key
+	heard  atomic.Int64       // when it was made, or its latest frame arrived, on the clock of the key
 	late   context.Context    // ends when a stream on it is late
-	doubts context.CancelFunc // ends it
+	doubts context.CancelFunc // ends late
 
-	streams int  // the links' mutex guards it, and what follows
-	closed  bool // it gets no further stream
+	streams int  // the links' mutex guards this and the next field
+	closed  bool // accepts no further stream
 }
 
-// linkKey identifies a connection: Clients with the same one may share it.
+// linkKey identifies a connection: Clients with equal keys may share it.
 type linkKey struct {
 	place api.Address
 	tls   *tls.Config
@@ -58,27 +57,27 @@ type linkKey struct {
 	as    string // a member's name
 }
 
-// links are connections that get further streams.
+// links is the set of connections that accept further streams.
 type links struct {
-	turns *turns.Turns // to make one: first of Clients with a session
+	turns *turns.Turns // turns to connect: Clients with a session first
 
 	mu   sync.Mutex
 	open map[linkKey][]*link
 }
 
-// mostMade is how many connections the Clients of this process make at a time. An address that is silent keeps none from
-// its turn for longer than it keeps the next address.
+// mostMade is the maximum number of connections that the Clients of this process make at a time. A silent address
+// delays the others in the queue no longer than it delays the Client's next address.
 const mostMade = 64
 
 func newLinks() *links {
 	return &links{turns: turns.New(mostMade, session.RaceDelay), open: map[linkKey][]*link{}}
 }
 
-// ours has those of all Clients of this process: the one thing that Clients share, as those of
-// Go's net/http share the connections of its DefaultTransport.
+// ours has the connections of all Clients of this process: the only state that Clients share, like the connections of
+// net/http's DefaultTransport.
 var ours = newLinks()
 
-// join finds a connection to a place for one stream more. It returns nil if there is none.
+// join returns a connection to a place for one more stream, or nil if there is none.
 func (all *links) join(s *settings, place api.Address) *link {
 	key, material := s.linkTo(place), s.material()
 	all.mu.Lock()
@@ -130,25 +129,24 @@ func (s *settings) material() *certificate.Material {
 	return s.store.Material()
 }
 
-// takes reports whether one stream more may go over the connection, from a Client that would
-// make one with material.
+// takes reports whether the connection accepts another stream, from a Client that would connect with material.
 func (l *link) takes(material *certificate.Material) bool {
 	same := l.material == material || l.material != nil && material != nil && l.material.Same(material)
 	return same && l.streams < mostStreams && l.of.clock.Now()-time.Duration(l.heard.Load()) < trusted
 }
 
-// hears takes note of a frame.
+// hears records the arrival of a frame.
 func (l *link) hears() { l.heard.Store(int64(l.of.clock.Now())) }
 
-// retire lets no further stream go over a connection.
+// retire stops a connection from accepting further streams.
 func (all *links) retire(l *link) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.remove(l)
 }
 
-// doubt retires a connection that has not answered in time, and lets those go elsewhere that
-// wait on it for a welcome.
+// doubt retires a connection that has not answered in time, and releases the Clients that wait on it for a welcome to
+// try elsewhere.
 func (all *links) doubt(l *link) {
 	all.retire(l)
 	l.doubts()
@@ -164,7 +162,7 @@ func (all *links) remove(l *link) {
 	}
 }
 
-// leave takes a stream off a connection, which is closed with its last one.
+// leave takes a stream off a connection, and closes the connection with its last stream.
 func (all *links) leave(l *link) error {
 	all.mu.Lock()
 	l.streams--
@@ -176,6 +174,6 @@ func (all *links) leave(l *link) error {
 	if !last {
 		return nil
 	}
-	l.doubts() // it frees the context: nothing waits any more
+	l.doubts() // frees the context: nothing waits on it any more
 	return l.conn.Close()
 }

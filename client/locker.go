@@ -15,16 +15,14 @@ func (c *Client) Lock(ctx context.Context, name string, o ...holdfast.Option) (*
 	return c.lock(ctx, c.settings.space, name, false, o)
 }
 
-// TryLock does not wait for a holder. Without an answer for 5 s it is an
-// ErrUnavailable. See [holdfast.Locker].
+// TryLock fails at once if the name is held. Without an answer for 5 s it returns an ErrUnavailable. See
+// [holdfast.Locker].
 func (c *Client) TryLock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
 	return c.lock(ctx, c.settings.space, name, true, o)
 }
 
-// LockAll takes all names or none. When it fails it has released what it had; it
-// waits up to 1 s for that to be acknowledged, and not beyond its wait limit. That is for all
-// names together.
-// See [holdfast.Locker].
+// LockAll takes all names or none. On failure it releases the names it has taken, and waits up to 1 s for the
+// acknowledgement, within its wait limit. The wait limit is for all names together. See [holdfast.Locker].
 func (c *Client) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
 	return c.lockAll(ctx, c.settings.space, names, o)
 }
@@ -37,7 +35,7 @@ func (c *Client) Space(name string) holdfast.Locker {
 	return &space{c, name}
 }
 
-// space is a Client seen through another lockspace.
+// space is a Client with another default lockspace.
 type space struct {
 	client *Client
 	name   string
@@ -57,10 +55,10 @@ func (s *space) LockAll(ctx context.Context, names []string, o ...holdfast.Optio
 
 func (s *space) Space(name string) holdfast.Locker { return s.client.Space(name) }
 
-// Close closes nothing: the Client is closed by its own Close.
+// Close does nothing: the Client's own Close closes it.
 func (s *space) Close() error { return nil }
 
-// lock checks a request before anything is sent, then waits for its outcome.
+// lock checks a request before it sends anything, then waits for the outcome.
 func (c *Client) lock(ctx context.Context, space, name string, try bool, o []holdfast.Option) (*holdfast.Lock, error) {
 	want, err := holdfast.NewRequest(name, o...)
 	want.Try = want.Try || try
@@ -77,7 +75,7 @@ func (c *Client) lock(ctx context.Context, space, name string, try bool, o []hol
 	return r.lock, nil
 }
 
-// acquire returns the request that was granted, before its wait ends at end.
+// acquire returns the granted request, or fails when its wait ends at end.
 func (c *Client) acquire(ctx context.Context, space string, want holdfast.Request, end time.Duration) (*request, error) {
 	r, err := c.enter(ctx, space, want, end)
 	if err != nil {
@@ -93,16 +91,16 @@ func (c *Client) acquire(ctx context.Context, space string, want holdfast.Reques
 	return r, nil
 }
 
-// await waits for the outcome of a request. Where ctx ends before it is decided, the error is that of ctx.
+// await waits for the outcome of a request. If ctx ends before the decision, the error is that of ctx.
 func (c *Client) await(ctx context.Context, r *request) (decided bool, err error) {
 	for {
 		select {
 		case position := <-r.queued:
 			r.Want.Queued(position)
 		case got := <-r.outcome:
-			c.outcomes.Put(r.outcome) // it has given all that it ever gets
+			c.outcomes.Put(r.outcome) // the channel is empty and will stay so
 			select {
-			case position := <-r.queued: // sent before, and not read yet
+			case position := <-r.queued: // sent earlier, not read yet
 				r.Want.Queued(position)
 			default:
 			}
@@ -121,7 +119,7 @@ func (c *Client) await(ctx context.Context, r *request) (decided bool, err error
 	}
 }
 
-// releaseLimit is how long a LockAll that fails waits for its releases.
+// releaseLimit is how long a failing LockAll waits for its releases.
 const releaseLimit = time.Second
 
 func (c *Client) lockAll(ctx context.Context, space string, names []string, o []holdfast.Option) ([]*holdfast.Lock, error) {
@@ -171,7 +169,7 @@ func resolveAll(space string, names []string, o []holdfast.Option) ([]holdfast.P
 	return holdfast.NewRequests(space, names, o...)
 }
 
-// giveBack releases what a LockAll has taken that fails.
+// giveBack releases a name that a failing LockAll has taken.
 func (c *Client) giveBack(r *request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,13 +179,13 @@ func (c *Client) giveBack(r *request) {
 	c.step(session.Event{Kind: session.GiveUp, Request: &r.Request})
 }
 
-// awaitReleases waits until what a LockAll has given back is gone, whose wait ends at end.
+// awaitReleases waits, until end at most, for the releases of a LockAll.
 func (c *Client) awaitReleases(requests []*request, end time.Duration) {
 	timer := time.NewTimer(min(releaseLimit, max(0, session.After(end, session.WaitGrace)-c.clock.Now())))
 	defer timer.Stop()
 	for _, r := range requests {
 		if r == nil || r.gone == nil {
-			continue // it was not taken, or settled before
+			continue // not taken, or already settled
 		}
 		select {
 		case <-r.gone:

@@ -22,16 +22,16 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 )
 
-// Option changes how a Client or an Admin works.
+// Option configures a Client or an Admin.
 type Option func(*settings)
 
 type settings struct {
 	ttl          time.Duration
 	name         string
 	tls          *tls.Config
-	member       string // this process is a member with that name; "" where it is a client alone
+	member       string // the member that this process is; "" if it is only a client
 	files        *Files
-	store        *certificate.Store // of either; nil in plain text
+	store        *certificate.Store // from tls or files; nil in plain text
 	space        string
 	session      string
 	secret       string
@@ -45,109 +45,99 @@ type settings struct {
 	log          *slog.Logger
 	clock        clock.Clock
 	goodbye      time.Duration // how long Close waits for the end of its session
-	goodbyeEmpty time.Duration // the same where no member is connected and no name is to be freed
-	// draw draws a length of time below another.
+	goodbyeEmpty time.Duration // the same if no member is connected and there is no name to free
+	// draw returns a random duration below another.
 	draw func(below time.Duration) time.Duration
-	// jitter draws what is added to half of a pause before all addresses are asked again, from 0 to that half.
+	// jitter returns a random duration from 0 to half, added to half of the pause before the Client retries all
+	// addresses.
 	jitter func(half time.Duration) time.Duration
 }
 
-// drawBelow draws a length of time below another, which may be too short to draw from.
+// drawBelow returns a random duration below another, and accepts one that is too short to draw from.
 func drawBelow(below time.Duration) time.Duration { return rand.N(max(below, 1)) }
 
-// TTL asks for a session that lives for d after its last heartbeat: the longer, the
-// fewer heartbeats, and the later a lost client's locks are free. The server may
-// answer less. Zero, the default, means the server's default.
+// TTL requests a session that lives for d after its last heartbeat. A longer ttl needs fewer heartbeats, but frees a
+// lost client's locks later. The server may grant less. Zero, the default, means the server's default.
 func TTL(d time.Duration) Option { return func(s *settings) { s.ttl = d } }
 
-// Name says to people which client this is; it is shown where locks are listed. The
-// default is the program, the host and the process id.
+// Name sets the client's name for people; listings of locks show it. The default is the program, the host and the
+// process id.
 func Name(text string) Option { return func(s *settings) { s.name = text } }
 
-// TLS encrypts the connection. Without it, and without TLSFiles, the connection is not
-// encrypted; one to a socket of this machine never is.
+// TLS encrypts the connection. Without it, and without TLSFiles, the connection is in plain text; a connection to a
+// local socket always is.
 func TLS(config *tls.Config) Option { return func(s *settings) { s.tls = config } }
 
-// Member says that this process is a member of the cluster with that name, which its certificate of TLS proves: the clients'
-// authority need not have signed it, and the members' certificates need not be for the host that is dialled. It is for
-// members that have no part in a space; package node does so by itself. Without TLS it means nothing.
+// Member declares that this process is the cluster member with that name; its TLS certificate proves it. The clients'
+// authority need not have signed that certificate, and the members' certificates need not be for the dialled host. It
+// is for members that have no role in a space; package node sets it automatically. It has no effect without TLS.
 func Member(name string) Option { return func(s *settings) { s.member = name } }
 
-// Files are the PEM files of TLS.
+// Files are the PEM files for TLS.
 type Files struct {
-	// CA are the authorities that sign the members' certificates. Empty means those that
-	// the machine trusts.
+	// CA is the file of the authorities that sign the members' certificates. Empty means those that the machine trusts.
 	CA string
-	// Cert and Key are this client's certificate with its chain, and its private key: its
-	// identity to the members. Both empty means no identity.
+	// Cert and Key are this client's certificate with its chain, and its private key: its identity to the members. Both
+	// empty means no identity.
 	Cert, Key string
-	// ServerName is what the members' certificates must be for. Empty means the host that
-	// is dialled.
+	// ServerName is the name that the members' certificates must be for. Empty means the dialled host.
 	ServerName string
 }
 
-// TLSFiles encrypts the connection with what files hold, and reads them again when they
-// have changed: a new connection is made with what is there then, or, while that does not
-// do, with what was there before. What cannot be read now is the error of Dial.
+// TLSFiles encrypts the connection with certificates from files, and reloads changed files: a new connection uses the
+// new contents or, if they are invalid, the previous ones. Dial fails if the files cannot be read at first.
 func TLSFiles(files Files) Option { return func(s *settings) { s.files = &files } }
 
-// Space is the lockspace of the Client's own methods. The default is the default
-// space.
+// Space sets the lockspace of the Client's own methods. The default is the default space.
 func Space(name string) Option { return func(s *settings) { s.space = name } }
 
-// Resume takes over a session that another Client has opened, here or in another process, by its public id and
-// its secret; Dial then returns an ErrLost if there is no such session any more. The
-// locks that the session holds stay held without a gap while it is renewed, and Close ends them
-// with it.
+// Resume takes over a session that another Client has opened, in this process or another, by its public id and its
+// secret. Dial returns an ErrLost if the session no longer exists. The session's locks stay held without a gap while it
+// is renewed, and Close ends them with it.
 //
-// The Client that has used the session before ends by that: its locks have ended for it, its calls fail, and it does not
-// connect again; the reason is [holdfast.EndedByAnother]. Its member lets it know at once; if it cannot be reached, it ends at its
-// deadline and does not get the session back after that. What it waits for is not granted. So a process hands its session
-// over when it gives both to another one, and may Close its Client as soon as that has resumed it, or leave it as it is:
-// neither ends a lock. Until the deadline of the earlier Client has passed, which may not have heard, the names that it held are granted
-// to no other session: a Close of the later Client returns at once, and frees them at that deadline, and so does a release of one
-// by an Admin, which is answered then.
+// Resume ends the Client that used the session before: its locks end for it, its calls fail, and it does not reconnect;
+// the reason is [holdfast.EndedByAnother]. Its member notifies it at once. If it cannot be reached, it ends at its
+// deadline and does not get the session back. Its waiting requests are not granted. To hand its session over, a process
+// passes the id and secret to another one. After the other has resumed the session, the first may close its Client or
+// leave it open: neither ends a lock. The earlier Client may not have been notified. Until its deadline has passed, the
+// names it held are granted to no other session: a Close of the later Client returns at once and frees them at that
+// deadline. A release of such a name by an Admin is also answered at that deadline.
 func Resume(session, secret string) Option {
 	return func(s *settings) { s.session, s.secret, s.resume = session, secret, true }
 }
 
-// Direct goes to the member that is the authority: one round trip for a lock
-// instead of two, at the price that the loss of that member is also the loss of the
-// locks. The address is the one under which the members know it.
+// Direct connects to the member that is the authority: one round trip for a lock instead of two, but if that member is
+// lost, its locks are lost too. The address is the one under which the members know it.
 func Direct() Option { return func(s *settings) { s.direct = true } }
 
-// Logger gets a line when the connection is made or has ended, when no heartbeat is
-// acknowledged, when the session is lost or taken over, and when the server shortens the
-// ttl or refuses an operation. The default discards them.
+// Logger sets the log. It gets a line when the connection is made or ends, when no heartbeat is acknowledged, when the
+// session is lost or taken over, and when the server shortens the ttl or refuses an operation. The default discards
+// them.
 func Logger(log *slog.Logger) Option { return func(s *settings) { s.log = log } }
 
-// OnLate calls f when no heartbeat has been acknowledged for half of the ttl, or for up to three quarters where the answers
-// before took long or this process could not have read one, with
-// what remains until the session's deadline; once, until a heartbeat is
-// acknowledged again. f runs on a goroutine of its own. It is not called for a session
-// that has ended by then: where this process did not run for a while, only the end is
-// reported. But the session may end while f runs.
+// OnLate calls f with the time left until the session's deadline when no heartbeat has been acknowledged for half of
+// the ttl, or for up to three quarters if earlier answers were slow or this process could not have read one. It calls f
+// once, until a heartbeat is acknowledged again. f runs on its own goroutine. It is not called for a session that has
+// already ended: if this process did not run for a while, only the end is reported. The session may still end while f
+// runs.
 func OnLate(f func(remaining time.Duration)) Option { return func(s *settings) { s.late = f } }
 
-// OnRenewed calls f when a heartbeat of the session has been acknowledged, so that
-// [Client.Deadline] has moved. f runs on a goroutine of its own. It is for a caller that
-// hands the deadline on, as to a process that watches over it.
+// OnRenewed calls f when a heartbeat of the session has been acknowledged, which moves [Client.Deadline]. f runs on its
+// own goroutine. It is for a caller that passes the deadline on, for example to a watchdog process.
 func OnRenewed(f func()) Option { return func(s *settings) { s.renewed = f } }
 
-// Patience lets Dial wait for as long as its context allows once a member has answered that it
-// cannot serve yet, and gives up before: after d where no address has answered at all, and
-// after 2 s where each of them refuses the connection. Zero, the default, means no such
-// limit.
+// Patience lets Dial wait for as long as its context allows once a member has answered that it cannot serve yet. Dial
+// gives up earlier: after d if no address has answered at all, and after 2 s if every address refuses the connection.
+// Zero, the default, means no such limit.
 func Patience(d time.Duration) Option { return func(s *settings) { s.patience = d } }
 
-// KeepLost leaves it to Close to let the authority know of a lock that has ended
-// other than by Unlock while its session lives on: broken by an operator, or at
-// its hold limit. By default the authority hears of it at once, so that the name is free as soon
-// as it can be. KeepLost is for a caller that has to stop something outside this process
-// first; how long the authority waits for Close does not depend on it.
+// KeepLost delays the release of a lock that ends other than by Unlock while its session lives on (broken by an
+// operator, or at its hold limit) until Close. By default the Client reports the end to the authority at once, so that
+// the name is free as soon as possible. KeepLost is for a caller that first has to stop something outside this process;
+// it does not change how long the authority waits.
 func KeepLost() Option { return func(s *settings) { s.keep = true } }
 
-// resolve applies the options and checks them.
+// resolve applies and checks the options.
 func resolve(options []Option) (*settings, error) {
 	s := &settings{space: holdfast.DefaultSpace, goodbye: session.CloseLimit, goodbyeEmpty: closeLimitEmpty, draw: drawBelow, jitter: drawBelow, links: ours}
 	for _, option := range options {
@@ -177,8 +167,7 @@ func resolve(options []Option) (*settings, error) {
 	return s, errors.Join(holdfast.CheckText("name of the client", s.name), holdfast.CheckSpace(s.space))
 }
 
-// secure reads the material of TLS. The files' folder may not be this process's for ever,
-// so their names are made whole.
+// secure loads the TLS material. It makes the file names absolute, because the working directory may change.
 func (s *settings) secure() (err error) {
 	switch {
 	case s.files != nil && s.tls != nil:
@@ -205,7 +194,7 @@ func (s *settings) secure() (err error) {
 	return nil
 }
 
-// program says who this process is.
+// program returns the default name of this process.
 func program() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -214,7 +203,7 @@ func program() string {
 	return fmt.Sprintf("%s@%s pid %d", filepath.Base(os.Args[0]), host, os.Getpid())
 }
 
-// dialOptions returns the options of every gRPC connection. Attempt is how long it may take to make one.
+// dialOptions returns the options of every gRPC connection. attempt is the time limit for making one.
 func (s *settings) dialOptions(attempt time.Duration) []grpc.DialOption {
 	serverName := ""
 	switch {
@@ -230,14 +219,13 @@ func (s *settings) dialOptions(attempt time.Duration) []grpc.DialOption {
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(credentials),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceived)),
-		// By its own defaults gRPC would refuse calls for up to two minutes after a
-		// member is back, without looking again.
+		// With its own defaults gRPC would fail calls for up to two minutes after a member is back, without retrying.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: leastBackoff, Multiplier: 2, Jitter: 0.2, MaxDelay: mostBackoff},
 			MinConnectTimeout: attempt,
 		}),
-		// Where these are given gRPC does not measure the connection's bandwidth, for
-		// which it would send a ping with nearly every frame.
+		// With static windows gRPC does not measure the connection's bandwidth, for which it would send a ping with
+		// nearly every frame.
 		grpc.WithStaticStreamWindowSize(window),
 		grpc.WithStaticConnWindowSize(window),
 		grpc.WithDisableServiceConfig(),
@@ -252,7 +240,7 @@ func (s *settings) dialOptions(attempt time.Duration) []grpc.DialOption {
 // isMember reports whether this process proves that it is a member.
 func (s *settings) isMember() bool { return s.member != "" && s.store != nil }
 
-// introduceCall says in a call who calls, where that is a member.
+// introduceCall adds the caller's identity to a call, if the caller is a member.
 func (s *settings) introduceCall(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return call(metadata.AppendToOutgoingContext(ctx, secure.MemberKey, s.member), method, request, answer, conn, options...)
 }
@@ -262,13 +250,13 @@ func (s *settings) introduceStream(ctx context.Context, of *grpc.StreamDesc, con
 	return open(metadata.AppendToOutgoingContext(ctx, secure.MemberKey, s.member), of, conn, method, options...)
 }
 
-// How long gRPC waits before it makes a connection again.
+// gRPC's pauses before it reconnects.
 const (
 	leastBackoff = 10 * time.Millisecond
 	mostBackoff  = time.Second
 )
 
 const (
-	maxReceived = 16 << 20 // of a message of the server, in bytes
-	window      = 1 << 20  // of what the server may send before it is read
+	maxReceived = 16 << 20 // maximum size of a server message, in bytes
+	window      = 1 << 20  // bytes that the server may send before they are read
 )

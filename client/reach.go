@@ -14,17 +14,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
-// attemptLimit is how long an Admin's connection may take to be made.
+// attemptLimit is the time limit for making an Admin's connection.
 const attemptLimit = 5 * time.Second
 
-// member is an address of an Admin, with a connection that gRPC opens when it is used.
+// member is an address of an Admin, with a lazily opened gRPC connection.
 type member struct {
 	door
 	conn  *grpc.ClientConn
-	heard atomic.Int64 // when it has answered last, on the settings' clock; 0 for never
+	heard atomic.Int64 // when it last answered, on the settings' clock; 0 for never
 }
 
-// newMember makes a connection that gRPC opens when it is used.
+// newMember returns a member whose connection gRPC opens on first use.
 func newMember(settings *settings, place api.Address) (*member, error) {
 	m := &member{door: door{place: place}}
 	var err error
@@ -32,7 +32,7 @@ func newMember(settings *settings, place api.Address) (*member, error) {
 	return m, err
 }
 
-// connect makes a connection that gRPC opens when it is used, through a door, in no more time than limit.
+// connect returns a connection that gRPC opens on first use, through a door, within limit.
 func connect(settings *settings, d *door, limit time.Duration) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(dialTarget(d.place), append(settings.dialOptions(limit), grpc.WithContextDialer(d.open))...)
 	if err != nil {
@@ -41,17 +41,16 @@ func connect(settings *settings, d *door, limit time.Duration) (*grpc.ClientConn
 	return conn, nil
 }
 
-// presence names no service: asked how that is, a member answers at once that there is none.
+// presence is the name of no service: a member immediately answers a health check for it with "not found".
 const presence = "holdfast.presence"
 
-// settle returns as soon as it is known whether the member lives: it has sent the first
-// frame of a new connection or answers on the one that there is, or the connection has
-// failed, which the next call on it says at once. A process that stands still does neither:
-// its kernel accepts connections, and nothing comes.
+// settle returns as soon as it is known whether the member is alive: it has sent the first frame of a new connection,
+// or answers on the existing one, or the connection has failed, which the next call on it reports at once. A suspended
+// process does neither: its kernel accepts connections, but no data arrives.
 func (m *member) settle(ctx context.Context, now func() time.Duration) {
 	if m.conn.GetState() == connectivity.Ready {
 		if last := m.heard.Load(); last == 0 || now()-time.Duration(last) >= session.RaceDelay {
-			// How it answers says nothing; that it does is what is asked.
+			// Any answer will do; its content does not matter.
 			_, _ = health.NewHealthClient(m.conn).Check(ctx, &health.HealthCheckRequest{Service: presence})
 		}
 		return
@@ -69,15 +68,15 @@ func (m *member) settle(ctx context.Context, now func() time.Duration) {
 	}
 }
 
-// race finds members that live, the first address first. Each is given session.RaceDelay before the
-// next one is asked as well.
+// race finds live members, the first address first. Each gets session.RaceDelay before the race tries the next one as
+// well.
 type race struct {
 	admin   *Admin
 	inquiry attemptLog
 	ctx     context.Context
 	cancel  context.CancelFunc
 	begun   int
-	under   int          // begun, and not settled
+	under   int          // started, not settled
 	settled chan *member // has room for all
 }
 
@@ -87,10 +86,10 @@ func (a *Admin) race(ctx context.Context) *race {
 	return r
 }
 
-// stop ends the looking for members that has not ended.
+// stop ends all attempts in progress.
 func (r *race) stop() { r.cancel() }
 
-// begin asks the next address, if there is another.
+// begin starts an attempt at the next address, if there is another.
 func (r *race) begin() {
 	if r.begun == len(r.admin.members) {
 		return
@@ -105,8 +104,7 @@ func (r *race) begin() {
 	}()
 }
 
-// next returns the next member to make the call at, or nil when there is none, or the
-// context has ended.
+// next returns the next member to call, or nil if there is none or the context has ended.
 func (r *race) next() *member {
 	if r.under == 0 {
 		r.begin()
@@ -137,11 +135,10 @@ func (r *race) next() *member {
 	}
 }
 
-// reach makes a call at the first member that lives, and at the next one where the network
-// fails before it is made. A member's own refusal is final, with two exceptions. One that
-// does not know the session may not be its member, which another address may be. And what
-// can be asked of two members without harm is asked of the next one if a member cannot
-// serve it now.
+// reach makes a call at the first live member, and at the next one if the network fails before the call is made. A
+// member's refusal is final, with two exceptions. A member that does not know the session may simply not be the
+// session's member, so another address is tried. And a harmless call goes to the next member if one cannot serve it
+// now.
 func reach[A any](ctx context.Context, a *Admin, op string, harmless bool, ask func(*grpc.ClientConn) (*A, error)) (*A, error) {
 	r := a.race(ctx)
 	defer r.stop()
@@ -170,7 +167,7 @@ func reach[A any](ctx context.Context, a *Admin, op string, harmless bool, ask f
 	switch {
 	case ctx.Err() != nil:
 		return nil, r.over(op)
-	case stranger != nil && unknown == 0: // otherwise one that was not heard may know it
+	case stranger != nil && unknown == 0: // otherwise a member that has not answered may know it
 		return nil, api.FromStatus(op, stranger)
 	case heard == 1 && unknown == 0:
 		return nil, api.FromStatus(op, said)
@@ -178,8 +175,8 @@ func reach[A any](ctx context.Context, a *Admin, op string, harmless bool, ask f
 	return nil, r.inquiry.unreachable(op, nil)
 }
 
-// count counts the members that have answered, and the addresses of which nothing is known:
-// neither a member's word, nor that nothing listens there.
+// count returns the number of members that have answered, and of addresses whose state is unknown: no member has
+// answered there, and the network has not refused.
 func (r *race) count() (heard, unknown int) {
 	for _, a := range r.inquiry.attempts {
 		switch {
@@ -192,8 +189,7 @@ func (r *race) count() (heard, unknown int) {
 	return heard, unknown
 }
 
-// over is the error of a call whose context has ended: of a caller that does not want it
-// any more, or of one whose time is over.
+// over returns the error of a call whose context has ended, by cancellation or by its deadline.
 func (r *race) over(op string) error {
 	if err := r.ctx.Err(); err != context.DeadlineExceeded {
 		return err

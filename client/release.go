@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
-// unlock releases a lock that has just ended here, and waits until the authority has taken
-// that. Where ctx ends before, the release goes on, and what becomes of it Settle tells.
+// unlock releases a lock that has just ended here, and waits until the authority has accepted the release. If ctx ends
+// first, the release continues, and Settle reports its result.
 func (c *Client) unlock(ctx context.Context, s *backing, l *holdfast.Lock) error {
 	r, err := c.beginUnlock(s, l, true)
 	if err != nil {
@@ -26,21 +26,21 @@ func (c *Client) unlock(ctx context.Context, s *backing, l *holdfast.Lock) error
 	c.step(session.Event{Kind: session.Unawait, Request: &r.Request})
 	c.mu.Unlock()
 	if answered {
-		got := <-r.outcome // it is there, or comes with the rest of its frame
+		got := <-r.outcome // it is there, or arrives with the rest of its frame
 		c.outcomes.Put(r.outcome)
 		return got.err
 	}
 	return ctx.Err()
 }
 
-// beginUnlock queues the release of a lock that has just ended here. With wait the
-// request's outcome is what becomes of it.
+// beginUnlock queues the release of a lock that has just ended here. With wait, the request's outcome channel receives
+// the result.
 func (c *Client) beginUnlock(s *backing, l *holdfast.Lock, wait bool) (*request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r, ev := c.request(l.Request()), session.Event{Kind: session.Unlock, Awaited: wait, Token: l.Token()}
 	if (r == nil || r.State() == session.Ended) && c.session == s && holdfast.Why(l.Check()) == holdfast.HoldLimit {
-		// Its name has a grace: its holder says that it has stopped.
+		// The name has a grace: this reports that the holder has stopped.
 		if ev.Stopped = true; r == nil {
 			r = &request{Request: session.Request{ID: l.Request(), Space: l.Space(), Want: holdfast.Request{Name: l.Name()}}, lock: l}
 			r.Caller = r
@@ -56,7 +56,7 @@ func (c *Client) beginUnlock(s *backing, l *holdfast.Lock, wait bool) (*request,
 	return r, nil
 }
 
-// whyGone says why a lock that its own Lock took for held is not in the table.
+// whyGone returns why a lock that its own Lock considers held is not in the table.
 func (c *Client) whyGone(s *backing) error {
 	switch {
 	case c.machine.Closing():
@@ -69,8 +69,8 @@ func (c *Client) whyGone(s *backing) error {
 	return holdfast.ErrNotHeld
 }
 
-// extend replaces a hold limit. It is the grant's, so it holds for every lock that an
-// owner has under it, and calls for one grant wait for one another.
+// extend replaces a hold limit. The limit belongs to the grant, so it applies to every lock that an owner has under it,
+// and calls for one grant wait for one another.
 func (c *Client) extend(ctx context.Context, s *backing, l *holdfast.Lock, hold time.Duration) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -96,8 +96,8 @@ func (c *Client) extend(ctx context.Context, s *backing, l *holdfast.Lock, hold 
 	}
 }
 
-// queueExtend queues an extend. If the answer to another one is still due, it returns what
-// is closed by that answer instead.
+// queueExtend queues an extend. If another one is still unanswered, it returns a channel that is closed by that answer
+// instead.
 func (c *Client) queueExtend(s *backing, l *holdfast.Lock, hold time.Duration) (*extension, <-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,9 +114,9 @@ func (c *Client) queueExtend(s *backing, l *holdfast.Lock, hold time.Duration) (
 	return wanted, nil, nil
 }
 
-// Settle waits until every release is acknowledged that UnlockAsync has queued, or that an
-// Unlock was given up on. The error is the first one of a release that was refused since the
-// last Settle, an ErrNotHeld or ErrLost, unless an Unlock has returned it; or that of ctx.
+// Settle waits until every release is acknowledged that UnlockAsync queued, or whose Unlock gave up waiting. The error
+// is that of the first release refused since the last Settle (an ErrNotHeld or ErrLost), unless an Unlock has already
+// returned it; or that of ctx.
 func (c *Client) Settle(ctx context.Context) error {
 	c.mu.Lock()
 	if c.machine.Releases() > 0 && c.quiet == nil {

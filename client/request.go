@@ -10,35 +10,35 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
-// maxUnsent bounds the acquires that no stream has taken yet.
+// maxUnsent is the maximum number of acquires that no stream has sent yet.
 const maxUnsent = 100_000
 
-// contextGrace is how long a call whose context's deadline has passed waits for the word of the authority.
+// contextGrace is how long a call waits for the authority's answer after its context's deadline has passed.
 const contextGrace = 250 * time.Millisecond
 
-// request is one acquire and the call that waits for it. The Client's mutex guards it but
-// for the channels, and what never changes.
+// request is one acquire and the call that waits for it. The Client's mutex guards it, except for the channels and the
+// fields that never change.
 type request struct {
 	session.Request
 	values context.Context
 
 	notified bool // Queued has been called
 	lock     *holdfast.Lock
-	refusal  error // why the release was refused, for the call that waits for that
+	refusal  error // why the release was refused, for the call that waits for it
 
-	result  outcome       // what the call returns, once it is decided
-	outcome chan outcome  // gets it, once; another one gets what Unlock returns
-	queued  chan int      // gets the position, once; nil where no caller wants it
-	gone    chan struct{} // closed when it is settled; nil where no call waits for that
+	result  outcome       // the call's result, once decided
+	outcome chan outcome  // receives it, once; another one receives Unlock's result
+	queued  chan int      // receives the position, once; nil if no caller wants it
+	gone    chan struct{} // closed when it is settled; nil if no call waits for that
 }
 
-// outcome is what a call returns.
+// outcome is the result of a call.
 type outcome struct {
 	lock *holdfast.Lock
 	err  error
 }
 
-// extension is a call that wants another hold limit.
+// extension is a call that requests another hold limit.
 type extension struct {
 	session.Extension
 	answer chan error
@@ -49,7 +49,7 @@ func (r *request) fail(op string, err error) error {
 	return &holdfast.Error{Op: op, Space: r.Space, Name: r.Want.Name, Err: err}
 }
 
-// named makes the error of an operation of err, and names the lock where a member has not.
+// named wraps err in the error of an operation, and adds the lock's name if a member has not.
 func (r *request) named(op string, err error) error {
 	if said, ok := err.(*holdfast.Error); ok {
 		err = said.Err
@@ -57,7 +57,7 @@ func (r *request) named(op string, err error) error {
 	return r.fail(op, err)
 }
 
-// request returns a request that is not settled and that a call has made, or nil.
+// request returns the unsettled request with that id that a call has made, or nil.
 func (c *Client) request(id uint64) *request {
 	if r := c.machine.Request(id); r != nil {
 		made, _ := r.Caller.(*request)
@@ -66,8 +66,7 @@ func (c *Client) request(id uint64) *request {
 	return nil
 }
 
-// finish lets the call return: at once, or with the others of the frame that is being
-// read, see onFrame.
+// finish makes the call return: at once, or with the others of the frame being read, see onFrame.
 func (c *Client) finish(r *request, lock *holdfast.Lock, err error) {
 	if c.reading {
 		r.result = outcome{lock, err}
@@ -77,7 +76,7 @@ func (c *Client) finish(r *request, lock *holdfast.Lock, err error) {
 	r.outcome <- outcome{lock, err}
 }
 
-// enter asks for a lock.
+// enter queues a request for a lock.
 func (c *Client) enter(ctx context.Context, space string, want holdfast.Request, end time.Duration) (*request, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -103,17 +102,17 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request,
 	return r, nil
 }
 
-// waitEnd is when the wait of a call made now ends, by its own limit.
+// waitEnd returns when the wait of a call made now ends, by its own limit.
 func (c *Client) waitEnd(want *holdfast.Request) time.Duration {
 	return session.WaitEnd(c.clock.Now(), want)
 }
 
-// clearlySooner is how much the deadline of a context has to be before a wait limit to
-// count in its place. A caller that gives both the same length means that limit.
+// clearlySooner is how far a context's deadline must be before a wait limit to replace it. A caller that gives both the
+// same length means the wait limit.
 const clearlySooner = time.Second
 
-// limitWait lets a call wait until the deadline of its context, where that is clearly sooner than its wait limit. The authority
-// knows that moment: it says who holds the name then, as no context does.
+// limitWait ends a call's wait at the deadline of its context, if that is clearly sooner than its wait limit. The
+// authority knows that moment and can name the holder then; a context cannot.
 func (c *Client) limitWait(r *request) {
 	if deadline, bounded := r.values.Deadline(); bounded && !r.Want.Try {
 		if end := session.After(c.clock.Now(), max(0, time.Until(deadline))); session.After(end, clearlySooner) < r.WaitEnd {
@@ -122,7 +121,7 @@ func (c *Client) limitWait(r *request) {
 	}
 }
 
-// whyWaited says why a wait limit ended without a lock, as far as is known here.
+// whyWaited returns why a wait limit ended without a lock, as far as is known here.
 func (c *Client) whyWaited(r *request) error {
 	switch {
 	case r.Waiting():
@@ -135,7 +134,7 @@ func (c *Client) whyWaited(r *request) error {
 	return fmt.Errorf("%w: the connection to %s has ended", holdfast.ErrUnavailable, c.machine.Last())
 }
 
-// awaitOutcome waits, beyond the deadline of a call's context, for the word of the authority.
+// awaitOutcome waits, beyond the deadline of a call's context, for the authority's answer.
 func (c *Client) awaitOutcome(r *request) (got outcome, decided bool) {
 	c.mu.Lock()
 	may := r.Bounded && c.machine.MayAnswer(&r.Request)
@@ -153,8 +152,7 @@ func (c *Client) awaitOutcome(r *request) (got outcome, decided bool) {
 	}
 }
 
-// whyEnded joins the error of a context that has ended a call with what the authority has
-// said about it by then.
+// whyEnded joins the error of a context that has ended a call with the authority's answer so far.
 func (c *Client) whyEnded(r *request, reason error) error {
 	if r.Bounded && (errors.Is(reason, holdfast.ErrHeld) || errors.Is(reason, holdfast.ErrUnavailable) && c.clock.Now() >= r.WaitEnd) {
 		return fmt.Errorf("%w: %w", reason, context.DeadlineExceeded)
@@ -162,8 +160,7 @@ func (c *Client) whyEnded(r *request, reason error) error {
 	return reason
 }
 
-// abandon is called when the context of a call has ended. A grant that has come
-// already is released.
+// abandon cancels a request whose call's context has ended. It releases a grant that has already arrived.
 func (c *Client) abandon(r *request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

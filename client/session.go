@@ -8,23 +8,24 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
-// backing is one session of the server: the backing of the locks that it holds. The Client's mutex guards all but its deadline.
+// backing is one session of the server: the backing of its locks. The Client's mutex guards everything but its
+// deadline.
 type backing struct {
 	*session.Session
 	client *Client
 }
 
-// Now reads the clock, and lets the session be over if its deadline has passed by it.
+// Now reads the clock, and ends the session if its deadline has passed.
 func (s *backing) Now() time.Duration {
 	now := s.client.clock.Now()
 	s.Look(now)
 	return now
 }
 
-// alive compares with the clock.
+// alive reports whether the deadline has not passed by the clock.
 func (s *backing) alive() bool { return s.Alive(s.client.clock.Now()) }
 
-// UnlockLock releases l, and waits until the authority has taken that.
+// UnlockLock releases l, and waits until the authority has accepted the release.
 func (s *backing) UnlockLock(ctx context.Context, l *holdfast.Lock) error {
 	return s.client.unlock(ctx, s, l)
 }
@@ -35,7 +36,7 @@ func (s *backing) QueueUnlock(l *holdfast.Lock) error {
 	return err
 }
 
-// ExtendLock asks for a new hold limit and waits for the answer.
+// ExtendLock requests a new hold limit and waits for the answer.
 func (s *backing) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Duration) error {
 	return s.client.extend(ctx, s, l, hold)
 }

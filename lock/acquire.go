@@ -6,36 +6,34 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Acquire takes a request and appends what becomes of it: Granted, Queued or
-// Refused. A Granted or Refused follows later for what was Queued. The table keeps
-// nothing of r but its texts.
+// Acquire processes a request and appends its outcome: Granted, Queued or Refused. A Granted or Refused follows later
+// for a Queued one. The table keeps only r's texts.
 //
-//   - A request that is known already (same session, ID and name) is Granted again
-//     with the same token, or Queued again with its present position. If its grant
-//     is to end, Revoked follows.
-//   - A named owner that holds the name enters it again under the same token, even
-//     while the table is paused. The hold limit is that of the grant: the answer to a
-//     reentry says what remains of it, and changes nothing. Another mode, units or capacity
-//     is an ErrConflict. A grant that is to end cannot be entered again.
+//   - A known request (same session, ID and name) is Granted again with the same token, or
+//     Queued again with its present position. If its grant is to end, Revoked follows.
+//   - A named owner that holds the name reenters it under the same token, even while the
+//     table is paused. The hold limit is that of the grant: the answer to a reentry has the
+//     remaining time, and changes nothing. Another mode, units or capacity is an
+//     ErrConflict. A grant that is to end cannot be reentered.
 //   - Slots of another capacity than the one in use are an ErrConflict.
-//   - With Try, or with a wait limit that has passed, a request that cannot be granted
-//     at once is refused with a *HeldBy. It never overtakes: a request that does not
-//     want to wait is refused if any other one waits.
-//   - While the table grants nothing, a wait limit that has passed is refused with
-//     ErrUnavailable. Any other request is Queued, and one with Try waits for an
-//     authority alone: when the table grants again (Resume), it is Granted in its
-//     turn if it fits at that moment, and otherwise refused with a *HeldBy. If its
-//     WaitEnd passes before, it is refused with ErrUnavailable. With a WaitEnd of Never
-//     it waits for as long as there is no authority.
-//   - At a bound of Config the refusal is a *LimitError named waiters_per_name,
-//     names or locks_per_session.
+//   - With Try, or with a wait limit that has passed, a request that cannot be granted at
+//     once is refused with a *HeldBy. It never overtakes: a request that does not wait is
+//     refused if any other one waits.
+//   - While the table grants nothing, a request whose wait limit has passed is refused with
+//     ErrUnavailable. Any other request is Queued, and one with Try waits only for an
+//     authority: when the table grants again (Resume), it is Granted in its turn if it fits
+//     at that moment, and otherwise refused with a *HeldBy. If its WaitEnd passes first, it
+//     is refused with ErrUnavailable. With a WaitEnd of Never it waits for as long as there
+//     is no authority.
+//   - At a limit of Config the refusal is a *LimitError named waiters_per_name, names or
+//     locks_per_session.
 //   - A malformed request is an ErrConflict; so is one for [SpaceLock] in another mode than
 //     exclusive.
-//   - While the table is suspended or a suspension waits, a request whose owner may not
-//     pass is parked: Queued, behind all that wait at its name and are not. With Try, or
-//     with a wait limit that has passed, it is refused with a *HeldBy that names the
-//     owner that suspends the table or, if none does, the one that waits first to do so.
-//   - A suspension is Queued with as many suspensions before it. One that is refused
+//   - While the table is suspended or a suspension waits, a request whose owner may not pass
+//     is parked: Queued, behind all unparked waiters of its name. With Try, or with a wait
+//     limit that has passed, it is refused with a *HeldBy that names the owner that suspends
+//     the table or, if there is none, the one that is first to do so.
+//   - A suspension is Queued at the number of suspensions before it. One that is refused
 //     because others hold or wait at names has a *HeldBy that names no holder.
 func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 	if err := malformed(r); err != nil {
@@ -94,7 +92,7 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 	*out = append(*out, t.queued(i))
 }
 
-// malformed says what is wrong with a request that no honest edge lets through.
+// malformed returns the error of a request that no honest edge lets through.
 func malformed(r *Request) error {
 	switch {
 	case r.Session == SessionID{} || r.ID == 0:
@@ -114,7 +112,7 @@ func (t *Table) refuse(now Time, r *Request, err error, out *[]Decision) {
 	*out = append(*out, d)
 }
 
-// repeat tells again what became of the request at entry i (P6).
+// repeat repeats the decision about the request at entry i (P6).
 func (t *Table) repeat(now Time, i int32, r *Request, out *[]Decision) {
 	s := t.entries.at(i)
 	if s.token == 0 {
@@ -127,7 +125,7 @@ func (t *Table) repeat(now Time, i int32, r *Request, out *[]Decision) {
 	}
 }
 
-// reenter gives the request a hold of its own in the grant of entry held.
+// reenter gives the request a separate hold in the grant of entry held.
 func (t *Table) reenter(now Time, held int32, r *Request, out *[]Decision) {
 	s := t.entries.at(held)
 	if err := t.otherShape(s, r.Mode, r.Units, r.Capacity); err != nil {
@@ -143,8 +141,8 @@ func (t *Table) reenter(now Time, held int32, r *Request, out *[]Decision) {
 	t.granted(now, i, r.Arrived, out)
 }
 
-// share makes entry i, which is in no ring of its live name and has no detail, one more
-// hold in the grant of entry held.
+// share adds entry i, which is in no ring of its live name and has no detail, as a further hold to the grant of entry
+// held.
 func (t *Table) share(held, i int32) {
 	h, s := t.entries.at(held), t.entries.at(i)
 	d := t.details.at(h.detail)
@@ -155,8 +153,8 @@ func (t *Table) share(held, i int32) {
 	t.sessions.at(s.session).holds++
 }
 
-// otherShape is the conflict of an owner that wants what it holds in another mode
-// or for other units: it would wait for itself.
+// otherShape returns the conflict of an owner that requests a name it holds in another mode or with other units: it
+// would wait for itself.
 func (t *Table) otherShape(s *entry, mode holdfast.Mode, units, capacity int) error {
 	if s.mode == mode && int(t.units(s)) == units && int(t.capacity(s)) == capacity {
 		return nil
@@ -172,7 +170,7 @@ func shape(mode holdfast.Mode, units, capacity int) string {
 	return fmt.Sprintf("in slots %d/%d", units, capacity)
 }
 
-// otherCapacity is the conflict of slots with those that the live name has.
+// otherCapacity returns the conflict of slots with those of the live name.
 func (t *Table) otherCapacity(e int32, mode holdfast.Mode, capacity int) error {
 	if e == 0 || mode != holdfast.ModeSlots || t.names.at(e).crowd == 0 {
 		return nil
@@ -184,9 +182,8 @@ func (t *Table) otherCapacity(e int32, mode holdfast.Mode, capacity int) error {
 	return fmt.Errorf("%w: capacity %d is asked for, and the name has capacity %d", holdfast.ErrConflict, capacity, c.capacity)
 }
 
-// permits reports whether a new request of session s may queue at its name, were it only
-// for the gate. A suspension may be granted where it may: it waits in the gate otherwise,
-// and there is one from here on.
+// permits reports whether the gate lets a new request of session s queue at its name. A suspension may pass if it may
+// be granted; otherwise it waits in the gate, which exists from here on.
 func (t *Table) permits(s int32, r *Request) bool {
 	if r.Name == SpaceLock {
 		t.closeGate()
@@ -195,7 +192,7 @@ func (t *Table) permits(s int32, r *Request) bool {
 	return t.passes(s, r.Owner)
 }
 
-// turnAway refuses a new request for live name e, which would have to wait and does not want to.
+// turnAway refuses a new request for live name e that would have to wait and does not.
 func (t *Table) turnAway(now Time, e int32, passes bool, r *Request, out *[]Decision) {
 	if passes && r.Name != SpaceLock {
 		t.refuse(now, r, t.held(now, e), out)
@@ -205,7 +202,7 @@ func (t *Table) turnAway(now Time, e int32, passes bool, r *Request, out *[]Deci
 	t.openGate()
 }
 
-// overLimit says which bound a new request would break, or nil.
+// overLimit returns the limit that a new request would exceed, or nil.
 func (t *Table) overLimit(e, s int32, r *Request, waits bool) error {
 	if e == 0 && t.limits.Names != 0 && t.Names() >= t.limits.Names && r.Name != SpaceLock {
 		return &holdfast.LimitError{Limit: "names", Value: int64(t.limits.Names)}
@@ -226,8 +223,8 @@ func (t *Table) overSession(s int32) error {
 	return &holdfast.LimitError{Limit: "locks_per_session", Value: int64(t.limits.LocksPerSession)}
 }
 
-// held says why a request for live name e is not granted: that no authority decides now,
-// or which owner holds it. None does where others wait and are about to be granted.
+// held returns why a request for live name e is not granted: no authority decides now, or an owner holds it. There is
+// no holder if others wait and are about to be granted.
 func (t *Table) held(now Time, e int32) error {
 	if !t.serving() {
 		return holdfast.ErrUnavailable

@@ -2,16 +2,17 @@ package lock
 
 import "slices"
 
-// Several tables may be suspended together. Then who has passed the gate of one of them may need a name of another one to
-// give back what a suspension waits for there; and that one's gate, which does not know of it, is closed for him.
+// Several tables may be suspended together. An owner that has passed the gate of one of them may then need a name of
+// another one to release what a suspension waits for there. The other table's gate, which does not know of this, is
+// closed to it.
 
 // OwnerAtGate is what a named owner has on either side of the gate.
 type OwnerAtGate struct {
 	Passed bool // it holds or waits at a name
-	Parked bool // something of it waits in the gate
+	Parked bool // a request of it waits in the gate
 }
 
-// OwnerAtGate tells what a named owner of a session has on either side of the gate.
+// OwnerAtGate returns what a named owner of a session has on either side of the gate.
 func (t *Table) OwnerAtGate(s SessionID, owner string) (at OwnerAtGate) {
 	session := t.sessionOf(s)
 	if session == 0 || owner == "" {
@@ -30,8 +31,8 @@ func (t *Table) OwnerAtGate(s SessionID, owner string) (at OwnerAtGate) {
 	return at
 }
 
-// Parked visits the named owners that have something in the gate, an owner as often as it has something there, in
-// the gate's order. visit may not change the table.
+// Parked visits the named owners with requests in the gate, each once per request, in the gate's order. visit must not
+// change the table.
 func (t *Table) Parked(visit func(s SessionID, owner string)) {
 	if t.gate == nil {
 		return
@@ -43,12 +44,12 @@ func (t *Table) Parked(visit func(s SessionID, owner string)) {
 	}
 }
 
-// LetIn lets all that a named owner of session s has parked through the gate, although a suspension keeps that closed, and
-// the owner has nothing here that has passed: it has, in another table that the same suspension waits for. r is that
-// suspension's request, as it was asked with. If it is granted, it waits again, before all others, and so does every
-// request that has entered its grant; Queued is appended for each. Their limits are r's from then on, but for the wait
-// limit, which is r's alone. LetIn reports whether the owner was let in. It is not where it has nothing parked, where r
-// neither waits nor suspends the table, or another owner does, and where it is to end.
+// LetIn lets all parked requests of a named owner of session s through the gate, although a suspension keeps it closed
+// and the owner has passed nothing here: it has in another table that the same suspension waits for. r is that
+// suspension's original request. If it is granted, it waits again, before all others, and so does every request that
+// has entered its grant; Queued is appended for each. From then on they have r's limits, except the wait limit, which
+// is r's alone. LetIn reports whether the owner was let in. It is not if it has nothing parked, if r neither waits nor
+// suspends the table, if another owner suspends it, or if r's grant is to end.
 func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]Decision) bool {
 	e, suspender, p := t.liveOf(SpaceLock), t.sessionOf(r.Session), party{t.sessionOf(s), owner}
 	if e == 0 || suspender == 0 || !t.OwnerAtGate(s, owner).Parked {
@@ -70,7 +71,7 @@ func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]De
 	return true
 }
 
-// recede makes the holds of SpaceLock, live name x, which are one grant, the first that wait for it.
+// recede makes the holds of SpaceLock, live name x, which are one grant, its first waiters.
 func (t *Table) recede(x *record, r *Request, out *[]Decision) {
 	t.alter(t.gate.spaceLock)
 	var holds []int32

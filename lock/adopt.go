@@ -10,26 +10,21 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Adopt takes a hold that another table has granted, as its holder reports it, until
-// end by this clock. It is for an authority that succeeds another and goes by the holders'
-// reports. Holds may come in any order; the bounds of Config are not applied. The
-// limit is that of the grant, and each holder knows only the limit it was given: of several
+// Adopt adds a hold that another table has granted, as reported by its holder, until end by this clock. It is for an
+// authority that succeeds another and relies on the holders' reports. Holds may come in any order; the limits of Config
+// are not applied. The hold limit is that of the grant, and each holder knows only the limit it was given: of several
 // holds of one grant the latest end counts.
 //
-// Revoked, c is to end: it joins the holders of the name, and while they are
-// not all compatible, the name takes no other. Otherwise it is taken if it is compatible with
-// the holders that are not revoked.
+// If c is Revoked it is to end: it joins the holders of the name, and while they are not all compatible, the name
+// accepts no other. Otherwise it is accepted if it is compatible with the holders that are not revoked.
 //
-// A suspension and what another owner holds exclude each other too, unless one
-// of them is revoked: whichever comes second is an ErrConflict. When a suspension is
-// adopted, revoked or not, those that wait at names are parked, before all that wait in the
-// gate already, but for its owner's. No request is let through the gate by an adoption; the
-// next Resume, or what ends next, does that.
+// A suspension and another owner's holds also conflict, unless one of them is revoked: the later one is an ErrConflict.
+// When a suspension is adopted, revoked or not, all waiters at names are parked, except its owner's, before all that
+// already wait in the gate. An adoption lets no request through the gate; the next Resume, or the next end, does that.
 //
-// The error is an ErrConflict where c does not fit, where its owner has another grant of
-// the name, or where c is a hold of a grant that is there and revoked differently; then
-// nothing has changed. Any other error says why c is impossible: its token is above all that
-// this reign follows on, its request is there already, or it is malformed.
+// The error is an ErrConflict if c does not fit, if its owner has another grant of the name, or if c is a hold of an
+// existing grant and revoked differently; then nothing has changed. Any other error says why c is impossible: its token
+// is above all that this reign follows, its request already exists, or it is malformed.
 func (t *Table) Adopt(now Time, c *Entry, end Time) error {
 	r := Request{
 		Session: c.Session, ID: c.Request, Name: c.Name, Attributes: c.Attributes, Client: c.Client, Arrived: now - c.Age,
@@ -61,8 +56,7 @@ func (t *Table) Adopt(now Time, c *Entry, end Time) error {
 	return nil
 }
 
-// AdoptRevoked is Adopt for a hold that fits no more: it is to end because of why, and is
-// Revoked.
+// AdoptRevoked is Adopt for a hold that no longer fits: it is to end with reason why, and is Revoked.
 func (t *Table) AdoptRevoked(now Time, c *Entry, end Time, why holdfast.Loss, out *[]Decision) error {
 	loser := *c
 	loser.Revoked = true
@@ -75,8 +69,8 @@ func (t *Table) AdoptRevoked(now Time, c *Entry, end Time, why holdfast.Loss, ou
 	return nil
 }
 
-// checkAdoption says why c cannot be adopted, or which entry's grant it shares; and whether
-// the name has an excess with it.
+// checkAdoption returns why c cannot be adopted, or an entry of the grant it shares; and whether the name has an excess
+// with it.
 func (t *Table) checkAdoption(c *Entry, r *Request) (mate int32, excess bool, err error) {
 	if err := malformed(r); err != nil {
 		// Not an ErrConflict: it does not conflict with a holder.
@@ -108,8 +102,8 @@ func (t *Table) checkAdoption(c *Entry, r *Request) (mate int32, excess bool, er
 	return 0, excess, err
 }
 
-// checkPlace says why a grant that is new to this table cannot have a place at live name e,
-// which has an excess with it or not.
+// checkPlace returns why a grant that is new to this table cannot have a place at live name e; excess reports whether
+// the name has an excess with it.
 func (t *Table) checkPlace(e, session int32, c *Entry) (excess bool, err error) {
 	other := t.otherCapacity(e, c.Mode, c.Capacity)
 	fits := other == nil && t.fits(t.names.at(e), c.Mode, int32(c.Units))
@@ -130,8 +124,8 @@ func (t *Table) checkPlace(e, session int32, c *Entry) (excess bool, err error) 
 	return !fits, nil
 }
 
-// admitFrom puts entry i, whose token another table has given, among the holders of its
-// live name, which has an excess with it or not.
+// admitFrom adds entry i, whose token another table has given, to the holders of its live name; excess reports whether
+// the name has an excess with it.
 func (t *Table) admitFrom(i int32, excess bool) {
 	s := t.entries.at(i)
 	x := t.names.at(s.live)
@@ -143,8 +137,7 @@ func (t *Table) admitFrom(i int32, excess bool) {
 	t.recountMarked(s.live)
 }
 
-// moveUp moves entry i, the last of its live name's holders, before those whose tokens are
-// higher.
+// moveUp moves entry i, the last of its live name's holders, before those with higher tokens.
 func (t *Table) moveUp(x *record, i int32) {
 	token := t.entries.at(i).token
 	at := i
@@ -166,9 +159,9 @@ func (t *Table) moveUp(x *record, i int32) {
 	}
 }
 
-// EndWhere ends every hold and wait that match picks: waits are Refused, holds Lost,
-// because of why; then those next are granted. They are ended in the order of their
-// sessions, and of one session like those that EndSession ends. Token is 0 for a wait.
+// EndWhere ends every hold and wait that match selects, with reason why: waits are Refused, holds Lost; then the next
+// ones are granted. They end in the order of their sessions, and within a session as by EndSession. token is 0 for a
+// wait.
 func (t *Table) EndWhere(now Time, why holdfast.Loss, match func(name string, s SessionID, request uint64, token holdfast.Token) bool, out *[]Decision) {
 	var ended []int32
 	for i := int32(1); i <= t.entries.top; i++ {
@@ -201,9 +194,8 @@ func (t *Table) EndWhere(now Time, why holdfast.Loss, match func(name string, s 
 	t.settleTouched(now, out)
 }
 
-// Prolong is Extend for an authority whose messages may come late,
-// twice and out of order: the limit never becomes shorter. A holder whose own shorter
-// limit is over releases the grant. The hold is that of the request.
+// Prolong is Extend for an authority whose messages may arrive late, twice and out of order: the limit never becomes
+// shorter. A holder whose own shorter limit has passed releases the grant. The hold is that of the request.
 func (t *Table) Prolong(now Time, s SessionID, name string, token holdfast.Token, request uint64, hold time.Duration) error {
 	i := t.findHold(s, name, token, request)
 	if i != 0 && hold > 0 {
@@ -214,12 +206,11 @@ func (t *Table) Prolong(now Time, s SessionID, name string, token holdfast.Token
 	return t.extend(now, i, hold)
 }
 
-// After returns t + d, or Never where that is beyond all times.
+// After returns t + d, or Never if that overflows.
 func After(t Time, d time.Duration) Time { return after(t, d) }
 
-// Check says what is wrong with a request that no honest edge lets through; nil if
-// nothing is.
+// Check returns an error if no honest edge lets the request through.
 func (r *Request) Check() error { return malformed(r) }
 
-// Count returns how many tokens the reign has given, with those it began with.
+// Count returns the number of tokens that the reign has given, including its initial count.
 func (t *Table) Count() uint32 { return t.count }

@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// Copy is a snapshot of a table that is taken bit by bit while the table goes on. It shows the table as it was when
-// the copy began: what changes before its turn has come is written first.
+// Copy is a snapshot of a table that is taken step by step while the table continues. It shows the table as of the
+// copy's beginning: an entry that changes before its turn is written first.
 //
-// A step costs what it writes. A change costs what is there of its name and was not written yet, once; that is what is
+// The cost of a step is that of its output. A change costs, once, the unwritten entries of its name; only those are
 // kept for later.
 type Copy struct {
-	// What it began with.
+	// The table's state at the beginning.
 	Reign   uint64
 	Count   uint32
 	Paused  bool
-	Entries int // how many holds and waits it has
+	Entries int // number of holds and waits
 
 	table  *Table
 	now    Time
 	write  func([]byte, *Entry) []byte
-	at     int32           // the live name that comes next
-	within int             // how many entries of that were given
-	top    int32           // the last live name that there was
-	left   int             // how many entries are still to be given
-	kept   map[int32]*kept // by live names that have changed since, and come later
+	at     int32           // the next live name
+	within int             // how many of its entries were returned
+	top    int32           // the last live name at the beginning
+	left   int             // number of entries to come
+	kept   map[int32]*kept // names that have changed since and come later, by live name
 }
 
-// kept is what was written of a name before it changed.
+// kept is the written form of a name before it changed.
 type kept struct {
 	b    []byte
-	ends []int // of the entries, in b
+	ends []int // end of each entry, in b
 }
 
-// Copy begins a copy as of a time. write writes it down, one entry after the other; those of a name follow one another as in
-// [Table.Snapshot]. write is called before the entry changes, and may not change the table.
+// Copy begins a copy as of a time. write encodes an entry; the entries of a name follow one another as in
+// [Table.Snapshot]. write is called before the entry changes, and must not change the table.
 func (t *Table) Copy(now Time, write func(b []byte, s *Entry) []byte) *Copy {
 	c := &Copy{
 		Reign: t.reign, Count: t.count, Paused: t.paused, Entries: t.entries.used,
@@ -44,8 +44,8 @@ func (t *Table) Copy(now Time, write func(b []byte, s *Entry) []byte) *Copy {
 	return c
 }
 
-// Next appends the entries that come next, as write has written them, until that is room bytes or somewhat more. It reports
-// whether more follow.
+// Next appends the next entries, as encoded by write, until they have room bytes or somewhat more. It reports whether
+// more follow.
 func (c *Copy) Next(b []byte, room int) (_ []byte, more bool) {
 	from := len(b)
 	full := func() bool { return len(b)-from >= room }
@@ -88,13 +88,13 @@ func (k *kept) entry(n int) []byte {
 	return k.b[k.ends[n-1]:k.ends[n]]
 }
 
-// Stop ends the copy before its end: the table keeps nothing for it any more.
+// Stop ends the copy early: the table keeps nothing for it any more.
 func (c *Copy) Stop() {
 	c.table.copies = slices.DeleteFunc(c.table.copies, func(other *Copy) bool { return other == c })
 	c.kept = nil
 }
 
-// visit visits the entries of the next live name that were not given, until visit stops it, and reports whether it did not.
+// visit visits the remaining entries of the next live name, until visit stops it, and reports whether all were visited.
 func (c *Copy) visit(visit func(s *Entry) bool) bool {
 	return c.table.visitEntries(c.at, c.within, func(i int32) bool {
 		s := c.table.copyEntry(c.now, i)
@@ -102,7 +102,7 @@ func (c *Copy) visit(visit func(s *Entry) bool) bool {
 	})
 }
 
-// keep writes a live name that is about to change, if its turn is still to come.
+// keep encodes a live name that is about to change, if its turn is still to come.
 func (c *Copy) keep(e int32) {
 	if e < c.at || e > c.top || c.kept[e] != nil {
 		return
@@ -111,7 +111,7 @@ func (c *Copy) keep(e int32) {
 	c.kept[e] = k
 	if e == c.at {
 		for range c.within {
-			k.ends = append(k.ends, 0) // they were given
+			k.ends = append(k.ends, 0) // already returned
 		}
 	}
 	c.table.visitEntries(e, len(k.ends), func(i int32) bool {
@@ -122,8 +122,8 @@ func (c *Copy) keep(e int32) {
 	})
 }
 
-// visitEntries visits the entries of a live name in their order, except so many of the first, until visit stops it, and reports
-// whether it did not.
+// visitEntries visits the entries of a live name in order, skipping the first skip, until visit stops it, and reports
+// whether all were visited.
 func (t *Table) visitEntries(e int32, skip int, visit func(i int32) bool) bool {
 	if !t.live(e) {
 		return true
@@ -141,15 +141,14 @@ func (t *Table) visitEntries(e int32, skip int, visit func(i int32) bool) bool {
 	return true
 }
 
-// alter is called before anything changes at live name e that a copy tells.
+// alter must be called before any change at live name e that a copy shows.
 func (t *Table) alter(e int32) {
 	for _, c := range t.copies {
 		c.keep(e)
 	}
 }
 
-// Alter is for what the write of [Table.Copy] adds about a name to what the table knows: it is called before that
-// changes.
+// Alter is for data that the write function of [Table.Copy] adds about a name: call it before that data changes.
 func (t *Table) Alter(name string) {
 	if len(t.copies) == 0 {
 		return

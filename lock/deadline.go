@@ -6,10 +6,9 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Tick does what time has decided by now: waiters whose wait limit has passed are
-// Refused, with a *HeldBy or with ErrUnavailable while the table grants nothing;
-// grants whose hold limit has passed, with the drift added, are Lost with HoldLimit.
-// Then those next are granted. A Tick too early, or one too many, does no harm.
+// Tick applies the passing of time up to now: waiters whose wait limit has passed are Refused, with a *HeldBy or, while
+// the table grants nothing, with ErrUnavailable; grants whose hold limit plus drift has passed are Lost with HoldLimit.
+// Then the next ones are granted. An early or extra Tick does no harm.
 func (t *Table) Tick(now Time, out *[]Decision) {
 	for len(t.deadlines) > 0 {
 		d := t.details.at(t.deadlines[0])
@@ -42,8 +41,7 @@ func (t *Table) endGrant(now Time, d *detail, out *[]Decision) {
 	}
 }
 
-// Wake returns when the next limit in time passes, or Never: the time at which to
-// Tick if nothing comes first.
+// Wake returns when the next time limit passes, or Never: call Tick then if nothing comes first.
 func (t *Table) Wake() Time {
 	if len(t.deadlines) == 0 {
 		return Never
@@ -51,8 +49,8 @@ func (t *Table) Wake() Time {
 	return t.details.at(t.deadlines[0]).end
 }
 
-// setDeadline makes end the time at which detail i ends: it enters the heap of
-// deadlines, moves in it, or with Never leaves it.
+// setDeadline makes end the time at which detail i ends: it inserts, moves or, with Never, removes it in the heap of
+// deadlines.
 func (t *Table) setDeadline(i int32, end Time) {
 	d := t.details.at(i)
 	at := int(d.heap) - 1
@@ -78,13 +76,13 @@ func (t *Table) setDeadline(i int32, end Time) {
 	}
 }
 
-// place puts detail i at a place of the heap.
+// place puts detail i at a position of the heap.
 func (t *Table) place(at int, i int32) {
 	t.deadlines[at] = i
 	t.details.at(i).heap = int32(at) + 1
 }
 
-// rise moves what is at a place up to where it belongs, and returns where that is.
+// rise moves the element at a position up to where it belongs, and returns its new position.
 func (t *Table) rise(at int) int {
 	i := t.deadlines[at]
 	for at > 0 {
@@ -99,7 +97,7 @@ func (t *Table) rise(at int) int {
 	return at
 }
 
-// sink moves what is at a place down to where it belongs.
+// sink moves the element at a position down to where it belongs.
 func (t *Table) sink(at int) {
 	i := t.deadlines[at]
 	for {
@@ -119,10 +117,9 @@ func (t *Table) sink(at int) {
 	t.place(at, i)
 }
 
-// earlier orders deadlines. Of equal ones waits come first and grants follow in the
-// order of their tokens, and equal tokens, which sides of a partition may have given, in
-// that of their sessions: an order that a restored copy of the table has too, and that
-// reentry does not change.
+// earlier orders deadlines. Equal ones are ordered: waits first, then grants by token, and equal tokens, which sides of
+// a partition may have given, by session. A restored copy of the table has the same order, and reentry does not change
+// it.
 func (t *Table) earlier(a, b int32) bool {
 	x, y := t.details.at(a), t.details.at(b)
 	if x.end != y.end {
@@ -133,7 +130,7 @@ func (t *Table) earlier(a, b int32) bool {
 		return s.token < u.token
 	}
 	p, q := t.sessions.at(s.session).id, t.sessions.at(u.session).id
-	request := 0 // of the hold that is the latest, which changes
+	request := 0 // of the latest hold, which changes
 	if s.token == 0 {
 		request = cmp.Compare(s.request, u.request)
 	}

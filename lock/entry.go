@@ -4,20 +4,20 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// record is what the table has of a live name, one that a request holds or waits for. It and one entry are all
-// that an uncontended lock takes, so what only contended names need is in a crowd. An
-// idle record is kept for a name that may soon be live again; see recent_names.go.
+// record is the state of a live name, one that a request holds or waits for. An uncontended lock takes only a record
+// and one entry, so fields for contended names are in a crowd. An idle record is kept for a name that may soon be live
+// again; see recent_names.go.
 type record struct {
 	name    string
-	holders int32 // ring of entries, in order of their tokens; idle: the record that became idle next
-	queue   int32 // ring of entries, in order of arrival, without those that are parked; idle: the record that became idle before
-	waiting int32 // how many are in that ring, or idleMark
-	crowd   int32 // none while the name has had one entry only, and no slots
+	holders int32 // ring of entries, in token order; idle: the record that became idle next
+	queue   int32 // ring of unparked entries, in order of arrival; idle: the record that became idle before
+	waiting int32 // number of entries in that ring, or idleMark
+	crowd   int32 // none while the name has had only one entry, and no slots
 }
 
 func (e *record) link() *int32 { return &e.holders }
 
-// crowd is what a name needs that more than one request, or slots, are at.
+// crowd is the further state of a name with more than one request, or with slots.
 type crowd struct {
 	entries  int32 // holds and waiters
 	grants   int32 // holders: reentry adds a hold, not a grant
@@ -30,10 +30,9 @@ type crowd struct {
 
 func (c *crowd) link() *int32 { return &c.entries }
 
-// entry is the place of one request at one name: in the queue, or among the
-// holders. Reentry is an entry of its own: the entries of one grant stand next to each
-// other among the holders, have the same token, and share one detail. It holds no
-// pointers, so the garbage collector does not look into a million of them.
+// entry is the place of one request at one name: in the queue, or among the holders. A reentry is a separate entry: the
+// entries of one grant are adjacent among the holders, have the same token, and share one detail. It contains no
+// pointers, so the garbage collector does not scan a million of them.
 type entry struct {
 	request uint64
 	token   holdfast.Token // 0 while it waits
@@ -44,38 +43,38 @@ type entry struct {
 	detail  int32
 	mode    holdfast.Mode
 	revoked bool
-	why     uint8 // why it is revoked: its place among losses
-	try     bool  // it waits for an authority, and not for holders
+	why     uint8 // why it is revoked: an index of losses
+	try     bool  // it waits only for an authority
 }
 
 func (s *entry) link() *int32 { return &s.live }
 
-// detail is what most entries can do without.
+// detail has the fields that most entries do not need.
 type detail struct {
-	// Attributes are those of the request. Hold is 0 when it is held. Capacity is what the entry counts on: it
-	// differs from that of the name only for a revoked hold that another authority has granted.
+	// Attributes are those of the request. Hold is 0 when it is held. Capacity is the entry's own: it differs from the
+	// name's only for a revoked hold that another authority has granted.
 	holdfast.Attributes
-	client  string // where another asks than for the session's first request
+	client  string // if it differs from that of the session's first request
 	end     Time   // when the wait limit or the hold limit ends it, or Never
-	heap    int32  // its place among the deadlines, counted from 1; 0 is none
-	holds   int32  // entries that share it
+	heap    int32  // its position in the heap of deadlines, counted from 1; 0 is none
+	holds   int32  // number of entries that share it
 	last    int32  // the latest of those
 	another bool   // client differs from the session's
 }
 
 func (d *detail) link() *int32 { return &d.last }
 
-// The rings that an entry is in.
+// The rings of an entry.
 const (
 	ofEntry = iota
 	ofSession
 )
 
-// link places an entry in a ring: doubly linked, closed, and named by its first
-// entry, so that the last one is before the first.
+// link is an entry's place in a ring: doubly linked, closed, and identified by its first entry, so that the last one is
+// before the first.
 type link struct{ next, prev int32 }
 
-// join puts entry i, which is s, at the end of the ring that begins at *first.
+// join appends entry i, which is s, to the ring that begins at *first.
 func (t *Table) join(ring int, first *int32, i int32, s *entry) {
 	if *first == 0 {
 		*first = i
@@ -85,7 +84,7 @@ func (t *Table) join(ring int, first *int32, i int32, s *entry) {
 	t.follow(ring, t.entries.at(*first).links[ring].prev, i)
 }
 
-// follow puts entry i behind entry before.
+// follow inserts entry i after entry before.
 func (t *Table) follow(ring int, before, i int32) {
 	ahead := &t.entries.at(before).links[ring]
 	after := ahead.next
@@ -94,7 +93,7 @@ func (t *Table) follow(ring int, before, i int32) {
 	t.entries.at(after).links[ring].prev = i
 }
 
-// unlink takes entry i, which is s, out of the ring that begins at *first.
+// unlink removes entry i, which is s, from the ring that begins at *first.
 func (t *Table) unlink(ring int, first *int32, i int32, s *entry) {
 	at := &s.links[ring]
 	if at.next == i {
@@ -117,8 +116,7 @@ func (t *Table) next(ring int, first, i int32) int32 {
 	return 0
 }
 
-// gather returns the crowd of live name e and makes one where there is none, counting
-// the entry that may be there.
+// gather returns the crowd of live name e, and creates it if needed, counting an existing entry.
 func (t *Table) gather(e int32) *crowd {
 	x := t.names.at(e)
 	if x.crowd == 0 {
@@ -134,8 +132,7 @@ func (t *Table) gather(e int32) *crowd {
 	return t.crowds.at(x.crowd)
 }
 
-// sit makes the entry of a request that is new at live name e. It is in no ring of the
-// live name yet, and has no detail.
+// sit makes the entry of a new request at live name e. It is not yet in a ring of the live name, and has no detail.
 func (t *Table) sit(e int32, r *Request) int32 {
 	t.alter(e)
 	i, s := t.entries.take()
@@ -176,8 +173,8 @@ func (t *Table) describe(i int32, r *Request, end Time) {
 	t.setDeadline(s.detail, end)
 }
 
-// attributes returns what the request of entry s asks of the lock. It has a hold limit while the entry waits: of a hold, its end
-// is what counts.
+// attributes returns the attributes of the request of entry s. They include the hold limit while the entry waits; for a
+// hold, its end counts.
 func (t *Table) attributes(s *entry) (a holdfast.Attributes) {
 	if s.detail != 0 {
 		a = t.details.at(s.detail).Attributes
@@ -186,7 +183,7 @@ func (t *Table) attributes(s *entry) (a holdfast.Attributes) {
 	return a
 }
 
-// detailOf returns the detail of entry i and makes one where there is none.
+// detailOf returns the detail of entry i, and creates it if needed.
 func (t *Table) detailOf(i int32) *detail {
 	s := t.entries.at(i)
 	if s.detail != 0 {
@@ -198,7 +195,7 @@ func (t *Table) detailOf(i int32) *detail {
 	return d
 }
 
-// owner returns the owner that entry s named, or "".
+// owner returns the named owner of entry s, or "".
 func (t *Table) owner(s *entry) string {
 	if s.detail == 0 {
 		return ""
@@ -206,7 +203,7 @@ func (t *Table) owner(s *entry) string {
 	return t.details.at(s.detail).Owner
 }
 
-// units returns how many units entry s holds or wants; 0 unless in mode slots.
+// units returns how many units entry s holds or requests; 0 unless in mode slots.
 func (t *Table) units(s *entry) int32 {
 	if s.detail == 0 {
 		return 0
@@ -214,7 +211,7 @@ func (t *Table) units(s *entry) int32 {
 	return int32(t.details.at(s.detail).Units)
 }
 
-// capacity returns the capacity that entry s counts on; 0 unless in mode slots.
+// capacity returns entry s's own capacity; 0 unless in mode slots.
 func (t *Table) capacity(s *entry) int32 {
 	if s.detail == 0 {
 		return 0
@@ -222,7 +219,7 @@ func (t *Table) capacity(s *entry) int32 {
 	return int32(t.details.at(s.detail).Capacity)
 }
 
-// client returns who asked for entry s, for people.
+// client returns the client of entry s, for display.
 func (t *Table) client(s *entry) string {
 	if s.detail != 0 && t.details.at(s.detail).another {
 		return t.details.at(s.detail).client
@@ -230,7 +227,7 @@ func (t *Table) client(s *entry) string {
 	return t.sessions.at(s.session).client
 }
 
-// end returns when a limit in time ends entry s, or Never.
+// end returns when a time limit ends entry s, or Never.
 func (t *Table) end(s *entry) Time {
 	if s.detail == 0 {
 		return Never

@@ -6,17 +6,14 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Sides of a partition may each have granted a name. An authority that succeeds them
-// takes over all that their holders have, and revokes what is not compatible with those that
-// stay. Until enough of the revoked have stopped, the name has more holders than fit:
-// its crowd is marked as having an excess, and fits nothing more.
+// Sides of a partition may each have granted a name. An authority that succeeds them adopts all their holds, and
+// revokes those that are incompatible with the ones that stay. Until enough of the revoked holders have stopped, the
+// name has more holders than fit: its crowd is marked as having an excess, and accepts nothing more.
 
-// Displace makes room for c, which another table has granted and Adopt has not taken
-// because of an ErrConflict: it revokes grants of its name because of why, of those below,
-// from the first on, and no more than it takes. Each of their holds is Revoked. It reports
-// whether c, not revoked, is compatible with those that stay; if not, nothing has changed. No room
-// can be made for what a suspension of another owner excludes, or for a suspension that
-// excludes what another owner holds.
+// Displace makes room for c, which another table has granted and Adopt has rejected with an ErrConflict: it revokes
+// grants of its name from below, in order and no more than necessary, with reason why. Each of their holds is Revoked.
+// It reports whether c, not revoked, is compatible with those that stay; if not, nothing has changed. It cannot make
+// room for a hold that another owner's suspension excludes, or for a suspension that excludes another owner's holds.
 func (t *Table) Displace(c *Entry, below []Grant, why holdfast.Loss, out *[]Decision) bool {
 	e := t.liveOf(c.Name)
 	if t.contradicts(c) != nil {
@@ -42,7 +39,7 @@ func (t *Table) Displace(c *Entry, below []Grant, why holdfast.Loss, out *[]Deci
 	if !staying.leaves(c.Mode, c.Units, c.Capacity) {
 		return false
 	}
-	// What was revoked before something larger may not have been needed.
+	// Grants revoked before a larger one may not have been necessary.
 	for n := len(losers) - 1; n >= 0; n-- {
 		with := staying
 		with.add(t.units(t.entries.at(losers[n])))
@@ -56,9 +53,8 @@ func (t *Table) Displace(c *Entry, below []Grant, why holdfast.Loss, out *[]Deci
 	return true
 }
 
-// Revoke revokes one grant because of why: each of its holds is Revoked, and stays until
-// its holder releases it, its session ends or its hold limit passes. It reports whether
-// session s holds name under token.
+// Revoke revokes one grant with reason why: each of its holds is Revoked, and stays until its holder releases it, its
+// session ends or its hold limit passes. It reports whether session s holds name under token.
 func (t *Table) Revoke(s SessionID, name string, token holdfast.Token, why holdfast.Loss, out *[]Decision) bool {
 	i := t.findHold(s, name, token, 0)
 	if i != 0 {
@@ -67,10 +63,9 @@ func (t *Table) Revoke(s SessionID, name string, token holdfast.Token, why holdf
 	return i != 0
 }
 
-// Recall asks the holder of one hold, as [Table.Release] names it, to end it because of why, if
-// it was asked for over a stream. A grant is revoked as a whole: so the hold is made revoked where it is
-// the only one of its grant, and otherwise its grant stays for the others. It reports whether session s
-// has such a hold.
+// Recall asks the holder of one hold, named as in [Table.Release], to end it with reason why, if it was requested over
+// a stream. A grant is revoked as a whole: the hold is therefore made revoked only if its grant has no other, and
+// otherwise the grant stays for the others. It reports whether session s has such a hold.
 func (t *Table) Recall(s SessionID, name string, token holdfast.Token, request uint64, why holdfast.Loss, out *[]Decision) bool {
 	i := t.findHold(s, name, token, request)
 	if i == 0 || t.entries.at(i).request >= SingleCall {
@@ -83,8 +78,7 @@ func (t *Table) Recall(s SessionID, name string, token holdfast.Token, request u
 	return true
 }
 
-// revokeGrant revokes all holds of the grant that entry i is in, the latest hold of which
-// it is, or its only one.
+// revokeGrant revokes all holds of the grant of entry i, which is its latest or only hold.
 func (t *Table) revokeGrant(i int32, why holdfast.Loss, out *[]Decision) {
 	holds := int32(1)
 	if d := t.entries.at(i).detail; d != 0 {
@@ -100,14 +94,14 @@ func (t *Table) revokeGrant(i int32, why holdfast.Loss, out *[]Decision) {
 	}
 }
 
-// losses are why a hold can be revoked. The first is taken where that is not known any
-// more: a snapshot does not tell.
+// losses are the reasons for revoking a hold. The first one is the default for an unknown reason: snapshots do not
+// contain it.
 var losses = [...]holdfast.Loss{
 	holdfast.Broken, holdfast.Duplicate, holdfast.AuthorityChanged, holdfast.MemberLost, holdfast.SessionExpired, holdfast.HoldLimit,
 	holdfast.EndedByAnother, holdfast.SpaceClosed,
 }
 
-// revoke makes the hold at entry i one that is to end because of why, if it is not yet.
+// revoke makes the hold at entry i one that is to end with reason why, if it is not yet.
 func (t *Table) revoke(i int32, why holdfast.Loss) {
 	s := t.entries.at(i)
 	if s.revoked {
@@ -119,17 +113,17 @@ func (t *Table) revoke(i int32, why holdfast.Loss) {
 	t.recountMarked(s.live)
 }
 
-// taken is what the holders of a name take that are not revoked.
+// taken is the share of a name taken by its unrevoked holders.
 type taken struct {
 	grants int
 	units  int64
 	mode   holdfast.Mode // that of all of them
 }
 
-// staying walks the holders of live name e and counts those that are not revoked.
+// staying counts the unrevoked holders of live name e.
 func (t *Table) staying(e int32) (taken taken) {
 	x := t.names.at(e)
-	detail := int32(0) // of the hold before
+	detail := int32(0) // of the previous hold
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
 		s := t.entries.at(i)
 		if !s.revoked && (detail == 0 || s.detail != detail) {
@@ -155,8 +149,7 @@ func (k *taken) leaves(mode holdfast.Mode, units, capacity int) bool {
 	return mode == holdfast.ModeShared || k.units+int64(units) <= int64(capacity)
 }
 
-// fixed reports whether live name e has a holder that is not revoked, and so counts on its
-// capacity.
+// fixed reports whether live name e has an unrevoked holder, which fixes its capacity.
 func (t *Table) fixed(e int32) bool {
 	x := t.names.at(e)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
@@ -175,17 +168,15 @@ func (t *Table) fixed(e int32) bool {
 	return false
 }
 
-// recountMarked is recount for a live name that may not be marked: then there is nothing to
-// find out.
+// recountMarked is recount for a live name that may be unmarked: then there is nothing to do.
 func (t *Table) recountMarked(e int32) {
 	if c := t.names.at(e).crowd; c != 0 && t.crowds.at(c).excess {
 		t.recount(e)
 	}
 }
 
-// recount finds anew, by walking the entries of a live name that was marked, whether it still
-// has an excess, and what its capacity is. Both go by who is there and not by how that
-// came about, so that a restored copy of the table agrees.
+// recount determines, from the entries of a marked live name, whether it still has an excess, and its capacity. Both
+// depend only on the current entries, so that a restored copy of the table agrees.
 func (t *Table) recount(e int32) {
 	x := t.names.at(e)
 	c := t.crowds.at(x.crowd)
@@ -195,8 +186,8 @@ func (t *Table) recount(e int32) {
 	c.excess = t.exceeds(x, c)
 }
 
-// capacityOf returns the capacity of a name with slots: that of its first holder that
-// stays, else that of its first waiter, else that of its first revoked holder.
+// capacityOf returns the capacity of a name with slots: that of its first unrevoked holder, else of its first waiter,
+// else of its first revoked holder.
 func (t *Table) capacityOf(e int32, x *record) int32 {
 	revoked := int32(0)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
@@ -245,8 +236,8 @@ func (t *Table) exceeds(x *record, c *crowd) bool {
 	return false
 }
 
-// firstOf returns the entry that says what a name is held or wanted for: its first holder
-// that stays; without one, its first revoked one, or its first waiter.
+// firstOf returns the entry that determines a name's shape: its first unrevoked holder, else its first revoked one, or
+// its first waiter.
 func (t *Table) firstOf(e int32, x *record) int32 {
 	switch {
 	case x.holders != 0:

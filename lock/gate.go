@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// gate is what a table keeps while it is suspended or a suspension waits, and only then.
+// gate is the state of a table that is suspended or has a waiting suspension. It exists only then.
 //
-// An entry that holds or waits at a name has passed the gate, unless it is parked. Those
-// that wait in the gate, suspensions and parked requests, have one order, that of their
-// arrival. A suspension that waits stands in the queue of SpaceLock, too. A parked request
-// stands in a lane of its name, behind those that wait in the name's queue.
+// An entry that holds or waits at a name has passed the gate, unless it is parked. The entries that wait in the gate,
+// suspensions and parked requests, are ordered by arrival. A waiting suspension is also in the queue of SpaceLock. A
+// parked request is in a lane of its name, after the waiters in the name's queue.
 type gate struct {
 	spaceLock int32           // the record of SpaceLock; 0 while it is not live
 	first     int32           // the entry that has waited longest in the gate, or 0
-	last      int32           // the one that came last, or 0
+	last      int32           // the latest one, or 0
 	turns     map[int32]*turn // of the entries that wait in the gate
-	lanes     map[int32]*lane // of the live names at which a request is parked
+	lanes     map[int32]*lane // of the live names with parked requests
 	owners    owners
 }
 
@@ -25,20 +24,20 @@ type gate struct {
 type turn struct {
 	number        uint64 // the lower, the earlier; never 0
 	before, after int32  // entries
-	ticket        int32  // among those parked at the same name, where these are many
+	ticket        int32  // among those parked at the same name, if there are many
 }
 
-// maxTurn is the highest number of a turn that is restored: none is reached by counting on.
+// maxTurn is the highest turn number in a restore: counting on from it cannot overflow.
 const maxTurn = 1 << 62
 
-// lane is where the requests are that are parked at one name, in the order of the gate.
+// lane is the parked requests of one name, in the order of the gate.
 type lane struct {
-	first   int32 // ring of entries, in place of the queue of their live name
+	first   int32 // ring of entries, in place of the live name's queue
 	waiting int32
 	tickets tickets // unused until there are many
 }
 
-// closeGate returns the table's gate and makes it where there is none.
+// closeGate returns the table's gate, and creates it if needed.
 func (t *Table) closeGate() *gate {
 	if t.gate == nil {
 		t.gate = &gate{
@@ -50,8 +49,8 @@ func (t *Table) closeGate() *gate {
 	return t.gate
 }
 
-// openGate drops the gate of a table that is not suspended and where no suspension waits.
-// Then no request is parked either.
+// openGate drops the gate of a table that is not suspended and has no waiting suspension. Then no request is parked
+// either.
 func (t *Table) openGate() {
 	g := t.gate
 	if g == nil {
@@ -72,13 +71,12 @@ func (t *Table) openGate() {
 // gated reports whether live name e is that of SpaceLock.
 func (t *Table) gated(e int32) bool { return t.gate != nil && t.gate.spaceLock == e && e != 0 }
 
-// parked reports whether entry i, which is s, waits in the gate for leave to queue at its
-// name.
+// parked reports whether entry i, which is s, waits in the gate to queue at its name.
 func (t *Table) parked(i int32, s *entry) bool {
 	return t.gate != nil && s.token == 0 && s.live != t.gate.spaceLock && t.gate.turns[i] != nil
 }
 
-// lane returns the first entry that is parked at live name e, or 0, and how many are.
+// lane returns the first entry parked at live name e, or 0, and the number of parked entries.
 func (t *Table) lane(e int32) (first, waiting int32) {
 	if t.gate == nil {
 		return 0, 0
@@ -89,7 +87,7 @@ func (t *Table) lane(e int32) (first, waiting int32) {
 	return 0, 0
 }
 
-// waiting returns how many wait at live name e, those that are parked among them.
+// waiting returns how many requests wait at live name e, including parked ones.
 func (t *Table) waiting(e int32) int {
 	_, parked := t.lane(e)
 	return int(t.names.at(e).waiting) + int(parked)
@@ -100,8 +98,8 @@ func (t *Table) empty(e int32, x *record) bool {
 	return x.holders == 0 && x.queue == 0 && (t.gate == nil || t.gate.lanes[e] == nil)
 }
 
-// park puts entry i, which is in no ring of its live name, at the end of the gate. With try it
-// waits for an authority only.
+// park puts entry i, which is in no ring of its live name, at the end of the gate. With try it waits only for an
+// authority.
 func (t *Table) park(i int32, try bool) {
 	t.alter(t.entries.at(i).live)
 	t.joinLane(i)
@@ -111,7 +109,7 @@ func (t *Table) park(i int32, try bool) {
 	t.gate.owners.park(t.partyOf(s), i)
 }
 
-// unpark takes entry i out of the gate.
+// unpark removes entry i from the gate.
 func (t *Table) unpark(i int32) {
 	s := t.entries.at(i)
 	t.alter(s.live)
@@ -121,7 +119,7 @@ func (t *Table) unpark(i int32) {
 	t.gate.owners.pass(t.partyOf(s), i)
 }
 
-// joinLane puts entry i at the end of the lane of its name.
+// joinLane appends entry i to the lane of its name.
 func (t *Table) joinLane(i int32) {
 	s := t.entries.at(i)
 	l := t.gate.lanes[s.live]
@@ -133,7 +131,7 @@ func (t *Table) joinLane(i int32) {
 	l.waiting++
 }
 
-// leaveLane takes entry i, which is s, out of the lane of its name.
+// leaveLane removes entry i, which is s, from the lane of its name.
 func (t *Table) leaveLane(i int32, s *entry) {
 	l := t.gate.lanes[s.live]
 	t.unlink(ofEntry, &l.first, i, s)
@@ -146,12 +144,12 @@ func (t *Table) leaveLane(i int32, s *entry) {
 	}
 }
 
-// arrive puts entry i at the end of the gate's order. A parked one is in its lane already.
+// arrive appends entry i to the gate's order. A parked one is already in its lane.
 func (t *Table) arrive(i int32) {
 	g := t.gate
 	x := &turn{number: 1, before: g.last}
 	if g.last != 0 {
-		// It goes by who waits now, so that a restored copy of the table gives the same.
+		// The number depends only on the current waiters, so that a restored copy of the table gives the same.
 		x.number = g.turns[g.last].number + 1
 		g.turns[g.last].after = i
 	} else {
@@ -163,7 +161,7 @@ func (t *Table) arrive(i int32) {
 	}
 }
 
-// depart takes entry i out of the gate's order.
+// depart removes entry i from the gate's order.
 func (t *Table) depart(i int32) {
 	g := t.gate
 	x := g.turns[i]
@@ -191,7 +189,7 @@ func (t *Table) drawTurn(l *lane, x *turn) {
 	}
 }
 
-// renumberLane hands out all tickets of lane l anew.
+// renumberLane reissues all tickets of lane l.
 func (t *Table) renumberLane(l *lane) {
 	l.tickets.reset(l.waiting)
 	for i := l.first; i != 0; i = t.next(ofEntry, l.first, i) {
@@ -199,7 +197,7 @@ func (t *Table) renumberLane(l *lane) {
 	}
 }
 
-// rank returns how many are parked before entry i at its name.
+// rank returns how many requests are parked before entry i at its name.
 func (t *Table) rank(i int32) int {
 	l := t.gate.lanes[t.entries.at(i).live]
 	if l.tickets.tree != nil {
@@ -212,15 +210,14 @@ func (t *Table) rank(i int32) int {
 	return n
 }
 
-// inTurn returns the entries that wait in the gate, in order, where the links between them
-// may be missing.
+// inTurn returns the entries that wait in the gate, in order, even if their links are not set yet.
 func (g *gate) inTurn() []int32 {
 	return slices.SortedFunc(maps.Keys(g.turns), func(a, b int32) int {
 		return cmp.Compare(g.turns[a].number, g.turns[b].number)
 	})
 }
 
-// line puts entries, which are all that wait in the gate, into this order.
+// line arranges entries, which are all that wait in the gate, in this order.
 func (g *gate) line(entries []int32) {
 	g.first, g.last = 0, 0
 	for _, i := range entries {

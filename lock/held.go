@@ -6,40 +6,37 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// HeldBy is the ErrHeld of a request that was not granted: it says who held the name at the
-// decision. It has what machines can say to each other: members as ids, and times as
-// ages. [HeldBy.ErrorFor] says the rest, to people.
+// HeldBy is the ErrHeld of a request that was not granted, with the holder at the time of the decision. Machines
+// exchange it: members are ids, and times are ages. [HeldBy.ErrorFor] returns the form for people.
 type HeldBy struct {
-	Owner  string        // of the first holder; its client where it named none
-	Others int           // how many more hold the name
-	Holder SessionID     // the session of that hold; zero where none held, because others were about to be granted
-	Age    time.Duration // for how long it had held or, where a suspension that waits is in the way, waited; UnknownAge where that is not known
-	// Suspended says that the holder has suspended the table, or is about to, and Reason what it
-	// gave as its reason for that.
+	Owner  string        // of the first holder; its client if it named none
+	Others int           // number of other holders of the name
+	Holder SessionID     // the session of that hold; zero if there was no holder because others were about to be granted
+	Age    time.Duration // how long it had held or, for a waiting suspension, waited; UnknownAge if unknown
+	// Suspended reports that the holder has suspended the table, or is about to; Reason is the holder's reason.
 	Suspended bool
 	Reason    string
-	// Gone says that the holder's member was lost, and Grace that its hold limit has passed and that the
-	// name stays taken so that it can stop. Left is how long either lasts, at most; 0 where that is
-	// not known.
+	// Gone reports that the holder's member was lost; Grace that its hold limit has passed and the name stays taken so
+	// that it can stop. Left is how long either lasts, at most; 0 if unknown.
 	Gone  bool
 	Grace bool
 	Left  time.Duration
 }
 
-// UnknownAge is the Age of a hold whose beginning is unknown.
+// UnknownAge is the Age of a hold with an unknown start.
 const UnknownAge time.Duration = -1
 
 func (h *HeldBy) Error() string { return h.Unwrap().Error() }
 
-// Unwrap returns what is known without knowing the members' names or the time.
+// Unwrap returns the error without the members' names and the time.
 func (h *HeldBy) Unwrap() error { return h.basic() }
 
 func (h *HeldBy) basic() *holdfast.HeldError {
 	return &holdfast.HeldError{Owner: h.Owner, Others: h.Others, Suspended: h.Suspended, Reason: h.Reason, Gone: h.Gone, Grace: h.Grace, Until: h.Left}
 }
 
-// ErrorFor returns the error for people: with the name of the holder's member, and since when
-// it holds by the wall clock that shows now.
+// ErrorFor returns the error for people: with the name of the holder's member, and since when it holds by the wall
+// clock, which shows now.
 func (h *HeldBy) ErrorFor(member string, now time.Time) error {
 	if h.Holder == (SessionID{}) {
 		return h.Unwrap()

@@ -1,14 +1,13 @@
 package lock
 
-// historyLimit is how many ended grants of one name are shown.
+// historyLimit is the maximum number of ended grants shown for one name.
 const historyLimit = 16
 
-// history remembers the grants that have ended, of all names together, in a ring
-// that grows to its bound and then forgets the oldest.
+// history keeps the latest ended grants, of all names together, in a ring that grows to its limit.
 type history struct {
 	bound int
 	ended []ended
-	next  int // where the next one goes once the ring is full
+	next  int // index of the next one once the ring is full
 }
 
 type ended struct {
@@ -16,7 +15,7 @@ type ended struct {
 	grant Grant
 }
 
-// add makes room for a grant of name that ends now, to be filled in.
+// add adds a grant of name that ends now, to be filled in.
 func (h *history) add(name string) *Grant {
 	at := h.next
 	if len(h.ended) < h.bound {

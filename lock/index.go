@@ -2,10 +2,9 @@ package lock
 
 import "github.com/holdfast-locks/holdfast"
 
-// A name with more entries than indexAbove gets an index, so that finding one of ten
-// thousand costs what finding one of ten does; it loses it with fewer than
-// indexBelow. Between the two nothing changes, so that a name at the edge is not
-// indexed again and again.
+// A name with more than indexAbove entries gets an index, so that finding one of ten thousand costs the same as finding
+// one of ten; with fewer than indexBelow it loses the index. The gap between the two keeps a name at the edge from
+// being indexed repeatedly.
 const (
 	indexAbove = 16
 	indexBelow = 8
@@ -17,7 +16,7 @@ type index struct {
 	tickets tickets
 }
 
-// key is what an entry is looked for by. Each kind uses the fields that it needs.
+// key is a search key. Each kind uses the fields that it needs.
 type key struct {
 	kind    keyKind
 	session int32
@@ -30,10 +29,10 @@ type keyKind uint8
 const (
 	byRequest keyKind = iota + 1 // every entry
 	byToken                      // an entry of every grant
-	byOwner                      // an entry of every grant of a named owner that can be entered again
+	byOwner                      // an entry of every grant of a named owner that can be reentered
 )
 
-// place is where an entry is: ticket is its number in the queue while it waits.
+// place is an entry, and its ticket in the queue while it waits.
 type place struct{ entry, ticket int32 }
 
 func requestKey(s *entry) key {
@@ -56,8 +55,7 @@ func (t *Table) indexOf(e int32) *index {
 	return nil
 }
 
-// register makes entry i, which is new, known to its live name's index, and makes that
-// index where there are enough entries to want one.
+// register adds entry i, which is new, to its live name's index, and creates the index if there are enough entries.
 func (t *Table) register(i int32) {
 	s := t.entries.at(i)
 	x := t.names.at(s.live)
@@ -74,7 +72,7 @@ func (t *Table) register(i int32) {
 	c.index.places[requestKey(s)] = place{entry: i}
 }
 
-// unregister forgets entry i.
+// unregister removes entry i.
 func (t *Table) unregister(i int32) {
 	s := t.entries.at(i)
 	if x := t.indexOf(s.live); x != nil {
@@ -98,14 +96,14 @@ func (t *Table) buildIndex(e int32, x *record, c *crowd) {
 	t.renumber(x, c.index)
 }
 
-// thinOut drops the index of a name that has become quiet.
+// thinOut drops the index of a name with few entries.
 func (t *Table) thinOut(c *crowd) {
 	if c.entries < indexBelow {
 		c.index = nil
 	}
 }
 
-// indexGrant makes the grant of entry i known by its token and its owner.
+// indexGrant adds the grant of entry i by its token and its owner.
 func (t *Table) indexGrant(x *index, i int32) {
 	s := t.entries.at(i)
 	x.places[tokenKey(s.session, s.token)] = place{entry: i}
@@ -114,14 +112,14 @@ func (t *Table) indexGrant(x *index, i int32) {
 	}
 }
 
-// reindexGrant makes the grant of entry i, which leaves it, known by another entry.
+// reindexGrant makes another entry represent the grant of entry i, which leaves it.
 func (t *Table) reindexGrant(i, other int32) {
 	if x := t.indexOf(t.entries.at(i).live); x != nil {
 		t.indexGrant(x, other)
 	}
 }
 
-// unindexGrant forgets the grant of entry i.
+// unindexGrant removes the grant of entry i.
 func (t *Table) unindexGrant(i int32) {
 	s := t.entries.at(i)
 	x := t.indexOf(s.live)
@@ -134,7 +132,7 @@ func (t *Table) unindexGrant(i int32) {
 	}
 }
 
-// unindexOwner keeps the grant of entry i from being entered again.
+// unindexOwner prevents reentry into the grant of entry i.
 func (t *Table) unindexOwner(i int32) {
 	s := t.entries.at(i)
 	owner := t.owner(s)
@@ -146,7 +144,7 @@ func (t *Table) unindexOwner(i int32) {
 // findRequest returns the entry of a request at live name e, or 0.
 func (t *Table) findRequest(e, session int32, request uint64) int32 {
 	x := t.names.at(e)
-	if i := x.holders; i != 0 { // mostly it is the only one
+	if i := x.holders; i != 0 { // usually the only one
 		if s := t.entries.at(i); s.request == request && s.session == session {
 			return i
 		}
@@ -179,8 +177,7 @@ func (t *Table) findToken(e, session int32, token holdfast.Token) int32 {
 	return 0
 }
 
-// findOwner returns an entry of the grant at live name e that a named owner can enter
-// again, or 0.
+// findOwner returns an entry of the grant at live name e that a named owner can reenter, or 0.
 func (t *Table) findOwner(e, session int32, owner string) int32 {
 	if x := t.indexOf(e); x != nil {
 		return x.places[ownerKey(session, owner)].entry
@@ -194,7 +191,7 @@ func (t *Table) findOwner(e, session int32, owner string) int32 {
 	return 0
 }
 
-// findOwnerOf is findOwner for the owner of a waiter, or 0 if it named none.
+// findOwnerOf is findOwner for the owner of a waiter, or 0 if it has no name.
 func (t *Table) findOwnerOf(s *entry) int32 {
 	owner := t.owner(s)
 	if owner == "" {

@@ -1,20 +1,18 @@
 package lock
 
-// order finds names in the order of their bytes, for listings. It is a list of sorted
-// blocks of live names: what a name costs is four bytes, and what a listing costs is what it
-// visits.
+// order is the sorted set of names, for listings. It is a list of sorted blocks of live names: a name costs four bytes,
+// and a listing costs the names it visits.
 //
-// A name gets its place late: maxFresh names, the newest, are kept aside unsorted. A name
-// that is taken and given back soon never gets a place, so most locks cost nothing here.
-// A listing sorts in those that are aside first.
+// A name gets its place late: maxFresh names, the newest, are kept unsorted. A name that is quickly taken and released
+// never gets a place, so most locks cost nothing here. A listing first sorts the fresh ones in.
 type order struct {
 	blocks [][]int32 // none is empty
 	ranks  []rank    // by live name
 	fresh  []int32   // a ring once it is full
-	oldest int       // where it begins
+	oldest int       // its start
 }
 
-// rank says where a live name stands in the order.
+// rank is a live name's state in the order.
 type rank uint8
 
 const (
@@ -28,7 +26,7 @@ const (
 	blockSize = 512
 )
 
-// enlist takes note that the name of live name e is live.
+// enlist adds the name of live name e.
 func (t *Table) enlist(e int32) {
 	o := &t.order
 	for len(o.ranks) <= int(e) {
@@ -74,8 +72,8 @@ func (t *Table) sortIn(e int32) {
 	o.blocks[b] = block
 }
 
-// split makes room in a full block for a live name at a place in it, and returns where that is then. Where names come in
-// their order the blocks stay full.
+// split makes room in a full block for a live name at a position, and returns the position's new place. If names arrive
+// in order the blocks stay full.
 func (o *order) split(b, at int) (int, int) {
 	cut := blockSize / 2
 	if at == blockSize && b == len(o.blocks)-1 {
@@ -92,8 +90,8 @@ func (o *order) split(b, at int) (int, int) {
 	return b, at
 }
 
-// unlist takes live name e, which is about to lose its name, out of the order. One that is
-// fresh stays among those: whichever name it has when its turn comes is looked at then.
+// unlist removes live name e, which is about to lose its name, from the order. A fresh one stays among those: when its
+// turn comes, the name it has then counts.
 func (t *Table) unlist(e int32) {
 	o := &t.order
 	if o.ranks[e] != sorted {
@@ -111,7 +109,7 @@ func (t *Table) unlist(e int32) {
 	o.join(b)
 }
 
-// join keeps block b from being empty, or small next to another small one.
+// join prevents block b from being empty, or small next to another small one.
 func (o *order) join(b int) {
 	if len(o.blocks[b]) > blockSize/4 {
 		return
@@ -152,7 +150,7 @@ func (t *Table) blockOf(name string) int {
 	return low - 1
 }
 
-// within returns the place in a block of the first name that is not before name.
+// within returns the position in a block of the first name not before name.
 func (t *Table) within(block []int32, name string) int {
 	low, high := 0, len(block)
 	for low < high {
@@ -166,7 +164,7 @@ func (t *Table) within(block []int32, name string) int {
 	return low
 }
 
-// seek sorts in all names, and returns the place of the first that is not before name.
+// seek sorts in all names, and returns the place of the first name not before name.
 func (t *Table) seek(name string) (block, at int) {
 	o := &t.order
 	for _, e := range o.fresh {

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// Who may queue at a name while the gate is closed goes by what its owner has: so it must
-// be known of an owner, without a walk, which entries of its have passed. That is found out
-// of a session when one of its named owners first asks, by a walk of what the session has,
-// and kept from then on until the gate is opened: nothing is kept while it is open. Who
-// is parked is a set of entries, so that nothing can be taken back twice.
+// While the gate is closed, an owner's other entries determine whether its request may queue at a name. The table must
+// therefore know, without a walk, which entries of an owner have passed. It determines that for a session when one of
+// its named owners first asks, by a walk of the session's entries, and keeps it until the gate is opened: while it is
+// open nothing is kept. The parked entries are a set, so that none can be subtracted twice.
 
 // party is a named owner.
 type party struct {
@@ -17,16 +16,16 @@ type party struct {
 	owner   string
 }
 
-// owners are the named owners of the sessions that have been counted.
+// owners are the named owners of the counted sessions.
 type owners struct {
-	counted   map[int32]bool // sessions; a record that is used again has nothing at first
+	counted   map[int32]bool // sessions; a reused record has nothing at first
 	standings map[party]*standing
 }
 
-// standing is what an owner has in a table; never nothing.
+// standing is an owner's entries in a table; it is never empty.
 type standing struct {
-	entries int            // at names and in the gate: one more when an entry is made, one less when it is freed
-	parked  map[int32]bool // those that wait in the gate
+	entries int            // at names and in the gate: increased with each new entry, decreased when one is freed
+	parked  map[int32]bool // entries that wait in the gate
 }
 
 // passed returns how many entries of an owner hold or wait at a name.
@@ -35,7 +34,7 @@ func (x *standing) passed() int { return x.entries - len(x.parked) }
 // partyOf returns the owner of entry s.
 func (t *Table) partyOf(s *entry) party { return party{s.session, t.owner(s)} }
 
-// sit notes that an owner has one more entry.
+// sit counts a new entry of an owner.
 func (o *owners) sit(p party) {
 	if p.owner == "" || !o.counted[p.session] {
 		return
@@ -48,7 +47,7 @@ func (o *owners) sit(p party) {
 	x.entries++
 }
 
-// leave notes that entry i of an owner is freed.
+// leave removes a freed entry i of an owner.
 func (o *owners) leave(p party, i int32) {
 	if x := o.standings[p]; x != nil {
 		delete(x.parked, i)
@@ -58,22 +57,21 @@ func (o *owners) leave(p party, i int32) {
 	}
 }
 
-// park notes that entry i of an owner waits in the gate.
+// park records that entry i of an owner waits in the gate.
 func (o *owners) park(p party, i int32) {
 	if x := o.standings[p]; x != nil {
 		x.parked[i] = true
 	}
 }
 
-// pass notes that entry i of an owner does not wait in the gate.
+// pass records that entry i of an owner no longer waits in the gate.
 func (o *owners) pass(p party, i int32) {
 	if x := o.standings[p]; x != nil {
 		delete(x.parked, i)
 	}
 }
 
-// standing returns what a named owner has at names and in the gate, or nil. It counts its
-// session where that has not been done.
+// standing returns a named owner's entries at names and in the gate, or nil. It counts the session if needed.
 func (t *Table) standing(p party) *standing {
 	g := t.gate
 	if !g.owners.counted[p.session] {
@@ -93,8 +91,8 @@ func (t *Table) standing(p party) *standing {
 	return g.owners.standings[p]
 }
 
-// passes reports whether a request of an owner for a name may queue there, or is parked. A
-// session of 0 is one that has nothing.
+// passes reports whether an owner's request for a name may queue there, rather than be parked. A session of 0 has
+// nothing.
 func (t *Table) passes(session int32, owner string) bool {
 	g := t.gate
 	switch {
@@ -109,8 +107,8 @@ func (t *Table) passes(session int32, owner string) bool {
 	return x != nil && x.passed() > 0
 }
 
-// suspends reports whether the table is suspended by this named owner alone: where sides
-// of a partition have each suspended it, no owner passes until all but one have stopped.
+// suspends reports whether the table is suspended by this named owner alone: if sides of a partition have each
+// suspended it, no owner passes until all but one have stopped.
 func (t *Table) suspends(p party) bool {
 	x := t.names.at(t.gate.spaceLock)
 	if x.holders == 0 || p.owner == "" || x.crowd != 0 && t.crowds.at(x.crowd).grants > 1 {
@@ -119,15 +117,15 @@ func (t *Table) suspends(p party) bool {
 	return t.partyOf(t.entries.at(x.holders)) == p
 }
 
-// excluded reports whether the table is suspended, and not by the owner of entry s, which
-// is at a name: then it may not be granted.
+// excluded reports whether an owner other than that of entry s, which is at a name, suspends the table: then it must
+// not be granted.
 func (t *Table) excluded(s *entry) bool {
 	e := t.gate.spaceLock
 	return e != 0 && s.live != e && t.names.at(e).holders != 0 && !t.suspends(t.partyOf(s))
 }
 
-// alone reports whether all that hold or wait at a name, and are not parked, are of this owner:
-// then a suspension of its excludes no other owner. It is asked for while there is a gate.
+// alone reports whether all unparked entries at names belong to this owner: then its suspension excludes no other
+// owner. It requires a gate.
 func (t *Table) alone(p party) bool {
 	g := t.gate
 	passed := t.entries.used - len(g.turns)
@@ -141,7 +139,7 @@ func (t *Table) alone(p party) bool {
 	return x != nil && x.passed() == passed
 }
 
-// holdsOf returns how many holds live name x has.
+// holdsOf returns the number of holds of live name x.
 func (t *Table) holdsOf(x *record) int {
 	switch {
 	case x.crowd != 0:
@@ -152,9 +150,8 @@ func (t *Table) holdsOf(x *record) int {
 	return 0
 }
 
-// letOwner lets through the gate all that is parked of a named owner, in order. An owner
-// passes as a whole: a suspension may wait for what it has at one name, and so must not
-// keep it from what it needs at another.
+// letOwner lets all parked requests of a named owner through the gate, in order. An owner passes as a whole: a
+// suspension may wait for its holds at one name, and so must not block its requests at another.
 func (t *Table) letOwner(p party) {
 	x := t.standing(p)
 	entries := make([]int32, 0, len(x.parked))
@@ -170,7 +167,7 @@ func (t *Table) letOwner(p party) {
 	}
 }
 
-// let lets entry i, which is parked, queue at its name, which is then to be settled.
+// let lets entry i, which is parked, queue at its name; settle the name next.
 func (t *Table) let(i int32) {
 	s := t.entries.at(i)
 	try := s.try
@@ -179,9 +176,9 @@ func (t *Table) let(i int32) {
 	t.touch(s.live)
 }
 
-// bar parks all who wait at names and may not: those who came there before a suspension
-// was adopted that another table has granted. They are put before all that wait in the
-// gate, in the order of their names and of one name in that of its queue.
+// bar parks all waiters at names that may no longer wait there, because a suspension granted by another table was
+// adopted. They come before all that wait in the gate, in the order of their names and within a name in that of its
+// queue.
 func (t *Table) bar() {
 	g := t.gate
 	if t.waiters == len(g.turns) {
@@ -211,7 +208,7 @@ func (t *Table) bar() {
 	t.lineUp(order)
 }
 
-// lineUp puts all that wait in the gate into this order, and numbers them anew.
+// lineUp puts all that wait in the gate in this order, and renumbers them.
 func (t *Table) lineUp(order []int32) {
 	g := t.gate
 	for _, i := range order {

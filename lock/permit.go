@@ -6,14 +6,14 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// In protocols permission, bakery and claim no member has a table of all: each member's has the requests of its
-// own clients (Config.Permitted), and the members, or a store, agree on the order. So the table queues what
-// is asked for, and the protocol says which of that is granted, and under which token. All
-// else is as in every table: who enters what its owner holds, limits, ends, what people see.
+// In protocols permission, bakery and claim no member has a table of all requests: each member's has those of its own
+// clients (Config.Permitted), and the members, or a store, agree on the order. The table therefore queues requests, and
+// the protocol decides which of them are granted, and under which token. All else is as in every table: reentry,
+// limits, ends, views for people.
 
-// Permit grants a request that waits for name, at any place in the queue, under a token that
-// is higher than that of every other grant of the name here. It reports whether the request
-// waits. A permitted request must be compatible with the grants that are held here.
+// Permit grants a request that waits for name, at any place in the queue, under a token that is higher than that of
+// every other grant of the name here. It reports whether the request waits. A permitted request must be compatible with
+// the grants held here.
 func (t *Table) Permit(now Time, s SessionID, name string, request uint64, token holdfast.Token, out *[]Decision) bool {
 	i := t.findWaiter(s, name, request)
 	if i == 0 {
@@ -37,9 +37,8 @@ func (t *Table) Permit(now Time, s SessionID, name string, request uint64, token
 	return true
 }
 
-// gatherOwner lets all other requests of its owner into the grant of entry held,
-// regardless of where it waits, or refuses it where it wants another shape. Were it left there,
-// it could be permitted too, and one owner would have two grants.
+// gatherOwner lets all other requests of the owner into the grant of entry held, at any place in the queue, or refuses
+// those with another shape. If one remained, it could be permitted too, and one owner would have two grants.
 func (t *Table) gatherOwner(now Time, held int32, out *[]Decision) {
 	s := t.entries.at(held)
 	head := t.names.at(s.live).queue
@@ -61,7 +60,7 @@ func (t *Table) gatherOwner(now Time, held int32, out *[]Decision) {
 	}
 }
 
-// Deny refuses a request that waits for name because of err, and reports whether it did.
+// Deny refuses a request that waits for name with err, and reports whether it did.
 func (t *Table) Deny(now Time, s SessionID, name string, request uint64, err error, out *[]Decision) bool {
 	i := t.findWaiter(s, name, request)
 	if i == 0 {
@@ -75,8 +74,8 @@ func (t *Table) Deny(now Time, s SessionID, name string, request uint64, err err
 	return true
 }
 
-// Queued returns the answer to a request that waits for name: that it is Queued, behind how many
-// of this table. It reports whether the request waits.
+// Queued returns the answer to a request that waits for name: Queued, with the number of this table's requests before
+// it. It reports whether the request waits.
 func (t *Table) Queued(s SessionID, name string, request uint64) (d Decision, waits bool) {
 	i := t.findWaiter(s, name, request)
 	if i == 0 {
@@ -85,7 +84,7 @@ func (t *Table) Queued(s SessionID, name string, request uint64) (d Decision, wa
 	return t.queued(i), true
 }
 
-// findWaiter returns the entry of a request that waits, or 0.
+// findWaiter returns the entry of a waiting request, or 0.
 func (t *Table) findWaiter(s SessionID, name string, request uint64) int32 {
 	e, known := t.liveOf(name), t.sessionOf(s)
 	if e == 0 || known == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// enqueue puts entry i at the end of its live name's queue. With try it waits for an
-// authority only: the live name is not settled under one without granting or refusing it.
+// enqueue appends entry i to its live name's queue. With try it waits only for an authority: settling the live name
+// under one always grants or refuses it.
 func (t *Table) enqueue(i int32, try bool) {
 	s := t.entries.at(i)
 	t.alter(s.live)
@@ -23,7 +23,7 @@ func (t *Table) enqueue(i int32, try bool) {
 	}
 }
 
-// expect counts an entry that begins to wait.
+// expect counts an entry that starts to wait.
 func (t *Table) expect(s *entry, try bool) {
 	t.waiters++
 	t.sessions.at(s.session).waits++
@@ -33,7 +33,7 @@ func (t *Table) expect(s *entry, try bool) {
 	}
 }
 
-// unexpect counts an entry that waits no longer.
+// unexpect uncounts an entry that stops waiting.
 func (t *Table) unexpect(s *entry) {
 	t.waiters--
 	t.sessions.at(s.session).waits--
@@ -43,7 +43,7 @@ func (t *Table) unexpect(s *entry) {
 	}
 }
 
-// dequeue takes entry i out of its live name's queue.
+// dequeue removes entry i from its live name's queue.
 func (t *Table) dequeue(i int32) {
 	s := t.entries.at(i)
 	t.alter(s.live)
@@ -57,8 +57,7 @@ func (t *Table) dequeue(i int32) {
 	}
 }
 
-// fits reports whether a grant would be compatible with the holders of live name x, those that are
-// revoked among them.
+// fits reports whether a grant would be compatible with the holders of live name x, including revoked ones.
 func (t *Table) fits(x *record, mode holdfast.Mode, units int32) bool {
 	return x.holders == 0 || t.fitsHolders(x, mode, units)
 }
@@ -111,8 +110,7 @@ func (t *Table) grantUnder(now Time, token holdfast.Token, i int32, s *entry, x 
 	t.granted(now, i, arrived, out)
 }
 
-// admit puts entry i, which is s and whose token is set and the highest of its name,
-// among the holders of its live name x.
+// admit adds entry i, which is s and whose token is set and the highest of its name, to the holders of its live name x.
 func (t *Table) admit(i int32, s *entry, x *record) {
 	t.join(ofEntry, &x.holders, i, s)
 	t.sessions.at(s.session).holds++
@@ -130,10 +128,10 @@ func (t *Table) admit(i int32, s *entry, x *record) {
 	}
 }
 
-// settle grants what can be granted because something has ended at live name e, there and, if
-// it was the last that kept a suspension waiting, everywhere. Every operation that may have made room ends with it, so
-// that no wake-up is lost (P4). Who waits for an authority alone has found it here:
-// unless the reign's tokens are used up on the way, none of them is left in the queue.
+// settle grants requests after an end at live name e: there and, if it was the last entry that a suspension waited for,
+// everywhere. Every operation that may have made room ends with it, so that no wake-up is lost (P4). Entries that wait
+// only for an authority have found it here: none is left in the queue, unless the reign's tokens are used up on the
+// way.
 func (t *Table) settle(now Time, e int32, out *[]Decision) {
 	if t.gate == nil {
 		t.settleQueue(now, e, out)
@@ -143,8 +141,8 @@ func (t *Table) settle(now Time, e int32, out *[]Decision) {
 	t.settleTouched(now, out)
 }
 
-// settleQueue grants the head of live name e's queue as long as it fits, and forgets the live name
-// if no request is left.
+// settleQueue grants the head of live name e's queue as long as it fits, and removes the live name if no request is
+// left.
 func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
 	x := t.names.at(e)
 	for x.queue != 0 && t.serving() {
@@ -170,18 +168,17 @@ func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
 			t.refuseTries(now, e, out)
 			return
 		}
-		// The one behind it may fit.
+		// The next one may fit.
 		t.giveUp(now, i, out)
 	}
-	// The record of SpaceLock is left to openGate.
+	// openGate frees the record of SpaceLock.
 	if x.queue == 0 && x.holders == 0 && (t.gate == nil || t.empty(e, x) && !t.gated(e)) {
 		t.makeIdle(e)
 	}
 }
 
-// refuseTries refuses those who wait for an authority alone and stand behind the head
-// of live name e's queue, which goes on waiting for holders. There are such entries only
-// after a time without an authority, so mostly there is no queue to walk.
+// refuseTries refuses the waiters for an authority behind the head of live name e's queue, which continues to wait for
+// holders. There are such entries only after a time without an authority, so usually there is no queue to walk.
 func (t *Table) refuseTries(now Time, e int32, out *[]Decision) {
 	if t.tries == 0 {
 		return
@@ -196,16 +193,16 @@ func (t *Table) refuseTries(now Time, e int32, out *[]Decision) {
 	}
 }
 
-// giveUp refuses a waiter that waits no longer: its wait limit has passed, or it
-// waited for an authority alone and now finds the name taken.
+// giveUp refuses a waiter that no longer waits: its wait limit has passed, or it waited only for an authority and now
+// finds the name taken.
 func (t *Table) giveUp(now Time, i int32, out *[]Decision) {
 	d := t.refusal(now, i, t.obstacle(now, i, t.entries.at(i)))
 	t.drop(i)
 	*out = append(*out, d)
 }
 
-// reenterQueued lets a waiter into the grant that its owner was given while it waited, or
-// refuses it where it wants another shape.
+// reenterQueued lets a waiter into the grant that its owner received while it waited, or refuses it if it has another
+// shape.
 func (t *Table) reenterQueued(now Time, held, i int32, out *[]Decision) {
 	s := t.entries.at(i)
 	h := t.entries.at(held)
@@ -222,11 +219,10 @@ func (t *Table) reenterQueued(now Time, held, i int32, out *[]Decision) {
 	t.granted(now, i, arrived, out)
 }
 
-// touch remembers that live name e is to be settled.
+// touch records that live name e must be settled.
 func (t *Table) touch(e int32) { t.touched = append(t.touched, e) }
 
-// settleTouched settles the live names that were touched, in the order of touching, and then
-// the gate.
+// settleTouched settles the touched live names, in the order of touching, and then the gate.
 func (t *Table) settleTouched(now Time, out *[]Decision) {
 	t.settleNames(now, out)
 	t.settleGate(now, out)
@@ -243,8 +239,8 @@ func (t *Table) settleNames(now Time, out *[]Decision) {
 	t.touched = emptied(t.touched)
 }
 
-// settleAll settles every live name that a request waits for. Its order is that of the
-// names, because that of the records differs between a table and its restored copy.
+// settleAll settles every live name that a request waits for, in the order of the names, because the order of the
+// records differs between a table and its restored copy.
 func (t *Table) settleAll(now Time, out *[]Decision) {
 	for e := int32(1); e <= t.names.top; e++ {
 		if x := t.names.at(e); x.queue != 0 && !x.idle() {
@@ -257,7 +253,7 @@ func (t *Table) settleAll(now Time, out *[]Decision) {
 	t.settleTouched(now, out)
 }
 
-// emptied returns s for the next use, without keeping much memory for it.
+// emptied returns s for reuse, without keeping much memory for it.
 func emptied(s []int32) []int32 {
 	if cap(s) > 4*chunkSize {
 		return nil

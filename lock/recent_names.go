@@ -1,11 +1,10 @@
 package lock
 
-// maxIdle is how many records are kept of names that are not live any more: a name
-// that is taken and given back again and again keeps its own, and leaves the map of
-// names alone.
+// maxIdle is the maximum number of idle records: a name that is repeatedly taken and released keeps its record, and
+// does not change the map of names.
 const maxIdle = 1024
 
-// idleMark marks an idle record, in place of how many wait.
+// idleMark marks an idle record, in the field waiting.
 const idleMark = -1
 
 // recentNames are the idle records, in the order in which they became idle.
@@ -31,15 +30,14 @@ func (t *Table) look(name string) (e int32, live bool) {
 	return e, e != 0 && !t.names.at(e).idle()
 }
 
-// live reports whether live name e is that of a live name. A record that is not in use has no
-// name, and nor has SpaceLock.
+// live reports whether record e is that of a live name. An unused record has no name, and neither has SpaceLock.
 func (t *Table) live(e int32) bool {
 	x := t.names.at(e)
 	return !x.idle() && (x.name != SpaceLock || t.byName[SpaceLock] == e)
 }
 
-// enter makes the record of a name that is not live: idle is the one that look has
-// found. That of SpaceLock closes the gate.
+// enter makes the record of a name that is not live: idle is the one that look has found. The record of SpaceLock
+// closes the gate.
 func (t *Table) enter(name string, idle int32) int32 {
 	e := idle
 	if e != 0 {
@@ -57,8 +55,7 @@ func (t *Table) enter(name string, idle int32) int32 {
 	return e
 }
 
-// makeIdle ends a name that no request holds or waits for. Its record is kept until
-// enough others became idle after it.
+// makeIdle ends a name that no request holds or waits for. Its record is kept until enough others became idle after it.
 func (t *Table) makeIdle(e int32) {
 	x := t.names.at(e)
 	if x.crowd != 0 {
@@ -78,7 +75,7 @@ func (t *Table) makeIdle(e int32) {
 	}
 }
 
-// revive takes live name e out of the vacancies.
+// revive removes record e from the idle ones.
 func (t *Table) revive(e int32) {
 	v, x := &t.recentNames, t.names.at(e)
 	if x.holders != 0 {

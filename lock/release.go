@@ -6,12 +6,10 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Release gives up one hold: the one of that request or, where request is 0, the
-// latest of the owner that holds token. Token 0 with a request means whichever
-// token the request has. Released is appended, then the Granted of those next.
+// Release releases one hold: that of the request or, if request is 0, the latest of the owner that holds token. Token 0
+// with a request means any token of the request. Released is appended, then the Granted of the next ones.
 //
-// The error is ErrNotHeld where session s does not hold name so, and then nothing
-// has changed (P7).
+// The error is ErrNotHeld if session s has no such hold, and then nothing has changed (P7).
 func (t *Table) Release(now Time, s SessionID, name string, token holdfast.Token, request uint64, out *[]Decision) error {
 	i := t.findHold(s, name, token, request)
 	if i == 0 {
@@ -21,9 +19,9 @@ func (t *Table) Release(now Time, s SessionID, name string, token holdfast.Token
 	return nil
 }
 
-// Cancel ends a request for good: waiting, it leaves the queue; granted meanwhile,
-// that hold is released (P6). Released is appended either way, then the Granted of
-// those next. It reports whether the request was known; if not, nothing changes.
+// Cancel ends a request permanently: a waiting one leaves the queue; one granted in the meantime is released (P6).
+// Released is appended either way, then the Granted of the next ones. It reports whether the request was known; if not,
+// nothing changes.
 func (t *Table) Cancel(now Time, s SessionID, name string, request uint64, out *[]Decision) bool {
 	e, known := t.liveOf(name), t.sessionOf(s)
 	if e == 0 || known == 0 {
@@ -45,12 +43,11 @@ func (t *Table) release(now Time, i int32, out *[]Decision) {
 	t.settle(now, e, out)
 }
 
-// givenEntries is how many of the latest grants are found by their tokens: what is held
-// for a short time is released without looking for its name.
+// givenEntries is the number of the latest grants that are found by their tokens: a briefly held lock is released
+// without a search for its name.
 const givenEntries = 256
 
-// findGiven returns the entry of a hold of session s if it was granted a short while ago,
-// or 0.
+// findGiven returns the entry of a recently granted hold of session s, or 0.
 func (t *Table) findGiven(s SessionID, name string, token holdfast.Token, request uint64) int32 {
 	i := t.given[token%givenEntries]
 	if i == 0 || token == 0 || request == 0 {
@@ -92,18 +89,16 @@ func (t *Table) findHold(s SessionID, name string, token holdfast.Token, request
 	return i
 }
 
-// Break revokes the grant with token, or with token 0 every grant of name: Revoked
-// is appended for each of its holds, with the Loss Broken. The name stays taken
-// until the holders release, their session ends or their hold limit passes. A second
-// Break appends the same again. It returns the grants that it revoked; the error is ErrNotHeld
-// if there is none.
+// Break revokes the grant with token, or with token 0 every grant of name: Revoked is appended for each of its holds,
+// with the Loss Broken. The name stays taken until the holders release, their session ends or their hold limit passes.
+// A second Break appends the same again. It returns the revoked grants; the error is ErrNotHeld if there are none.
 func (t *Table) Break(now Time, name string, token holdfast.Token, out *[]Decision) ([]Grant, error) {
 	e := t.liveOf(name)
 	if e == 0 {
 		return nil, holdfast.ErrNotHeld
 	}
 	var broken []Grant
-	detail := int32(0) // of the hold before
+	detail := int32(0) // of the previous hold
 	first := t.names.at(e).holders
 	for i := first; i != 0; i = t.next(ofEntry, first, i) {
 		s := t.entries.at(i)
@@ -123,10 +118,9 @@ func (t *Table) Break(now Time, name string, token holdfast.Token, out *[]Decisi
 	return broken, nil
 }
 
-// Extend replaces the hold limit of a grant: it may live for hold from now, on its
-// holder's clock. Zero removes the limit. The error is ErrNotHeld where session s
-// does not hold name under token, a [holdfast.Loss] where the grant has ended or is
-// to end (what has ended is not revived), ErrConflict where hold is negative.
+// Extend replaces the hold limit of a grant: it may live for hold from now, on its holder's clock. Zero removes the
+// limit. The error is ErrNotHeld if session s does not hold name under token, a [holdfast.Loss] if the grant has ended
+// or is to end (an ended grant is not revived), and ErrConflict if hold is negative.
 func (t *Table) Extend(now Time, s SessionID, name string, token holdfast.Token, hold time.Duration) error {
 	return t.extend(now, t.findHold(s, name, token, 0), hold)
 }
@@ -158,7 +152,7 @@ func (t *Table) extend(now Time, i int32, hold time.Duration) error {
 	return nil
 }
 
-// endEntry drops entry i; if it was the last hold of its grant, that has ended now.
+// endEntry drops entry i; if it was the last hold of its grant, the grant has ended now.
 func (t *Table) endEntry(now Time, i int32) {
 	s := t.entries.at(i)
 	if s.token != 0 && (s.detail == 0 || t.details.at(s.detail).holds == 1) {
@@ -169,7 +163,7 @@ func (t *Table) endEntry(now Time, i int32) {
 	t.drop(i)
 }
 
-// drop takes entry i out of everything and frees it. Its live name stays, to be settled.
+// drop removes entry i from all structures and frees it. Its live name stays, to be settled.
 func (t *Table) drop(i int32) {
 	s := t.entries.at(i)
 	t.alter(s.live)
@@ -204,8 +198,8 @@ func (t *Table) drop(i int32) {
 	t.entries.give(i)
 }
 
-// leaveGrant takes the hold at entry i, which is s, out of its grant, and the grant out
-// of its live name x if that was its last hold.
+// leaveGrant removes the hold at entry i, which is s, from its grant, and the grant from its live name x if that was
+// its last hold.
 func (t *Table) leaveGrant(i int32, s *entry, x *record) {
 	before := s.links[ofEntry].prev
 	t.unlink(ofEntry, &x.holders, i, s)
@@ -228,7 +222,7 @@ func (t *Table) leaveGrant(i int32, s *entry, x *record) {
 	}
 }
 
-// forgetDetail takes entry i out of its detail, which ends with its last entry.
+// forgetDetail removes entry i from its detail, which ends with its last entry.
 func (t *Table) forgetDetail(i int32) {
 	s := t.entries.at(i)
 	if s.detail == 0 {

@@ -12,22 +12,22 @@ import (
 // Time is how long this member has run, by its own clock.
 type Time = time.Duration
 
-// Never is the Time that does not come.
+// Never is a Time that never comes.
 const Never Time = math.MaxInt64
 
-// SessionID names a client's session for ever: the member that opened it and a
-// number that this member never uses again. The zero SessionID is no session.
+// SessionID identifies a client's session permanently: the member that opened it and a number that this member never
+// reuses. The zero SessionID is no session.
 type SessionID struct {
 	Member uint64
 	Number uint64
 }
 
-// String returns the public form, which is no secret: both halves in base 36.
+// String returns the public form, which is not secret: both halves in base 36.
 func (s SessionID) String() string {
 	return strconv.FormatUint(s.Member, 36) + "-" + strconv.FormatUint(s.Number, 36)
 }
 
-// ParseSessionID reads what String writes and reports whether it was well formed.
+// ParseSessionID parses a result of String and reports whether it is well-formed.
 func ParseSessionID(text string) (SessionID, bool) {
 	member, number, ok := strings.Cut(text, "-")
 	if !ok {
@@ -39,60 +39,56 @@ func ParseSessionID(text string) (SessionID, bool) {
 	return id, err1 == nil && err2 == nil && id.String() == text
 }
 
-// Request asks for a name. (Session, ID) names the request for ever: the same
-// one arriving again is the same request, and acts once (P6).
+// Request is a request for a name. (Session, ID) identifies it permanently: a second arrival is the same request, and
+// acts once (P6).
 //
-// WaitEnd bounds all waiting. With Try that is the wait for an authority alone: a
-// WaitEnd of Never then waits for ever where no authority comes, and one that is not
-// later than now waits for nothing.
+// WaitEnd limits all waiting. With Try that is only the wait for an authority: a WaitEnd of Never then waits forever if
+// no authority comes, and one that is not later than now waits for nothing.
 type Request struct {
 	Session SessionID
 	ID      uint64 // chosen by the client, unique within the session, never 0
 	Name    string
 	holdfast.Attributes
-	Client  string // for people: who asks, e.g. "deploy@web-1 pid 4711"
+	Client  string // for display: the requesting client, e.g. "deploy@web-1 pid 4711"
 	Try     bool   // never wait for holders, only for an authority, until WaitEnd; see Acquire
-	Arrived Time   // when it reached the authority; anchors Hold's answer
-	WaitEnd Time   // when to give up waiting; Never means not by itself, with Try too
-	// Belief is how long, by the member's clock, the client may go on believing in what it holds
-	// after it was last heard. The member that the session is at sets it; 0 for its own process,
-	// whose users compare with the member's clock.
+	Arrived Time   // when it reached the authority; start of Hold in the answer
+	WaitEnd Time   // when to stop waiting; Never means no limit, with Try too
+	// Belief is how long, by the member's clock, the client may continue to believe in its holds after it was last
+	// heard. The session's member sets it; 0 for its own process, whose users compare with the member's clock.
 	Belief time.Duration
-	// Once is the client's idempotency key, the same at all members that it asks: requests of one session for one name that
-	// share it are one. Content is a checksum of the request, by which another request under that key is found out. Where a session is
-	// served by one member alone, that member compares, and protocols do not look at it. "" is none.
+	// Once is the client's idempotency key, the same at all members that it asks: requests of one session for one name
+	// that share it are one. Content is a checksum of the request, which detects a different request under the same
+	// key. If only one member serves a session, that member compares, and protocols ignore the key. "" is none.
 	Once    string
 	Content uint64
 }
 
-// Decision describes the request, with kind as what became of it. The rest is the caller's.
+// Decision returns a Decision of a kind about the request. The caller fills in the rest.
 func (r *Request) Decision(kind Kind) Decision {
 	return Decision{
 		Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner, Client: r.Client, Reason: r.Reason, Shape: r.Shape,
 	}
 }
 
-// Kind says what a Decision decides.
+// Kind is the kind of a Decision.
 type Kind uint8
 
 // The kinds. The zero Kind decides nothing.
 const (
-	// Granted: the request holds the name under Token. Reentry is a Granted with
-	// the token of the grant that it enters; a repeated request is a Granted again.
+	// Granted: the request holds the name under Token. A reentry is a Granted with the token of the existing grant; a
+	// repeated request is Granted again.
 	Granted Kind = iota + 1
 	// Queued: the request waits, with Position requests before it.
 	Queued
-	// Refused: the request is gone; Err says why (held, conflict, limit, …).
+	// Refused: the request has ended; Err is the reason (held, conflict, limit, …).
 	Refused
-	// Lost: the grant has ended without a release; Loss says why. It is reported after
-	// the holder's own clock has ended it, so it needs no acknowledgement.
+	// Lost: the grant has ended without a release; Loss is the reason. It is reported after the holder's own clock has
+	// ended the grant, so it needs no acknowledgement.
 	Lost
-	// Revoked: the grant shall end because of Loss; the holder must say that it has
-	// stopped by releasing it, and until then (or until its session's present
-	// deadline, whichever is first) the name stays taken.
+	// Revoked: the grant must end because of Loss; the holder confirms by releasing it that it has stopped. Until then,
+	// or until its session's present deadline if that is earlier, the name stays taken.
 	Revoked
-	// Released: the hold that the request had, or its place in the queue, is gone,
-	// because its session asked for it.
+	// Released: the request's hold, or its place in the queue, is gone at its session's request.
 	Released
 )
 
@@ -101,27 +97,26 @@ var kindNames = [...]string{"none", "granted", "queued", "refused", "lost", "rev
 // String returns the kind in lower case.
 func (k Kind) String() string { return kindNames[k] }
 
-// Decision is what became of one request. It goes to the session that asked.
+// Decision is the outcome of one request. It goes to the requesting session.
 type Decision struct {
 	Kind    Kind
 	Session SessionID
 	Request uint64
 	Name    string
 	Owner   string
-	Client  string // who asked, for people
-	Reason  string // why, for people
+	Client  string // the requesting client, for display
+	Reason  string // the reason of the request, for display
 	holdfast.Shape
 	Token    holdfast.Token
 	Since    Time          // Granted, Released, Lost, Revoked: when it was granted, on the authority's clock; 0 if it never was
 	Waited   time.Duration // Granted, Refused: how long the request had waited, on the authority's clock
 	Hold     time.Duration // Granted: the hold limit, counted from when the request was sent; 0 means none
-	Position int           // Queued: how many wait before it
+	Position int           // Queued: number of requests before it
 	Loss     holdfast.Loss // Lost, Revoked
 	Err      error         // Refused
 }
 
-// WaitGrace is how long a member waits, beyond a request's wait limit, for the authority's
-// own word, which says who holds the name. A wait limit is kept to within half a second,
-// regardless of which member is silent, and the rest of that is for those between the
-// member and the caller.
+// WaitGrace is how long a member waits, beyond a request's wait limit, for the authority's answer, which names the
+// holder. A wait limit is kept to within half a second, no matter which member is silent, and the rest of that is for
+// the way from the member to the caller.
 const WaitGrace = 200 * time.Millisecond

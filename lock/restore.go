@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// Restore takes the chunks of a snapshot, in order, into a new table, which then
-// goes on as the other one did. The error says what is wrong with a chunk: the table must
-// then be thrown away. Bounds of Config are not applied to what is restored.
-// Until the last chunk is in, the table is incomplete and may not be used.
+// Restore adds the chunks of a snapshot, in order, to a new table, which then continues like the original. The error
+// says what is wrong with a chunk: discard the table then. Limits of Config are not applied to restored entries. Until
+// the last chunk is in, the table is incomplete and must not be used.
 func (t *Table) Restore(now Time, c Chunk) error {
 	if c.From == 0 && (t.reign != 0 || t.entries.used != 0 || t.paused) {
 		return errors.New("restore lock table: it is not a new one")
@@ -34,7 +33,7 @@ func (t *Table) Restore(now Time, c Chunk) error {
 	return nil
 }
 
-// restoreEntry takes one entry, which follows those of the same name that were taken.
+// restoreEntry adds one entry, which follows the restored ones of the same name.
 func (t *Table) restoreEntry(now Time, c *Entry) error {
 	r := Request{
 		Session: c.Session, ID: c.Request, Name: c.Name, Attributes: c.Attributes, Client: c.Client, Arrived: now - c.Age,
@@ -67,14 +66,14 @@ func (t *Table) restoreEntry(now Time, c *Entry) error {
 	}
 	s := t.entries.at(i)
 	s.token, s.revoked = c.Token, c.Revoked
-	// The deadline goes by the token, so the detail comes after it.
+	// The deadline's order depends on the token, so the detail comes after it.
 	t.describe(i, &r, end)
 	t.admitFrom(i, excess)
 	return nil
 }
 
-// checkEntry says why an entry cannot be restored, or which entry's grant it shares: 0 if it
-// is a grant or a wait of its own; and whether the name has an excess with it.
+// checkEntry returns why an entry cannot be restored, or an entry of the grant it shares: 0 if it is a new grant or a
+// wait; and whether the name has an excess with it.
 func (t *Table) checkEntry(c *Entry, r *Request) (mate int32, excess bool, err error) {
 	if err := malformed(r); err != nil {
 		return 0, false, err
@@ -108,7 +107,7 @@ func (t *Table) checkEntry(c *Entry, r *Request) (mate int32, excess bool, err e
 	return t.checkHold(e, s, c)
 }
 
-// checkHold is checkEntry for a hold of a name that has entries already.
+// checkHold is checkEntry for a hold of a name that already has entries.
 func (t *Table) checkHold(e, session int32, c *Entry) (mate int32, excess bool, err error) {
 	x := t.names.at(e)
 	if lane, _ := t.lane(e); x.queue != 0 || lane != 0 || x.holders == 0 {

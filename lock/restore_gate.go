@@ -7,9 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// contradicts says why c, a hold that another table has granted and that is to stay, excludes
-// what others hold in another way than by its name: it is a suspension, or
-// the table is suspended. It is nil where c or all that it excludes is revoked.
+// contradicts returns why c, a hold that another table has granted and that is to stay, excludes others' holds other
+// than by its name: it is a suspension, or the table is suspended. It is nil if c or everything it excludes is revoked.
 func (t *Table) contradicts(c *Entry) error {
 	if c.Revoked {
 		return nil
@@ -34,7 +33,7 @@ func (t *Table) contradicts(c *Entry) error {
 	return nil
 }
 
-// stays returns the first hold of live name e that is not revoked, or 0. Entry 0 has none.
+// stays returns the first unrevoked hold of live name e, or 0. Entry 0 has none.
 func (t *Table) stays(e int32) int32 {
 	if e == 0 {
 		return 0
@@ -48,12 +47,12 @@ func (t *Table) stays(e int32) int32 {
 	return 0
 }
 
-// owns reports whether entry s is of a named owner of a session.
+// owns reports whether entry s belongs to a named owner of a session.
 func (t *Table) owns(session int32, owner string, s *entry) bool {
 	return owner != "" && s.session == session && t.owner(s) == owner
 }
 
-// checkTurn says why an entry cannot have its place in the gate, or cannot be without one.
+// checkTurn returns why an entry cannot have its place in the gate, or lacks one.
 func checkTurn(c *Entry) error {
 	switch {
 	case c.Turn != 0 && c.Token != 0:
@@ -66,8 +65,7 @@ func checkTurn(c *Entry) error {
 	return nil
 }
 
-// restoreWait makes entry i one that waits, where c says. Its turn has no neighbours before
-// restoreGate.
+// restoreWait makes entry i a waiter at c's place. Its turn has no neighbours before restoreGate.
 func (t *Table) restoreWait(i int32, c *Entry) {
 	if c.Turn == 0 {
 		t.enqueue(i, c.Try)
@@ -82,8 +80,8 @@ func (t *Table) restoreWait(i int32, c *Entry) {
 	t.gate.turns[i].number = c.Turn
 }
 
-// restoreGate puts those that wait in the gate in order, when all entries are there, and says
-// why they cannot stand there as they do.
+// restoreGate orders the entries that wait in the gate, once all entries are there, and returns why their places are
+// impossible.
 func (t *Table) restoreGate() error {
 	g := t.gate
 	if g.spaceLock == 0 {
@@ -105,7 +103,7 @@ func (t *Table) restoreGate() error {
 	return t.checkGate()
 }
 
-// firstInLine returns the first of those that wait in the gate for what entry s wants.
+// firstInLine returns the first entry in the gate that waits for the same as entry s.
 func (t *Table) firstInLine(s *entry) int32 {
 	if t.gated(s.live) {
 		return t.names.at(s.live).queue
@@ -114,8 +112,7 @@ func (t *Table) firstInLine(s *entry) int32 {
 	return first
 }
 
-// checkGate says what is at names and may not be, as things stand in the gate; or who is
-// parked and may not be.
+// checkGate returns an error if an entry is at a name or parked that must not be, given the gate's state.
 func (t *Table) checkGate() error {
 	g := t.gate
 	suspended := t.names.at(g.spaceLock).holders != 0

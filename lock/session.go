@@ -7,15 +7,14 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// SingleCall is set in the ids of requests that do not come over their session's
-// stream, so that they lie above all that a stream's client gives.
+// SingleCall is set in the ids of requests outside their session's stream, so that they are above all ids of a stream's
+// client.
 const SingleCall = 1 << 63
 
-// session is one that holds or waits. Its entries are in a ring, so that its end
-// costs as much as it has and no more.
+// session is a session that holds or waits. Its entries are in a ring, so that its end costs no more than its entries.
 type session struct {
 	id     SessionID
-	client string // that of its first request, which is mostly that of all
+	client string // that of its first request, usually of all
 	first  int32
 	holds  int32
 	waits  int32
@@ -26,8 +25,7 @@ func (s *session) link() *int32 { return &s.first }
 // entries returns how many holds and waits the session has.
 func (s *session) entries() int { return int(s.holds) + int(s.waits) }
 
-// attend puts entry i, which is s, into the ring of the session of r, which begins with
-// it.
+// attend adds entry i, which is s, to the ring of r's session, which begins with it.
 func (t *Table) attend(i int32, s *entry, r *Request) {
 	n := t.sessionOf(r.Session)
 	var x *session
@@ -48,7 +46,7 @@ func (t *Table) attend(i int32, s *entry, r *Request) {
 	t.join(ofSession, &x.first, i, s)
 }
 
-// sessionOf returns the record of a session, or 0. Who asks once mostly asks again.
+// sessionOf returns the record of a session, or 0. Repeated lookups of the same session are common.
 func (t *Table) sessionOf(id SessionID) int32 {
 	if t.recent != 0 && t.sessions.at(t.recent).id == id {
 		return t.recent
@@ -60,9 +58,8 @@ func (t *Table) sessionOf(id SessionID) int32 {
 	return n
 }
 
-// leave takes entry i, which is s, out of the ring of its session. The session's record ends with
-// its last entry, or rather when the next session's does: a session that takes and
-// gives back one lock after the other keeps its own.
+// leave removes entry i, which is s, from the ring of its session. The session's record ends with its last entry, but
+// only when the next session's does: a session that takes and releases one lock after another keeps its record.
 func (t *Table) leave(i int32, s *entry) {
 	n := s.session
 	x := t.sessions.at(n)
@@ -73,7 +70,7 @@ func (t *Table) leave(i int32, s *entry) {
 	}
 }
 
-// forgetIdle drops the record that was kept of a session without entries.
+// forgetIdle drops the kept record of a session without entries.
 func (t *Table) forgetIdle() {
 	if t.idle == 0 {
 		return
@@ -86,8 +83,7 @@ func (t *Table) forgetIdle() {
 	t.idle = 0
 }
 
-// Session returns how many holds session s has, each reentry counted, and how many
-// of its requests wait.
+// Session returns the number of holds of session s, each reentry counted, and of its waiting requests.
 func (t *Table) Session(s SessionID) (holds, waiters int) {
 	n := t.sessionOf(s)
 	if n == 0 {
@@ -97,9 +93,8 @@ func (t *Table) Session(s SessionID) (holds, waiters int) {
 	return int(x.holds), int(x.waits)
 }
 
-// Requests visits what session s has here, in the order of the request ids: each
-// request that holds or waits, with its name, and its token, which is 0 while it waits. The
-// table must not change meanwhile.
+// Requests visits the requests of session s here, in the order of their ids: each one that holds or waits, with its
+// name and its token, which is 0 while it waits. The table must not change during the visits.
 func (t *Table) Requests(s SessionID, visit func(request uint64, name string, token holdfast.Token)) {
 	n := t.sessionOf(s)
 	if n == 0 {
@@ -121,12 +116,11 @@ func (t *Table) Has(s SessionID) bool {
 	return n != 0 && t.sessions.at(n).entries() > 0
 }
 
-// EndSession ends all that session s has here: first its waits, then its holds, each
-// in the order of the request ids; then those next are granted. With why "" the
-// client has ended it, and each is Released. Otherwise what it holds is Lost, and
-// what it waits for is Refused, because of why.
+// EndSession ends all entries of session s: first its waits, then its holds, each in the order of the request ids; then
+// the next ones are granted. With why "" the client has ended it, and each is Released. Otherwise its holds are Lost,
+// and its waits Refused, with reason why.
 //
-// It is called when the session's client has stopped, or must have by its own clock.
+// Call it when the session's client has stopped, or must have by its own clock.
 func (t *Table) EndSession(now Time, s SessionID, why holdfast.Loss, out *[]Decision) {
 	n := t.sessionOf(s)
 	if n == 0 {
@@ -152,9 +146,9 @@ func (t *Table) EndSession(now Time, s SessionID, why holdfast.Loss, out *[]Deci
 	t.settleTouched(now, out)
 }
 
-// RevokeSession ends what session s waits for, Refused because of err, and revokes all
-// that it holds here: each hold is Revoked because of why, and stays until its holder
-// releases it, its session ends or its hold limit passes. Then those next are granted.
+// RevokeSession refuses the waits of session s with err, and revokes all its holds here: each is Revoked with reason
+// why, and stays until its holder releases it, its session ends or its hold limit passes. Then the next ones are
+// granted.
 func (t *Table) RevokeSession(now Time, s SessionID, why holdfast.Loss, err error, out *[]Decision) {
 	n := t.sessionOf(s)
 	if n == 0 || n == t.idle {
@@ -174,9 +168,9 @@ func (t *Table) RevokeSession(now Time, s SessionID, why holdfast.Loss, err erro
 	t.settleTouched(now, out)
 }
 
-// entriesOf returns the entries of session n: waits first, so that none of them is
-// granted what another one of the session gives up; then in the order of the
-// requests, and not of the ring, which differs between a table and its restored copy.
+// entriesOf returns the entries of session n: waits first, so that none of them is granted a name that the session
+// itself gives up; then in the order of the requests, not of the ring, which differs between a table and its restored
+// copy.
 func (t *Table) entriesOf(n int32) []int32 {
 	s := t.sessions.at(n)
 	entries := make([]int32, 0, s.entries())
@@ -194,7 +188,7 @@ func (t *Table) entriesOf(n int32) []int32 {
 	return entries
 }
 
-// SessionsOf lists the sessions of a member that hold or wait here, by their numbers.
+// SessionsOf returns the sessions of a member that hold or wait here, by number.
 func (t *Table) SessionsOf(member uint64) (sessions []SessionID) {
 	//tidy:unordered they are put in order
 	for id, i := range t.bySession {

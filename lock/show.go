@@ -6,14 +6,13 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// decision describes entry i, with kind as what became of it.
+// decision returns a Decision of a kind about entry i.
 func (t *Table) decision(kind Kind, i int32) (d Decision) {
 	t.decide(&d, kind, t.entries.at(i))
 	return d
 }
 
-// decide is decision where it is to stand. A Decision is large, so what is decided at
-// every lock is not carried about.
+// decide is decision in place. A Decision is large, so the frequent ones are not copied.
 func (t *Table) decide(d *Decision, kind Kind, s *entry) {
 	d.Kind, d.Request, d.Mode, d.Token = kind, s.request, s.mode, s.token
 	d.Session = t.sessions.at(s.session).id
@@ -28,29 +27,28 @@ func (t *Table) decide(d *Decision, kind Kind, s *entry) {
 	}
 }
 
-// room makes room for one more decision, to be filled in.
+// room appends an empty decision, to be filled in.
 func room(out *[]Decision) *Decision {
 	*out = append(*out, Decision{})
 	return &(*out)[len(*out)-1]
 }
 
-// refusal refuses the waiter at entry i because of err.
+// refusal refuses the waiter at entry i with err.
 func (t *Table) refusal(now Time, i int32, err error) Decision {
 	d := t.decision(Refused, i)
 	d.Waited, d.Err = max(0, now-t.entries.at(i).since), err
 	return d
 }
 
-// granted reports to the holder at entry i what it holds. The hold limit in it
-// counts from when the holder sent the request, which was before this arrived: it is what
-// remained then, on the fastest clock.
+// granted reports to the holder at entry i what it holds. Its hold limit counts from when the holder sent the request,
+// which was before its arrival: it is the time that remained then, on the fastest clock.
 func (t *Table) granted(now Time, i int32, arrived Time, out *[]Decision) {
 	s := t.entries.at(i)
 	d := room(out)
 	t.decide(d, Granted, s)
 	d.Waited = max(0, now-arrived)
 	if end := t.end(s); end != Never {
-		// A limit that has passed is still a limit, and 0 would be none.
+		// A passed limit is still a limit, and 0 would mean none.
 		d.Hold = max(1, t.drift.shrink(end-arrived))
 	}
 }
@@ -67,8 +65,8 @@ func (t *Table) revocation(i int32, why holdfast.Loss) Decision {
 	return d
 }
 
-// Held reports whether session s holds name under token. A grant that is to end is
-// held until its holder says that it has stopped.
+// Held reports whether session s holds name under token. A grant that is to end is held until its holder confirms that
+// it has stopped.
 func (t *Table) Held(s SessionID, name string, token holdfast.Token) bool {
 	return t.findHold(s, name, token, 0) != 0
 }
@@ -79,8 +77,8 @@ func (t *Table) Knows(s SessionID, name string, request uint64) bool {
 	return e != 0 && n != 0 && t.findRequest(e, n, request) != 0
 }
 
-// Standing returns the present answer to a request that holds name or waits for it: Granted, or Revoked where
-// the grant is to end, or Queued. It reports whether the request does either.
+// Standing returns the current decision about a request that holds name or waits for it: Granted, Revoked if the grant
+// is to end, or Queued. It reports whether the request does either.
 func (t *Table) Standing(s SessionID, name string, request uint64) (d Decision, known bool) {
 	e, n := t.liveOf(name), t.sessionOf(s)
 	if e == 0 || n == 0 {
@@ -99,10 +97,9 @@ func (t *Table) Standing(s SessionID, name string, request uint64) (d Decision, 
 	return t.decision(Granted, i), true
 }
 
-// Show returns one name in full, with its latest ended grants (at most 16, as far
-// as the table remembers). A free name has no holders and no waiters. Those of [SpaceLock] are
-// the suspensions; a request that is parked because of one waits at its own name, behind
-// those that are not.
+// Show returns the full state of one name, with its latest ended grants (at most 16, as far as the table remembers). A
+// free name has no holders and no waiters. The holders and waiters of [SpaceLock] are the suspensions; a request that
+// is parked because of one waits at its own name, after the unparked ones.
 func (t *Table) Show(name string) Lock {
 	shown := Lock{Name: name}
 	if e := t.liveOf(name); e != 0 {
@@ -112,13 +109,11 @@ func (t *Table) Show(name string) Lock {
 	return shown
 }
 
-// Scan visits the live names that begin with prefix and come after the name after, in the order
-// of their bytes: at most limit of them but at least one, and no more once visit returns false.
-// It reports whether more names follow the last one that was visited. It leaves History out, and
-// [SpaceLock], which is no name. Its cost depends on the names that it visits and not on how many
-// names there are. A name that is live throughout a listing, each part of which goes on behind
-// the last name of the one before, is visited exactly once, regardless of what happens to the
-// table between the parts. visit may not change the table.
+// Scan visits the live names that begin with prefix and come after the name after, in byte order: at most limit of them
+// but at least one, and no more once visit returns false. It reports whether more names follow the last visited one. It
+// omits History, and [SpaceLock], which is not a name. Its cost depends on the visited names and not on the number of
+// names. A name that is live throughout a listing, each part of which continues after the last name of the previous
+// one, is visited exactly once, regardless of changes to the table between the parts. visit must not change the table.
 func (t *Table) Scan(after, prefix string, limit int, visit func(Lock) bool) (more bool) {
 	b, i := t.seek(max(after, prefix))
 	going := true
@@ -147,7 +142,7 @@ func (t *Table) view(e int32) Lock {
 	first := t.firstOf(e, x)
 	v.Mode = t.entries.at(first).mode
 	v.Capacity = int(t.capacity(t.entries.at(first)))
-	detail := int32(0) // of the hold before
+	detail := int32(0) // of the previous hold
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
 		if s := t.entries.at(i); detail == 0 || s.detail != detail {
 			v.Holders = append(v.Holders, t.viewGrant(i))
@@ -166,13 +161,13 @@ func (t *Table) view(e int32) Lock {
 	return v
 }
 
-// viewGrant copies the grant that entry i is in.
+// viewGrant copies the grant of entry i.
 func (t *Table) viewGrant(i int32) (g Grant) {
 	t.copyGrant(&g, t.entries.at(i))
 	return g
 }
 
-// copyGrant is viewGrant where the copy is to stand.
+// copyGrant is viewGrant in place.
 func (t *Table) copyGrant(g *Grant, s *entry) {
 	session := t.sessions.at(s.session)
 	*g = Grant{

@@ -2,27 +2,24 @@ package lock
 
 import "fmt"
 
-// A slab allocates its first records by themselves, since most tables stay small, and then
-// chunkSize at a time. Growing never copies a record, so a pointer to one stays good for as
-// long as the record is in use.
+// A slab allocates its first records individually, since most tables stay small, and then chunkSize at a time. Growing
+// never copies a record, so a pointer to one stays valid as long as the record is in use.
 const (
 	firstSize = 32
 	chunkSize = 256
 )
 
-// linked is a pointer to a record that can carry the link of a free list while
-// it is not in use.
+// linked is a pointer to a record that can carry the link of a free list while unused.
 type linked[T any] interface {
 	*T
 	link() *int32
 }
 
-// slab keeps records of one kind, named by small numbers. Number 0 is none, so
-// the zero value of a field that names a record names nothing. Freed records are
-// used again before the slab grows.
+// slab stores records of one kind, identified by small numbers. Number 0 is none, so the zero value of a field that
+// refers to a record refers to none. Freed records are reused before the slab grows.
 type slab[T any, P linked[T]] struct {
 	first  *[firstSize]T
-	chunks []*[chunkSize]T // of the first one those that first has are not used
+	chunks []*[chunkSize]T // the first one lacks the records that first has
 	free   int32           // the first of the free list
 	top    int32           // the highest number ever handed out
 	used   int
@@ -36,7 +33,7 @@ func (s *slab[T, P]) at(i int32) P {
 	return &s.chunks[uint32(i)/chunkSize][uint32(i)%chunkSize]
 }
 
-// take hands out a zero record.
+// take allocates a zero record.
 func (s *slab[T, P]) take() (i int32, record P) {
 	s.used++
 	if i := s.free; i != 0 {
@@ -60,7 +57,7 @@ func (s *slab[T, P]) take() (i int32, record P) {
 	return s.top, s.at(s.top)
 }
 
-// give takes record i back.
+// give frees record i.
 func (s *slab[T, P]) give(i int32) {
 	if i <= 0 || i > s.top || s.used == 0 {
 		panic(fmt.Sprintf("lock: record %d of %d is given back, with %d in use", i, s.top, s.used))

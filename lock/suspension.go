@@ -6,22 +6,20 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// SpaceLock is the name of the table itself. A request for it, in mode exclusive, suspends the
-// table (Apache Geode's suspendLocking): it is granted when no other owner holds or waits at
-// a name, and while it is held no other owner is granted one. It is a lock like any other
-// otherwise, with an owner, a token, a wait limit and a hold limit, and ends like one.
+// SpaceLock is the name of the table itself. A request for it, in mode exclusive, suspends the table (Apache Geode's
+// suspendLocking): it is granted when no other owner holds or waits at a name, and while it is held no other owner is
+// granted one. Otherwise it is a lock like any other, with an owner, a token, a wait limit and a hold limit.
 //
-// No user has a lock of this name: code that lets users name locks refuses the empty name
-// before it comes here (holdfast.CheckName).
+// No user has a lock of this name: code that lets users name locks refuses the empty name (holdfast.CheckName).
 const SpaceLock = ""
 
-// notSpaceLock says what is wrong with the mode of a request for SpaceLock.
+// notSpaceLock returns an error if the mode is invalid for SpaceLock.
 func notSpaceLock(mode holdfast.Mode) error {
 	return fmt.Errorf("%w: the whole table is asked for in mode %v; it is suspended in mode %v only", holdfast.ErrConflict, mode, holdfast.ModeExclusive)
 }
 
-// Suspension returns the grant by which the table is suspended, and whether it is. Sides of
-// a partition may each have suspended it: then it is that of the one who is to stay.
+// Suspension returns the grant that suspends the table, and whether there is one. Sides of a partition may each have
+// suspended it: then it is the grant of the one that is to stay.
 func (t *Table) Suspension() (Grant, bool) {
 	e := t.liveOf(SpaceLock)
 	if e == 0 || t.names.at(e).holders == 0 {
@@ -30,7 +28,7 @@ func (t *Table) Suspension() (Grant, bool) {
 	return t.viewGrant(t.firstOf(e, t.names.at(e))), true
 }
 
-// Suspending returns how many suspensions wait.
+// Suspending returns the number of waiting suspensions.
 func (t *Table) Suspending() int {
 	if e := t.liveOf(SpaceLock); e != 0 {
 		return int(t.names.at(e).waiting)
@@ -38,13 +36,13 @@ func (t *Table) Suspending() int {
 	return 0
 }
 
-// ready reports whether nothing but the holders of its own name keeps the head of a queue
-// from being granted. A suspension comes in its turn in the gate, and excludes no owner.
+// ready reports whether only the holders of its own name keep the head of a queue from being granted. A suspension
+// waits for its turn in the gate, and must exclude no owner.
 func (t *Table) ready(e, i int32, s *entry) bool {
 	return !t.gated(e) || t.gate.first == i && t.alone(t.partyOf(s))
 }
 
-// obstacle says why the waiter at entry i, which is s, is not granted what it wants.
+// obstacle returns why the waiter at entry i, which is s, is not granted.
 func (t *Table) obstacle(now Time, i int32, s *entry) error {
 	if t.gated(s.live) || t.parked(i, s) {
 		return t.barred(now, i)
@@ -52,9 +50,8 @@ func (t *Table) obstacle(now Time, i int32, s *entry) error {
 	return t.held(now, s.live)
 }
 
-// barred says why entry i has to wait in the gate: because of who suspends the table, or
-// else of who waits first to suspend it, except i itself. The error of a suspension that waits for
-// those at the names alone names none of them.
+// barred returns why entry i has to wait in the gate: the owner that suspends the table, or else the first waiting
+// suspension other than i. If a suspension waits only for those at the names, its error names none of them.
 func (t *Table) barred(now Time, i int32) error {
 	if !t.serving() {
 		return holdfast.ErrUnavailable
@@ -72,7 +69,7 @@ func (t *Table) barred(now Time, i int32) error {
 	return &HeldBy{}
 }
 
-// keptBy is the HeldBy that names who is at entry s.
+// keptBy returns the HeldBy that names the owner of entry s.
 func (t *Table) keptBy(now Time, s *entry) *HeldBy {
 	err := &HeldBy{Owner: t.owner(s), Holder: t.sessions.at(s.session).id, Age: now - s.since}
 	if err.Owner == "" {
@@ -84,11 +81,10 @@ func (t *Table) keptBy(now Time, s *entry) *HeldBy {
 	return err
 }
 
-// settleGate lets through the gate each request that may pass now, grants the suspension
-// that is next, and drops the gate when no request wants it. Every operation that may have
-// ended something ends with it, when the names that it touched are settled: so no request
-// is granted a name before those that were there first, and no suspension waits for longer
-// than those that have passed (P4).
+// settleGate lets each request through the gate that may pass now, grants the next suspension, and drops the gate when
+// no request needs it. Every operation that may have ended something ends with it, after the names that it touched are
+// settled: no request is granted a name before earlier ones, and no suspension waits for longer than those that have
+// passed (P4).
 func (t *Table) settleGate(now Time, out *[]Decision) {
 	if t.gate == nil {
 		return
@@ -107,9 +103,9 @@ func (t *Table) settleGate(now Time, out *[]Decision) {
 	t.openGate()
 }
 
-// letThrough lets the requests through the gate that stand before the first suspension, and
-// reports whether there were any. While the table is suspended, only those of the owner that
-// suspends it may pass: no other owner is overtaken by them, and none has to wait for itself.
+// letThrough lets the requests before the first suspension through the gate, and reports whether there were any. While
+// the table is suspended, only those of the suspending owner may pass: they overtake no other owner, and an owner need
+// not wait for itself.
 func (t *Table) letThrough() (any bool) {
 	g := t.gate
 	suspended := t.names.at(g.spaceLock).holders != 0
@@ -128,9 +124,8 @@ func (t *Table) letThrough() (any bool) {
 	return any
 }
 
-// refuseParkedTries refuses those who wait for an authority alone and are parked: there is
-// one, and they would wait for a suspension. There are such entries only after a time
-// without an authority, so mostly there is no gate to walk.
+// refuseParkedTries refuses parked requests that wait only for an authority: there is one, and they would wait for a
+// suspension. There are such entries only after a time without an authority, so usually there is no gate to walk.
 func (t *Table) refuseParkedTries(now Time, out *[]Decision) {
 	if t.tries == 0 || !t.serving() {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// The bounds that hold where a Config names none.
+// The default limits of a Config.
 const (
 	DefaultDrift           = 0.05
 	DefaultWaitersPerName  = 10_000
@@ -15,32 +15,28 @@ const (
 	DefaultHistory         = 1_024
 )
 
-// MaxCount is how many tokens a reign can give. Then the table is exhausted until
-// the next reign begins.
+// MaxCount is the maximum number of tokens of a reign. Then the table is exhausted until the next reign begins.
 const MaxCount = 1 << 31
 
 // MaxReign is the highest reign: tokens stay positive as an int64.
 const MaxReign = 1<<31 - 1
 
-// Config bounds a table. The zero Config is a good one.
+// Config configures a table. The zero Config is valid.
 type Config struct {
-	// Drift is by how much one clock may run faster than another: 0.05 is 5 %, and
-	// less than 1 is allowed. Zero means 0.05.
+	// Drift is the maximum rate difference between two clocks: 0.05 is 5 %, and less than 1 is allowed. Zero means
+	// 0.05.
 	Drift float64
-	// WaitersPerName is how many may wait for one name, those that are parked among them.
-	// Zero means 10,000.
+	// WaitersPerName is the maximum number of waiters for one name, including parked ones. Zero means 10,000.
 	WaitersPerName int
-	// Names is how many names may be live at once; SpaceLock is none. Zero
-	// means no bound but memory.
+	// Names is the maximum number of live names, excluding SpaceLock. Zero means no limit but memory.
 	Names int
-	// LocksPerSession is how many holds and waits one session may have in this
-	// table, each reentry counted. Zero means 100,000.
+	// LocksPerSession is the maximum number of holds and waits of one session in this table, each reentry counted. Zero
+	// means 100,000.
 	LocksPerSession int
-	// History is how many ended grants the table remembers for Show, of all names
-	// together. Zero means 1,024.
+	// History is the number of ended grants that the table remembers for Show, of all names together. Zero means 1,024.
 	History int
-	// Permitted says that the table has the requests of one member only, and other members have
-	// theirs: it grants nothing by itself, only what [Table.Permit] permits. See permit.go.
+	// Permitted means that the table has the requests of one member only, and other members have theirs: it grants only
+	// what [Table.Permit] permits. See permit.go.
 	Permitted bool
 }
 
@@ -77,10 +73,8 @@ func (c Config) resolve() (Config, error) {
 	return c, nil
 }
 
-// Table is the lock table of one lockspace, or of one part of it. Its methods are
-// called by one caller at a time, with a now that never goes back. It keeps the
-// names and texts of its requests as they are, so they should not be parts of
-// larger buffers.
+// Table is the lock table of one lockspace, or of one part of it. It is not safe for concurrent use, and now must never
+// go back. It keeps the names and texts of its requests as they are, so they should not be parts of larger buffers.
 //
 // A new table grants nothing before BeginReign.
 type Table struct {
@@ -96,7 +90,7 @@ type Table struct {
 	order       order
 	recentNames recentNames
 	bySession   map[SessionID]int32
-	recent      int32 // the session that was looked up last, or 0
+	recent      int32 // the latest result of a session lookup, or 0
 	idle        int32 // a session without entries whose record is kept, or 0
 	names       slab[record, *record]
 	entries     slab[entry, *entry]
@@ -105,18 +99,17 @@ type Table struct {
 	sessions    slab[session, *session]
 
 	waiters   int
-	tries     int     // waiters that wait for an authority only
+	tries     int     // waiters that wait only for an authority
 	deadlines []int32 // heap of details that have an end
 	history   history
 	gate      *gate               // nil unless the table is suspended or a suspension waits
-	given     [givenEntries]int32 // entries of the latest tokens, by their low bits: guesses, to be verified
+	given     [givenEntries]int32 // entries of the latest tokens, by their low bits: candidates to verify
 	touched   []int32             // live names to settle, while an operation ends many entries
-	restored  uint64              // the cursor at which Restore goes on; 0 when it is not under way
-	copies    []*Copy             // those that are under way
+	restored  uint64              // the cursor at which Restore continues; 0 when there is none
+	copies    []*Copy             // copies in progress
 }
 
-// New returns an empty table. The error names the field of c, its value and what
-// is allowed.
+// New returns an empty table. The error names the invalid field of c, its value and the allowed ones.
 func New(c Config) (*Table, error) {
 	c, err := c.resolve()
 	if err != nil {
@@ -131,14 +124,13 @@ func New(c Config) (*Table, error) {
 	}, nil
 }
 
-// Token composes a fencing token: reign·2³² + count.
+// Token returns the fencing token reign·2³² + count.
 func Token(reign uint64, count uint32) holdfast.Token {
 	return holdfast.Token(reign<<32 | uint64(count))
 }
 
-// BeginReign starts to give the tokens of reign, the next of which has count+1. It
-// panics where that could repeat a token: reign and count together may not be lower
-// than before. What waits is granted by the next Resume.
+// BeginReign starts the tokens of reign, the next of which has count+1. It panics if that could repeat a token: reign
+// and count together must not be lower than before. The next Resume grants waiting requests.
 func (t *Table) BeginReign(reign uint64, count uint32) {
 	if reign < 1 || reign > MaxReign || count > MaxCount {
 		panic(fmt.Sprintf("lock: reign %d with count %d: want a reign of 1 to %d, a count of at most %d", reign, count, MaxReign, MaxCount))
@@ -152,28 +144,26 @@ func (t *Table) BeginReign(reign uint64, count uint32) {
 // Reign returns the reign whose tokens are given, or 0 before the first.
 func (t *Table) Reign() uint64 { return t.reign }
 
-// Last returns the highest token that was given, or passed over; 0 before the first.
+// Last returns the highest token given or passed over; 0 before the first.
 func (t *Table) Last() holdfast.Token { return t.last }
 
-// Exhausted reports that the reign has given MaxCount tokens. Requests queue until
-// BeginReign and Resume.
+// Exhausted reports whether the reign has given MaxCount tokens. Requests then queue until BeginReign and Resume.
 func (t *Table) Exhausted() bool { return t.count >= MaxCount }
 
-// Pause stops granting: requests queue, also those with Try, until the next Resume or
-// their WaitEnd; those whose WaitEnd has passed are refused with ErrUnavailable.
-// Holders stay, release and reenter as before, and limits in time end what they end.
+// Pause stops granting: requests queue, also those with Try, until the next Resume or their WaitEnd; those whose
+// WaitEnd has passed are refused with ErrUnavailable. Holders stay, and release, reentry and time limits work as
+// before.
 func (t *Table) Pause() { t.paused = true }
 
-// Resume grants again, and grants at once what can be granted; what waited with Try
-// and does not fit is refused. Names follow one another in the order of their bytes,
-// and what is decided at one name in the order of its queue; then come the suspensions.
+// Resume starts granting again, and immediately grants all requests that fit; waiting requests with Try that do not fit
+// are refused. Names follow one another in byte order, and decisions at one name in the order of its queue; then come
+// the suspensions.
 func (t *Table) Resume(now Time, out *[]Decision) {
 	t.paused = false
 	t.settleAll(now, out)
 }
 
-// serving reports whether new grants may be given. Where they have to be permitted, the
-// tokens are not this table's to give.
+// serving reports whether new grants may be made. If they have to be permitted, tokens come from the protocol.
 func (t *Table) serving() bool {
 	return !t.paused && (t.limits.Permitted || t.reign != 0 && t.count < MaxCount)
 }
@@ -187,7 +177,7 @@ func (t *Table) Names() int {
 	return live
 }
 
-// Holds returns how many holds there are, each reentry counted.
+// Holds returns the number of holds, each reentry counted.
 func (t *Table) Holds() int { return t.entries.used - t.waiters }
 
 // Sessions returns how many sessions hold or wait.

@@ -5,11 +5,9 @@ import (
 	"math/bits"
 )
 
-// tickets counts how many wait before a waiter, without walking the queue: each
-// waiter of an indexed name draws a number, and a Fenwick tree (Fenwick, A New
-// Data Structure for Cumulative Frequency Tables, 1994) counts the numbers that are
-// still in use. Numbers are drawn anew when they run out, which is at most once for
-// every queue's length of requests.
+// tickets counts the requests before a waiter, without walking the queue: each waiter of an indexed name draws a
+// number, and a Fenwick tree (Fenwick, A New Data Structure for Cumulative Frequency Tables, 1994) counts the numbers
+// still in use. When the numbers run out they are reissued, which is at most once for every queue's length of requests.
 type tickets struct {
 	tree []int32 // tree[n] counts the tickets in (n - lowest bit of n, n]
 	next int32   // the next ticket, from 1
@@ -29,7 +27,7 @@ func (k *tickets) reset(waiting int32) {
 // full reports whether all numbers have been drawn.
 func (k *tickets) full() bool { return int(k.next) >= len(k.tree) }
 
-// draw hands out the next ticket.
+// draw returns the next ticket.
 func (k *tickets) draw() int32 {
 	ticket := k.next
 	k.next++
@@ -47,7 +45,7 @@ func (k *tickets) add(ticket, by int32) {
 	}
 }
 
-// before returns how many tickets lower than this one are in use.
+// before returns how many lower tickets are in use.
 func (k *tickets) before(ticket int32) int {
 	var sum int32
 	for n := ticket - 1; n > 0; n -= n & -n {
@@ -56,7 +54,7 @@ func (k *tickets) before(ticket int32) int {
 	return int(sum)
 }
 
-// renumber hands out all tickets of the queue of x anew.
+// renumber reissues all tickets of the queue of x.
 func (t *Table) renumber(x *record, ix *index) {
 	ix.tickets.reset(x.waiting)
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
@@ -78,7 +76,7 @@ func (t *Table) number(i int32) {
 	ix.places[requestKey(s)] = place{entry: i, ticket: ix.tickets.draw()}
 }
 
-// unnumber takes the ticket of entry i back.
+// unnumber frees the ticket of entry i.
 func (t *Table) unnumber(i int32) {
 	s := t.entries.at(i)
 	ix := t.indexOf(s.live)
@@ -89,7 +87,7 @@ func (t *Table) unnumber(i int32) {
 	ix.places[requestKey(s)] = place{entry: i}
 }
 
-// position returns how many wait before entry i at its name.
+// position returns how many requests wait before entry i at its name.
 func (t *Table) position(i int32) int {
 	s := t.entries.at(i)
 	x := t.names.at(s.live)

@@ -8,12 +8,12 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Unavailable is the ErrUnavailable of a request that was not granted because no authority
-// could decide: why, and for how long that was going to last when it was decided. Machines
-// pass it to each other; users get the error of [Unavailable.Unwrap].
+// Unavailable is the ErrUnavailable of a request that was not granted because no authority could decide: the reason,
+// and its expected duration at the time of the decision. Machines exchange it; users get the error of
+// [Unavailable.Unwrap].
 type Unavailable struct {
 	Why  string
-	Left time.Duration // 0 where it is not known
+	Left time.Duration // 0 if unknown
 }
 
 func (u *Unavailable) Error() string { return u.Unwrap().Error() }
@@ -21,7 +21,7 @@ func (u *Unavailable) Error() string { return u.Unwrap().Error() }
 // Unwrap returns the error for users.
 func (u *Unavailable) Unwrap() error { return &holdfast.UnavailableError{Why: u.Why, Until: u.Left} }
 
-// WhyUnavailable returns the reason of an ErrUnavailable, and how long it lasts; "" and 0 where the error has none.
+// WhyUnavailable returns the reason of an ErrUnavailable, and how long it lasts; "" and 0 if the error has none.
 func WhyUnavailable(err error) (why string, left time.Duration) {
 	var known *holdfast.UnavailableError
 	switch {

@@ -2,11 +2,11 @@ package lock
 
 import "github.com/holdfast-locks/holdfast"
 
-// Lock is one name as people see it: a copy, not the table's own state.
+// Lock is the state of one name for display: a copy, not the table's own state.
 type Lock struct {
 	Name string
-	// Shape is that of the first holder that is to stay or, without any, of the first revoked one, or waiter. Its
-	// Units are all that are held, those of revoked holders among them.
+	// Shape is that of the first unrevoked holder or, without one, of the first revoked one, or waiter. Its Units are
+	// all held units, including those of revoked holders.
 	holdfast.Shape
 	Token   holdfast.Token // of the newest live grant; 0 when no session holds it
 	Holders []Grant        // in order of their tokens
@@ -14,19 +14,19 @@ type Lock struct {
 	History []Grant        // grants that have ended, newest first, as far as remembered
 }
 
-// Grant is one holder. Reentry adds to Holds, not to the holders.
+// Grant is one holder. A reentry increases Holds, not the number of holders.
 type Grant struct {
 	Session SessionID
-	// Attributes.Hold is 0: Until is the end of it.
+	// Attributes.Hold is 0: Until is its end.
 	holdfast.Attributes
 	Client  string
 	Token   holdfast.Token
 	Since   Time
 	Until   Time // the end of its hold limit on the authority's clock, or Never; in History: when it ended
 	Holds   int
-	Revoked bool // it shall end, and its holder has not yet said that it has stopped
-	// Grace says that its hold limit has ended it, and that the name stays taken until Until, so that
-	// its holder can stop.
+	Revoked bool // it must end, and its holder has not yet confirmed that it has stopped
+	// Grace reports that its hold limit has ended it, and that the name stays taken until Until, so that its holder can
+	// stop.
 	Grace bool
 }
 
@@ -38,18 +38,18 @@ type Wait struct {
 	Request uint64
 	Since   Time
 	Until   Time // its wait limit, or Never
-	// For lists the members whose permission it waits for, where it has asked members.
+	// For lists the members whose permission it waits for, if it has asked members.
 	For []uint64
 }
 
-// After moves the times of a grant by a clock's reading: Never stays.
+// After moves the times of a grant by a clock's reading; Never stays.
 func (g Grant) After(by Time) Grant {
 	g.Since, g.Until = later(g.Since, by), later(g.Until, by)
 	return g
 }
 
-// After moves the times of a copy by a clock's reading: a time for another member
-// is relative to when it was sent, because the clocks of two members are not compared.
+// After moves the times of a copy by a clock's reading: times in a message are relative to its sending, because two
+// members' clocks are not compared.
 func (l Lock) After(by Time) Lock {
 	holders, waiters, ended := make([]Grant, len(l.Holders)), make([]Wait, len(l.Waiters)), make([]Grant, len(l.History))
 	for i, g := range l.Holders {
@@ -66,7 +66,7 @@ func (l Lock) After(by Time) Lock {
 	return l
 }
 
-// later moves a time: Never stays.
+// later moves a time; Never stays.
 func later(t, by Time) Time {
 	if t == Never {
 		return t
@@ -74,8 +74,8 @@ func later(t, by Time) Time {
 	return t + by
 }
 
-// Part leaves out the first skip holders and waiters, and what is more than room. More
-// is what to skip the next time; 0 at the end. What has ended is in the first part.
+// Part skips the first skip holders and waiters, and returns at most room of the rest. more is the skip of the next
+// part; 0 at the end. History is in the first part.
 func (l Lock) Part(skip, room int) (part Lock, more int) {
 	all := len(l.Holders) + len(l.Waiters)
 	end := all

@@ -10,7 +10,7 @@ func (s *SessionID) Code(c *wire.Coder) {
 	wire.Number(c, &s.Number)
 }
 
-// codeAttributes goes through what a request says of its lock.
+// codeAttributes codes a request's attributes.
 func codeAttributes(c *wire.Coder, a *holdfast.Attributes) {
 	CodeShape(c, &a.Shape)
 	wire.Text(c, &a.Owner)
@@ -18,7 +18,7 @@ func codeAttributes(c *wire.Coder, a *holdfast.Attributes) {
 	c.Duration(&a.Hold)
 }
 
-// CodeShape goes through how a name is locked.
+// CodeShape codes the shape of a lock.
 func CodeShape(c *wire.Coder, s *holdfast.Shape) {
 	wire.Enum(c, &s.Mode, holdfast.ModeSlots)
 	c.Int(&s.Units)

@@ -9,29 +9,29 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// sentinels are the errors that cross by their place in this list, which is part of
-// the format: new ones come at the end.
+// sentinels are the errors that are encoded by their index in this list, which is part of the format: append new ones
+// at the end.
 var sentinels = [...]error{
 	holdfast.ErrHeld, holdfast.ErrLost, holdfast.ErrNotHeld, holdfast.ErrUnavailable,
 	holdfast.ErrLimit, holdfast.ErrDenied, holdfast.ErrClosed, holdfast.ErrClass,
 	holdfast.ErrName, holdfast.ErrSpace, holdfast.ErrConflict, holdfast.ErrUnsupported,
 }
 
-// The kinds of errors. Above failSentinel stands the sentinel with that place.
+// The kinds of errors. failSentinel and above encode a sentinel's index.
 const (
 	failNone        uint8 = iota
 	failHeld              // a *HeldBy
 	failUnavailable       // an *Unavailable
 	failLimit             // a *holdfast.LimitError
 	failLoss              // a holdfast.Loss
-	failOther             // one of no kind that a program may test for
+	failOther             // any other error, for which a program may not test
 	failSentinel
 )
 
-// detailedError is an error that says more than the sentinel that it is.
+// detailedError is a sentinel error with more text.
 type detailedError struct {
 	sentence string
-	err      error // nil where it is no sentinel
+	err      error // nil if it is not a sentinel
 }
 
 func (t *detailedError) Error() string { return t.sentence }
@@ -39,8 +39,8 @@ func (t *detailedError) Error() string { return t.sentence }
 // Unwrap returns the sentinel.
 func (t *detailedError) Unwrap() error { return t.err }
 
-// CodeError codes an error: the number of its kind, then what a program may test it for and
-// its sentence. Nil is of a kind of its own.
+// CodeError codes an error: the number of its kind, then the data that a program may test and its text. Nil has its own
+// kind.
 func CodeError(c *wire.Coder, v *error) {
 	kind := failNone
 	if c.Writing() && *v != nil {

@@ -18,7 +18,7 @@ func adapterChecks() []check {
 	}
 }
 
-// panicOf runs f, which must panic with an error.
+// panicOf runs f, which must panic with an error, and returns the error.
 func panicOf(f func()) (err error) {
 	defer func() {
 		switch value := recover().(type) {
@@ -34,7 +34,7 @@ func panicOf(f func()) (err error) {
 	return nil
 }
 
-// mutex guards a plain counter with Mutexes of several sessions, as a sync.Locker.
+// mutex guards a plain counter with Mutexes of several sessions, each used as a sync.Locker.
 func (s *stage) mutex() {
 	const goroutines, rounds = 40, 5
 	sessions := s.lockers(2)
@@ -75,7 +75,7 @@ func (s *stage) mutex() {
 	other.Unlock()
 }
 
-// mutexPanics wants what cannot be returned to be a panic with the error.
+// mutexPanics checks that an error that cannot be returned becomes a panic.
 func (s *stage) mutexPanics() {
 	locks := s.locker()
 	mutex := holdfast.NewMutex(locks, s.name())
@@ -87,7 +87,7 @@ func (s *stage) mutexPanics() {
 	s.want(panicOf(mutex.Lock), holdfast.ErrClosed)
 }
 
-// mutexLostPanics wants an Unlock of what was lost to be a panic, and the Mutex to be good for another Lock.
+// mutexLostPanics checks that Unlock of a lost lock panics, and that the Mutex can be locked again.
 func (s *stage) mutexLostPanics() {
 	locks := s.locker()
 	var mutex *holdfast.Mutex
@@ -102,7 +102,7 @@ func (s *stage) mutexLostPanics() {
 	s.free(s.name())
 }
 
-// lockMutex locks a Mutex, and returns with what it has panicked.
+// lockMutex locks a Mutex, and returns the error with which it panics.
 func (s *stage) lockMutex(mutex *holdfast.Mutex) (err error) {
 	s.Helper()
 	s.do(func() {
@@ -113,7 +113,7 @@ func (s *stage) lockMutex(mutex *holdfast.Mutex) (err error) {
 	return err
 }
 
-// rwmutex wants readers to share and a writer to be alone.
+// rwmutex checks that readers share and a writer is exclusive.
 func (s *stage) rwmutex() {
 	sessions := s.lockers(2)
 	one, two := holdfast.NewRWMutex(sessions[0], s.name()), holdfast.NewRWMutex(sessions[1], s.name())

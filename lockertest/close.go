@@ -29,8 +29,7 @@ func (s *stage) close(locks holdfast.Locker) {
 	}
 }
 
-// closeWithHolders wants every lock to have ended when Close returns, and to pass to
-// those who wait.
+// closeWithHolders checks that every lock has ended when Close returns, and passes to a waiter.
 func (s *stage) closeWithHolders() {
 	one, two := s.locker(), s.locker()
 	var locks []*holdfast.Lock
@@ -57,8 +56,7 @@ func (s *stage) closeWithHolders() {
 	}
 }
 
-// closeWithWaiters wants ErrClosed for every wait of that Locker, and nothing left in
-// the way of others.
+// closeWithWaiters checks that every wait of that Locker ends with ErrClosed, and leaves nothing that blocks others.
 func (s *stage) closeWithWaiters() {
 	one, two, three := s.locker(), s.locker(), s.locker()
 	name, other := s.name(), s.name("other")
@@ -79,7 +77,7 @@ func (s *stage) closeWithWaiters() {
 	s.free(name, other)
 }
 
-// closeThenCall wants ErrClosed from every later call, and nil from a second Close.
+// closeThenCall checks that every later call returns ErrClosed, and a second Close nil.
 func (s *stage) closeThenCall() {
 	locks := s.locker()
 	space := locks.Space("")
@@ -118,7 +116,7 @@ func (s *stage) closeByMany() {
 			if err != nil {
 				return err
 			}
-			// Whether this or Close ends it is open. The name is free after both.
+			// This or Close may end it. The name is free after both.
 			err = lock.Unlock(s.ctx)
 			if err != nil && !errors.Is(err, holdfast.ErrNotHeld) && !errors.Is(err, holdfast.ErrClosed) {
 				return err
@@ -131,7 +129,7 @@ func (s *stage) closeByMany() {
 	}
 }
 
-// closeOfSpace closes the Locker of a space, which is a view and no session.
+// closeOfSpace closes the Locker of a space, which is a view of a session and not a session.
 func (s *stage) closeOfSpace() {
 	locks := s.locker()
 	space := locks.Space("")
@@ -145,9 +143,8 @@ func (s *stage) closeOfSpace() {
 	s.unlock(lock)
 }
 
-// closeLeavesNoGoroutine uses a Locker in every way and looks for what it has begun when
-// it was closed. What a Locker leaves it leaves each time; servers in the same process may
-// open connections among themselves meanwhile, which stay, and are not opened again.
+// closeLeavesNoGoroutine uses a Locker in every way and checks that Close ends all its goroutines. A leak shows on each
+// trial; servers in the same process may open connections among themselves once, which stay open.
 func (s *stage) closeLeavesNoGoroutine() {
 	other := s.locker()
 	name := s.name()
@@ -164,12 +161,11 @@ func (s *stage) closeLeavesNoGoroutine() {
 	s.unlock(held)
 }
 
-// leakTrials is how often a Locker may leave goroutines until they are taken for its own.
+// leakTrials is the number of trials with leftover goroutines after which they count as leaked.
 const leakTrials = 4
 
-// leftByClose returns what is left of a Locker that was used and closed, when it had some
-// time to end. Another Locker holds the name. Goroutines inherit the labels of the one that
-// begins them, which marks those of other tests, which run at the same time.
+// leftByClose returns the goroutines left by a used and closed Locker, after some time to end. Another Locker holds the
+// name. Goroutines inherit the labels of their creator, which excludes those of other tests that run at the same time.
 func (s *stage) leftByClose(name string, trial int) []string {
 	mark := s.name(trial)
 	pprof.Do(s.ctx, pprof.Labels(leakLabel, mark), func(context.Context) { s.useAndClose(name) })
@@ -209,10 +205,10 @@ func (s *stage) useAndClose(name string) {
 	<-child.Done()
 }
 
-// leakLabel is the label of goroutines that a Locker has begun.
+// leakLabel is the label of goroutines started by a Locker.
 const leakLabel = "lockertest"
 
-// labelled returns the goroutines with a label, alike ones together, each with its calls.
+// labelled returns the goroutines with a label, equal ones grouped, each with its stack.
 func (s *stage) labelled(value string) (found []string) {
 	s.Helper()
 	var all strings.Builder

@@ -21,8 +21,7 @@ func contextChecks() []check {
 
 type contextKey struct{}
 
-// contextDoneBefore wants the context's own error and nothing held, even where the
-// name is free.
+// contextDoneBefore checks that a done context's own error is returned and nothing is held, even if the name is free.
 func (s *stage) contextDoneBefore() {
 	locks := s.locker()
 	name := s.name()
@@ -44,7 +43,7 @@ func (s *stage) contextDoneBefore() {
 	}
 }
 
-// contextEndsWaitOnly wants a lock to outlive the context that it was asked with.
+// contextEndsWaitOnly checks that a lock outlives the context of its request.
 func (s *stage) contextEndsWaitOnly() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -79,9 +78,9 @@ func (s *stage) contextEndsWaitOnly() {
 	}
 }
 
-// contextErrorSaysWhy wants a wait that the deadline of its context ends to say why nothing was
-// granted, as a wait limit does: it is ErrHeld as well as the context's error. An authority that is
-// busy may be too late for that, so it is tried until it was not.
+// contextErrorSaysWhy checks that a wait that ends at its context's deadline says why nothing was granted, like a wait
+// limit: the error is ErrHeld as well as the context's. A busy authority may be too late for that, so the check
+// retries.
 func (s *stage) contextErrorSaysWhy() {
 	one, two := s.locker(), s.locker()
 	held := s.lock(one, s.name())
@@ -99,7 +98,7 @@ func (s *stage) contextErrorSaysWhy() {
 	s.free(s.name())
 }
 
-// contextValues wants the values of the caller's context in the Context of the lock.
+// contextValues checks that the lock's Context has the values of the caller's context.
 func (s *stage) contextValues() {
 	locks := s.locker()
 	ctx := context.WithValue(s.ctx, contextKey{}, "carried")
@@ -122,8 +121,8 @@ func (s *stage) contextValues() {
 	}
 }
 
-// contextChildren wants what was derived from a lock's Context, or waits for it, to
-// end with Unlock, and what is derived afterwards to have ended already.
+// contextChildren checks that contexts derived from a lock's Context, and waits for it, end with Unlock, and that a
+// context derived later has already ended.
 func (s *stage) contextChildren() {
 	locks := s.locker()
 	lock := s.lock(locks, s.name())
@@ -153,8 +152,7 @@ func (s *stage) contextChildren() {
 	}
 }
 
-// contextBoundsAnother waits under the Context of a lock: when that lock is gone, so
-// is the wait.
+// contextBoundsAnother waits under the Context of a lock: when that lock ends, so does the wait.
 func (s *stage) contextBoundsAnother() {
 	one, two := s.locker(), s.locker()
 	outer := s.lock(one, s.name("outer"))

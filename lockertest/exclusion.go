@@ -18,8 +18,7 @@ func exclusionChecks() []check {
 	}
 }
 
-// register is a resource behind a lock: it refuses and counts writes whose token is
-// smaller than one that it has seen.
+// register is a resource behind a lock: it refuses and counts writes whose token is smaller than an earlier one.
 type register struct {
 	mu    sync.Mutex
 	seen  holdfast.Token
@@ -37,9 +36,9 @@ func (r *register) write(token holdfast.Token) bool {
 	return true
 }
 
-// exclusion has hundreds of goroutines of several sessions, fewer where Rounds is small, raise plain
-// counters that nothing but the lock guards (P1). The race detector watches the counters, a gauge
-// counts who is inside, a fenced register watches the tokens.
+// exclusion has hundreds of goroutines of several sessions, fewer if Rounds is small, increment plain counters that
+// only the lock guards (P1). The race detector watches the counters, a gauge the number of holders, and a fenced
+// register the tokens.
 func (s *stage) exclusion() {
 	const rounds = 5
 	goroutines := min(240, 12*s.caps.Rounds)
@@ -63,7 +62,7 @@ func (s *stage) exclusion() {
 				s.Errorf("%d are inside an exclusive lock", n)
 			}
 			count := room.counter
-			runtime.Gosched() // if another goroutine is let in with this one, it comes now
+			runtime.Gosched() // gives another goroutine the chance to enter at the same time
 			room.counter = count + 1
 			if lock.Token() <= room.last {
 				s.Errorf("token %v was granted after token %v", lock.Token(), room.last)
@@ -92,7 +91,7 @@ func (s *stage) exclusion() {
 	}
 }
 
-// gauge counts who is inside by mode, and says when they do not fit together.
+// gauge counts the current holders by mode, and reports incompatible ones.
 type gauge struct {
 	mu                sync.Mutex
 	exclusive, shared int
@@ -120,7 +119,7 @@ func (g *gauge) enter(lock *holdfast.Lock, sign int) error {
 
 const mixCapacity = 4
 
-// exclusionOfModes mixes all modes, waits that are given up and TryLock on one name.
+// exclusionOfModes mixes all modes, cancelled waits and TryLock on one name.
 func (s *stage) exclusionOfModes() {
 	const goroutines, rounds = 120, 6
 	sessions := s.lockers(3)
@@ -155,8 +154,8 @@ func (s *stage) exclusionOfModes() {
 	s.free(name)
 }
 
-// lockSomehow asks in a random mode, in a random way. It returns no lock and no error
-// where the way chosen may end without one.
+// lockSomehow locks in a random mode, by a random method. It returns no lock and no error if that method may end
+// without one.
 func (s *stage) lockSomehow(locks holdfast.Locker, name string, random *rand.Rand) (*holdfast.Lock, error) {
 	var options []holdfast.Option
 	switch random.IntN(3) {

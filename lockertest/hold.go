@@ -19,8 +19,8 @@ func holdChecks() []check {
 
 const shortHold = 50 * time.Millisecond
 
-// briefly has something taken with a hold limit that is soon over. The limit counts from the grant: on a busy machine it may
-// be over before the grant arrives, and the call fails with that. It is tried again with a longer one.
+// briefly calls take with a short hold limit. The limit counts from the grant: on a busy machine it may pass before the
+// grant arrives, and the call fails with that. briefly then retries with a longer limit.
 func (s *stage) briefly(take func(hold time.Duration) error) {
 	s.Helper()
 	for hold := shortHold; ; hold *= 2 {
@@ -34,7 +34,7 @@ func (s *stage) briefly(take func(hold time.Duration) error) {
 	}
 }
 
-// lockBriefly takes a name with a hold limit that is soon over.
+// lockBriefly takes a name with a short hold limit.
 func (s *stage) lockBriefly(locks holdfast.Locker, name string) (lock *holdfast.Lock) {
 	s.Helper()
 	s.briefly(func(hold time.Duration) (err error) {
@@ -44,8 +44,8 @@ func (s *stage) lockBriefly(locks holdfast.Locker, name string) (lock *holdfast.
 	return lock
 }
 
-// holdLimitEnds wants a Context that is done by itself when the hold limit is over,
-// although no caller asks and no other waits, and the truth from all methods after it.
+// holdLimitEnds checks that a Context is done when the hold limit has passed, without a call and without waiters, and
+// that all methods report it afterwards.
 func (s *stage) holdLimitEnds() {
 	locks := s.locker()
 	name := s.name()
@@ -64,8 +64,7 @@ func (s *stage) holdLimitEnds() {
 	s.free(name)
 }
 
-// lost checks that the lock has ended and says why from every method. An empty why
-// accepts any reason.
+// lost checks that the lock has ended and every method returns the reason. An empty why accepts any reason.
 func (s *stage) lost(lock *holdfast.Lock, why holdfast.Loss) {
 	s.Helper()
 	s.ended(lock, holdfast.ErrLost)
@@ -88,8 +87,8 @@ func (s *stage) lost(lock *holdfast.Lock, why holdfast.Loss) {
 	}
 }
 
-// passed wants the waiter to be granted, the lock before it to have ended by then
-// (P3), and a late write under the old token to be refused by the register.
+// passed checks that the waiter is granted, that the lock before it has ended by then (P3), and that the register
+// refuses a late write under the old token.
 func (s *stage) passed(before *holdfast.Lock, w *waiter) *holdfast.Lock {
 	s.Helper()
 	lock := s.granted(w)
@@ -106,11 +105,11 @@ func (s *stage) passed(before *holdfast.Lock, w *waiter) *holdfast.Lock {
 	return lock
 }
 
-// chainHold is the hold limit of a chain's holders at first.
+// chainHold is the initial hold limit of a chain's holders.
 const chainHold = 20 * shortHold
 
-// holdLimitPassesOn has a chain of holders that never unlock, each of which waits for
-// the hold limit of the one before.
+// holdLimitPassesOn has a chain of holders that never unlock, each of which waits for the hold limit of its
+// predecessor.
 func (s *stage) holdLimitPassesOn() {
 	for hold := chainHold; !s.chain(s.name(hold.String()), hold); hold *= 2 {
 		if s.ctx.Err() != nil {
@@ -119,7 +118,7 @@ func (s *stage) holdLimitPassesOn() {
 	}
 }
 
-// chain reports whether each holder had its grant before its hold limit was over, which counts from the grant: on a busy
+// chain reports whether each holder received its grant within its hold limit, which counts from the grant: on a busy
 // machine that may take long.
 func (s *stage) chain(name string, hold time.Duration) bool {
 	s.Helper()
@@ -144,7 +143,7 @@ func (s *stage) chain(name string, hold time.Duration) bool {
 	return true
 }
 
-// tooShort wants an error that says that a hold limit was over before its holder had the grant, and returns false.
+// tooShort checks that the error says that a hold limit passed before its holder had the grant, and returns false.
 func (s *stage) tooShort(name string, err error) bool {
 	s.Helper()
 	if holdfast.Why(err) != holdfast.HoldLimit {
@@ -153,8 +152,8 @@ func (s *stage) tooShort(name string, err error) bool {
 	return false
 }
 
-// extend moves the end of a hold limit. That a lock has outlived its first limit is
-// seen from another lock, taken later with the same limit or a longer one, which has ended.
+// extend moves the end of a hold limit. Another lock, taken later with the same limit or a longer one, ends: this shows
+// that the extended lock has outlived its first limit.
 func (s *stage) extend() {
 	locks := s.locker()
 	var lock, witness *holdfast.Lock
@@ -179,7 +178,7 @@ func (s *stage) extend() {
 	if err := lock.Extend(s.ctx, 0); err != nil {
 		s.Errorf("Extend(0), which removes the limit: %v", err)
 	}
-	// On a slow machine the limit may be over before the answer is here.
+	// On a slow machine the limit may pass before the answer arrives.
 	if err := lock.Extend(s.ctx, shortHold); err != nil && holdfast.Why(err) != holdfast.HoldLimit {
 		s.Errorf("Extend to a shorter limit: %v", err)
 	}
@@ -187,7 +186,7 @@ func (s *stage) extend() {
 	s.free(s.name("longer"), s.name("witness"))
 }
 
-// until wants Until to lie between now and the hold limit from now.
+// until checks that Until lies between now and the hold limit from now.
 func (s *stage) until() {
 	locks := s.locker()
 	var options []holdfast.Option
@@ -198,7 +197,7 @@ func (s *stage) until() {
 	lock := s.lock(locks, s.name(), options...)
 	until := lock.Until()
 	switch {
-	case until.IsZero() && s.caps.NoHold: // nothing but Unlock ends it
+	case until.IsZero() && s.caps.NoHold: // only Unlock ends it
 	case !until.After(before):
 		s.Errorf("Until of a lock that is held is %v, before it was asked for", until)
 	case !s.caps.NoHold && until.After(time.Now().Add(time.Hour)):

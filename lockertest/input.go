@@ -16,7 +16,7 @@ func inputChecks() []check {
 	}
 }
 
-// badNames wants ErrName from every call, and nothing held.
+// badNames checks that every call returns ErrName and nothing is held.
 func (s *stage) badNames() {
 	locks := s.locker()
 	for _, name := range []string{
@@ -42,7 +42,7 @@ func (s *stage) badNames() {
 	s.free(s.name())
 }
 
-// oddNames wants every well-formed name to be a name of its own.
+// oddNames checks that well-formed names are all distinct.
 func (s *stage) oddNames() {
 	one, two := s.locker(), s.locker()
 	prefix := s.name() + "/"
@@ -68,7 +68,7 @@ func (s *stage) oddNames() {
 	}
 }
 
-// badOptions wants ErrConflict before anything is asked of the authority.
+// badOptions checks that invalid options return ErrConflict before any request to the authority.
 func (s *stage) badOptions() {
 	locks := s.locker()
 	for _, options := range [][]holdfast.Option{
@@ -85,8 +85,7 @@ func (s *stage) badOptions() {
 	s.free(s.name())
 }
 
-// requireClass wants a class that the space has to be granted and a stronger one to be
-// refused.
+// requireClass checks that the space's class is granted and a stronger one refused.
 func (s *stage) requireClass() {
 	locks := s.locker()
 	name := s.name()

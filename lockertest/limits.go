@@ -28,8 +28,8 @@ func (s *stage) limited(err error, limit string, value int) {
 	}
 }
 
-// limitOfWaiters fills a name's queue. The next is refused and harms no other; when one
-// has left the queue there is room again.
+// limitOfWaiters fills a name's queue. The next request is refused and harms no other; when one has left the queue
+// there is room again.
 func (s *stage) limitOfWaiters() {
 	sessions := s.lockers(8)
 	name, limit := s.name(), s.caps.MaxWaitersPerName
@@ -62,8 +62,8 @@ func (s *stage) limitOfWaiters() {
 	s.free(name)
 }
 
-// limitOfLocks fills a session. Other sessions are not touched; when one lock is
-// released there is room again; LockAll beyond the limit holds nothing.
+// limitOfLocks fills a session. Other sessions are unaffected; when one lock is released there is room again; LockAll
+// beyond the limit holds nothing.
 func (s *stage) limitOfLocks() {
 	one := s.locker()
 	limit := s.caps.LocksPerSession
@@ -78,7 +78,7 @@ func (s *stage) limitOfLocks() {
 	s.limited(err, "locks_per_session", limit)
 	s.free(s.name("over"))
 	s.unlock(locks[0])
-	s.free(s.name(0)) // the release has been done
+	s.free(s.name(0)) // the release is complete
 	s.unlock(s.lock(one, s.name("again")))
 	s.free(s.name("again"))
 

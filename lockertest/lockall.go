@@ -23,7 +23,7 @@ func lockAllChecks() []check {
 	}
 }
 
-// lockAll wants the locks in the order of the names, each like one from Lock.
+// lockAll checks that the locks come in the order of the names, each like one from Lock.
 func (s *stage) lockAll() {
 	one, two := s.locker(), s.locker()
 	names := []string{s.name("m"), s.name("z"), s.name("a"), s.name("k")}
@@ -55,8 +55,8 @@ func (s *stage) lockAll() {
 	}
 }
 
-// lockAllLocksInOrder holds the first of two names. Who wants both, listed the other
-// way round, waits for it without holding the second.
+// lockAllLocksInOrder holds the first of two names. A LockAll of both, listed in reverse, waits for it without holding
+// the second.
 func (s *stage) lockAllLocksInOrder() {
 	one, two := s.locker(), s.locker()
 	first, second := s.name("a"), s.name("b")
@@ -82,8 +82,8 @@ func (s *stage) queueAll(ctx context.Context, locks holdfast.Locker, names []str
 	})
 }
 
-// lockAllWithoutDeadlock has many goroutines take overlapping sets of names in
-// opposite orders. No other goroutine is inside any of one's names.
+// lockAllWithoutDeadlock has many goroutines take overlapping sets of names in opposite orders, and checks that each
+// has its names exclusively.
 func (s *stage) lockAllWithoutDeadlock() {
 	const rounds, places = 8, 5
 	goroutines := min(48, 2*s.caps.Rounds)
@@ -118,12 +118,12 @@ func (s *stage) lockAllWithoutDeadlock() {
 	})
 }
 
-// tooShort is a wait limit for several names of which the last is held: long enough to hear
-// of the others through members that are busy.
+// tooShort is a wait limit for several names of which the last is held: long enough for busy members to answer about
+// the others.
 const tooShort = time.Second
 
-// lockAllOrNone ends LockAll in every way but success. Nothing stays held: neither
-// what it had nor what it waited for.
+// lockAllOrNone makes LockAll fail in every possible way, and checks that nothing stays held: neither the names it had
+// nor those it waited for.
 func (s *stage) lockAllOrNone() {
 	one, two := s.locker(), s.locker()
 	names := []string{s.name("a"), s.name("b"), s.name("c")}
@@ -149,7 +149,7 @@ func (s *stage) lockAllOrNone() {
 		if !errors.Is(err, holdfast.ErrUnavailable) || s.ctx.Err() != nil {
 			break
 		}
-		none(locks, err, holdfast.ErrUnavailable) // members that are too busy decide nothing in that time
+		none(locks, err, holdfast.ErrUnavailable) // overloaded members decide nothing in that time
 	}
 	none(locks, err, holdfast.ErrHeld)
 	locks, err = two.LockAll(s.ctx, []string{names[0], names[1], names[0]})
@@ -163,8 +163,8 @@ func (s *stage) lockAllOrNone() {
 	s.free(names...)
 }
 
-// lockAllOfOwner enters names that the owner holds already, and holds nothing more
-// when one of them conflicts with how the owner holds it.
+// lockAllOfOwner enters names that the owner already holds, and checks that the owner holds nothing more if one of them
+// conflicts.
 func (s *stage) lockAllOfOwner() {
 	one, me := s.locker(), holdfast.Owner("me")
 	names := []string{s.name("b"), s.name("a")}

@@ -16,8 +16,8 @@ func lossChecks() []check {
 	}
 }
 
-// killedSessionIsReported kills a session that holds several names. Each of its Contexts
-// ends before the name is granted to those who wait.
+// killedSessionIsReported kills a session that holds several names. Each of its Contexts ends before a waiter is
+// granted the name.
 func (s *stage) killedSessionIsReported() {
 	victim, successor := s.locker(), s.locker()
 	var locks []*holdfast.Lock
@@ -38,9 +38,8 @@ func (s *stage) killedSessionIsReported() {
 	s.free(quiet.Name())
 }
 
-// killedSessionLeavesQueue kills a session that waits. It does not block those behind
-// it, and what it is granted in the meantime passes on. Its own call may go on
-// waiting until a caller asks, as long as its context lets it.
+// killedSessionLeavesQueue kills a session that waits. It does not block later waiters, and passes on what it is
+// granted in the meantime. Its own call may wait as long as its context allows.
 func (s *stage) killedSessionLeavesQueue() {
 	holder, victim, successor := s.locker(), s.locker(), s.locker()
 	name := s.name()
@@ -81,8 +80,7 @@ func (s *stage) brokenLockIsReported() {
 	s.free(name, alone.Name())
 }
 
-// brokenHoldersInAllModes breaks shared holders, and an owner that holds twice: each
-// Lock ends.
+// brokenHoldersInAllModes breaks shared holders, and an owner that holds twice: each Lock ends.
 func (s *stage) brokenHoldersInAllModes() {
 	one, two, three := s.locker(), s.locker(), s.locker()
 	me := holdfast.Owner("me")

@@ -21,7 +21,7 @@ func modeChecks() []check {
 func isHeld(err error) bool     { return errors.Is(err, holdfast.ErrHeld) }
 func isCanceled(err error) bool { return errors.Is(err, context.Canceled) }
 
-// modeRequest is a mode in which a name can be asked for.
+// modeRequest is a mode of a request, with its units and capacity.
 type modeRequest struct {
 	name    string
 	mode    holdfast.Mode
@@ -31,7 +31,7 @@ type modeRequest struct {
 
 const wantedCapacity = 3
 
-// wanted lists those that the implementation offers.
+// wanted returns the modes that the implementation offers.
 func (s *stage) wanted() []modeRequest {
 	all := []modeRequest{{name: "exclusive"}}
 	if !s.caps.NoShared {
@@ -46,8 +46,8 @@ func (s *stage) wanted() []modeRequest {
 	return all
 }
 
-// fits is the table of docs/design/promises.md §3: exclusive fits nothing, shared fits shared, slots
-// fit slots while units remain.
+// fits implements the table of docs/design/promises.md §3: exclusive fits nothing, shared fits shared, slots fit slots
+// while units remain.
 func (held modeRequest) fits(wanted modeRequest) bool {
 	switch {
 	case held.mode != wanted.mode:
@@ -85,8 +85,8 @@ func (s *stage) modesFit() {
 	}
 }
 
-// modesWait has a request that does not fit wait, and be granted when the last
-// incompatible holder is gone.
+// modesWait makes an incompatible request wait, and checks that it is granted when the last incompatible holder is
+// gone.
 func (s *stage) modesWait() {
 	one, two := s.locker(), s.locker()
 	for _, held := range s.wanted() {
@@ -109,8 +109,7 @@ func (s *stage) modesWait() {
 	}
 }
 
-// capacityConflict wants another capacity to be refused while the name is live, and
-// to be as good as any when it is not.
+// capacityConflict checks that another capacity is refused while the name is live, and accepted when it is not.
 func (s *stage) capacityConflict() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -125,8 +124,7 @@ func (s *stage) capacityConflict() {
 	s.unlock(s.lock(two, name, holdfast.Slots(4, 4)))
 }
 
-// modesNotOffered wants what the implementation does not offer to be refused, not to
-// be given in another mode.
+// modesNotOffered checks that missing modes are refused, not granted in another mode.
 func (s *stage) modesNotOffered() {
 	locks := s.locker()
 	refuse := func(missing bool, option holdfast.Option) {
@@ -141,7 +139,7 @@ func (s *stage) modesNotOffered() {
 	s.free(s.name())
 }
 
-// lockReportsItsGrant reads back what was asked for.
+// lockReportsItsGrant compares the lock's fields with the request.
 func (s *stage) lockReportsItsGrant() {
 	locks := s.locker()
 	for _, wanted := range s.wanted() {

@@ -18,8 +18,8 @@ func orderChecks() []check {
 	}
 }
 
-// fifo queues requests of several sessions in a known order and wants them granted in
-// that order (P5), each knowing how many wait before it.
+// fifo queues requests of several sessions in a known order and checks that they are granted in that order (P5), each
+// with the number of requests before it.
 func (s *stage) fifo() {
 	const requests = 24
 	sessions := s.lockers(3)
@@ -55,8 +55,8 @@ func (s *stage) fifo() {
 	}
 }
 
-// exclusiveBlocksLaterShared wants a waiting exclusive request not to be overtaken by
-// shared requests that came later and would be compatible with the holder.
+// exclusiveBlocksLaterShared checks that later shared requests, compatible with the holder, do not overtake a waiting
+// exclusive request.
 func (s *stage) exclusiveBlocksLaterShared() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -74,7 +74,7 @@ func (s *stage) exclusiveBlocksLaterShared() {
 	s.unlock(a, b)
 }
 
-// largeRequestNotStarved wants all units while small requests keep coming.
+// largeRequestNotStarved requests all units while small requests keep coming.
 func (s *stage) largeRequestNotStarved() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -94,8 +94,8 @@ func (s *stage) largeRequestNotStarved() {
 	s.unlock(s.granted(small))
 }
 
-// releaseGrantsAllThatFit queues shared, shared, exclusive, shared behind a holder. The
-// first two are granted together, the exclusive one after both, the last one last.
+// releaseGrantsAllThatFit queues shared, shared, exclusive, shared behind a holder. The first two are granted together,
+// the exclusive one after both, the last one last.
 func (s *stage) releaseGrantsAllThatFit() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -123,8 +123,8 @@ func (s *stage) releaseGrantsAllThatFit() {
 	s.unlock(s.granted(c))
 }
 
-// noLostWakeup keeps many more waiting than can hold, in all modes, and wants each of
-// them granted in the end (P4). Who holds lets the others pile up first.
+// noLostWakeup keeps many more waiters than can hold, in all modes, and checks that each is granted in the end (P4). A
+// holder lets the others queue up first.
 func (s *stage) noLostWakeup() {
 	const requests = 60
 	sessions := s.lockers(3)

@@ -21,8 +21,7 @@ func raceChecks() []check {
 
 const racers = 4
 
-// race runs round about Rounds times on a few goroutines, each with a name and two
-// sessions of its own.
+// race runs round about Rounds times on a few goroutines, each with a separate name and two sessions.
 func (s *stage) race(round func(one, two holdfast.Locker, name string, i int) error) {
 	sessions := s.lockers(racers + 1)
 	s.each(racers, func(i int) error {
@@ -38,9 +37,8 @@ func (s *stage) race(round func(one, two holdfast.Locker, name string, i int) er
 	}
 }
 
-// cancelAtGrant cancels a waiting request while the holder unlocks. Whichever comes
-// first, the caller gets either a lock or its context's error, and nothing is
-// stranded: the next round takes the name again (P6).
+// cancelAtGrant cancels a waiting request while the holder unlocks. In either order, the caller gets either a lock or
+// its context's error, and nothing is stranded: the next round takes the name again (P6).
 func (s *stage) cancelAtGrant() {
 	s.race(func(one, two holdfast.Locker, name string, i int) error {
 		held, err := one.Lock(s.ctx, name)
@@ -81,8 +79,7 @@ func (s *stage) cancelAtGrant() {
 	})
 }
 
-// orNothing checks that a call gave either a lock, which it then releases, or an
-// error of the expected kind and nothing else.
+// orNothing checks that a call returned either a lock, which it then releases, or only an error of the expected kind.
 func orNothing(ctx context.Context, lock *holdfast.Lock, err error, expected func(error) bool, before *holdfast.Lock, released error) error {
 	switch {
 	case released != nil:
@@ -99,9 +96,8 @@ func orNothing(ctx context.Context, lock *holdfast.Lock, err error, expected fun
 	return lock.Unlock(ctx)
 }
 
-// waitLimitAtGrant is the same for a wait limit that runs out. A wait ends within half a second of its limit: on a
-// machine that is busy elsewhere for longer, the Locker ends a wait for itself, with ErrUnavailable, and not most of
-// them.
+// waitLimitAtGrant is the same for a wait limit. A wait ends within half a second of its limit: on a machine that is
+// otherwise busy for longer, the Locker ends the wait itself, with ErrUnavailable, but not for most waits.
 func (s *stage) waitLimitAtGrant() {
 	var explained, unexplained atomic.Int64
 	expected := func(err error) bool {
@@ -126,8 +122,8 @@ func (s *stage) waitLimitAtGrant() {
 			case <-queued:
 			case <-s.ctx.Done():
 			}
-			// Aim around the moment at which the waiter learns that its limit is over,
-			// which is some time later. No check depends on hitting it.
+			// Aim around the moment at which the waiter learns that its limit has passed, which is some time later. No
+			// check depends on hitting it.
 			aim := limit + time.Duration(i/4%50)*3*time.Microsecond
 			for from := time.Now(); i%4 != 0 && time.Since(from) < aim; {
 			}
@@ -143,8 +139,8 @@ func (s *stage) waitLimitAtGrant() {
 	}
 }
 
-// closeAtGrant closes a Locker while the name that it waits for is released. It gets
-// the lock, which Close then releases, or ErrClosed; the name is free either way.
+// closeAtGrant closes a Locker while the name it waits for is released. It gets the lock, which Close then releases, or
+// ErrClosed; the name is free either way.
 func (s *stage) closeAtGrant() {
 	one := s.locker()
 	name := s.name()

@@ -18,8 +18,8 @@ func reentryChecks() []check {
 	}
 }
 
-// reentry locks a name three times for one owner. All share one token, each needs its
-// own unlock, in any order, and ends its own Context only.
+// reentry locks a name three times for one owner. All share one token; each needs a separate unlock, in any order,
+// which ends only its own Context.
 func (s *stage) reentry() {
 	one, two := s.locker(), s.locker()
 	name, me := s.name(), holdfast.Owner("me")
@@ -59,8 +59,7 @@ func (s *stage) reentry() {
 	s.unlock(again)
 }
 
-// reentryPassesQueue lets the owner in again although others wait, because they wait
-// for the owner.
+// reentryPassesQueue lets the owner reenter although others wait, because they wait for the owner.
 func (s *stage) reentryPassesQueue() {
 	one, two := s.locker(), s.locker()
 	name, me := s.name(), holdfast.Owner("me")
@@ -80,8 +79,8 @@ func (s *stage) reentryPassesQueue() {
 	s.unlock(s.granted(w))
 }
 
-// reentryInModes wants a conflict where the owner asks for what it holds in another
-// mode or for other units: waiting for oneself never ends.
+// reentryInModes checks for a conflict if the owner requests a name it holds in another mode or with other units: it
+// would wait for itself forever.
 func (s *stage) reentryInModes() {
 	locks := s.locker()
 	me := holdfast.Owner("me")
@@ -110,8 +109,8 @@ func (s *stage) reentryInModes() {
 	}
 }
 
-// ownerIsOfItsSession wants the same owner id of another session to be another owner,
-// and a request without an owner to be no owner's.
+// ownerIsOfItsSession checks that the same owner id in another session is another owner, and that a request without an
+// owner shares none.
 func (s *stage) ownerIsOfItsSession() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -129,7 +128,7 @@ func (s *stage) ownerIsOfItsSession() {
 	s.free(name)
 }
 
-// reentryNotOffered wants a second lock of the owner to be refused.
+// reentryNotOffered checks that a second lock of the owner is refused.
 func (s *stage) reentryNotOffered() {
 	locks := s.locker()
 	name, me := s.name(), holdfast.Owner("me")

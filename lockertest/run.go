@@ -9,74 +9,72 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Caps is what an implementation offers. The zero Caps offers every mode, order and
-// option, in the weakest safety class, and leaves out what needs a hook.
+// Caps describes the capabilities of an implementation. The zero Caps has every mode, order and option, in the weakest
+// safety class, and no hooks.
 type Caps struct {
 	NoShared  bool // mode shared is refused with ErrUnsupported
 	NoSlots   bool // mode slots is refused with ErrUnsupported
-	NoReentry bool // a named owner that holds a name is refused when it asks again
+	NoReentry bool // a named owner that holds a name is refused a second lock
 	NoHold    bool // hold limits are refused with ErrUnsupported
-	NoFIFO    bool // there is no queue: who waits may be overtaken
+	NoFIFO    bool // there is no queue: a waiter may be overtaken
 
-	// LooseTokens says that tokens of shared and slots grants identify and do not
-	// order. Zero means that every new grant of a name has a larger token.
+	// LooseTokens means that tokens of shared and slots grants are identifiers without order. False means that every
+	// new grant of a name has a larger token.
 	LooseTokens bool
-	// Repeats says that a release that is sent again, with the number of its request, is answered as the first was. It
-	// frees nothing either way.
+	// Repeats means that a resent release, with the number of its request, gets the same answer as the first. It frees
+	// nothing either way.
 	Repeats bool
 
-	// Keeps says that a name which was released stays with its process for a while, for the next
-	// lock there: a TryLock elsewhere may be refused meanwhile.
+	// Keeps means that a released name stays with its process for a while, for the next lock there: a TryLock elsewhere
+	// may be refused in the meantime.
 	Keeps bool
 
-	// Class is the safety class of the default space. Zero means advisory: the suite
-	// then wants a caller that requires more to be refused.
+	// Class is the safety class of the default space. Zero means advisory: the suite then checks that a stronger
+	// requirement is refused.
 	Class holdfast.Class
 
-	// Spaces are lockspaces that exist in addition to the default one. Zero means none: what
-	// two spaces may not share is then not tested.
+	// Spaces are lockspaces in addition to the default one. Zero means none: the independence of spaces is then not
+	// tested.
 	Spaces []string
 
-	// MaxWaitersPerName and LocksPerSession are limits that the caller has configured,
-	// small enough to be reached and large enough for the rest of the suite: at least
-	// 300 and 100. Zero means not tested.
+	// MaxWaitersPerName and LocksPerSession are the caller's configured limits, small enough to be reached and large
+	// enough for the rest of the suite: at least 300 and 100. Zero means not tested.
 	MaxWaitersPerName int
 	LocksPerSession   int
 
-	// Elsewhere opens a Locker as open does, through another member. Zero means not tested.
+	// Elsewhere opens a Locker as open does, through another member. Nil means not tested.
 	Elsewhere func(testing.TB) holdfast.Locker
 
-	// Kill makes the session of that Locker vanish without a goodbye and for good. It
-	// need not wait until that is noticed. Zero means not tested.
+	// Kill makes the session of that Locker vanish permanently without a goodbye. It need not wait until that is
+	// noticed. Nil means not tested.
 	Kill func(tb testing.TB, locks holdfast.Locker)
 
-	// Break takes the name from its holders, as an operator does, and returns when the
-	// authority has the order. Zero means not tested.
+	// Break takes the name from its holders, as an operator does, and returns when the authority has the order. Nil
+	// means not tested.
 	Break func(tb testing.TB, space, name string)
 
-	// Release asks the authority, in the session of that Locker, to release the name
-	// under the lock's token and request id, whether or not the lock is that session's
-	// and still held; and returns the authority's answer. Zero means not tested.
+	// Release sends a release of the name to the authority, in the session of that Locker and under the lock's token
+	// and request id, whether or not the lock is that session's and still held. It returns the authority's answer. Nil
+	// means not tested.
 	Release func(tb testing.TB, locks holdfast.Locker, lock *holdfast.Lock) error
 
-	// Rounds is how often the races are run and how many names the broad tests use; below 25 it also
-	// lessens how many goroutines wait for one name, and how often a name changes hands. Zero means 2000, or 200 with -short.
+	// Rounds is the number of rounds of the races and of names in the broad tests. Below 25 it also reduces the number
+	// of goroutines that wait for one name, and how often a name changes hands. Zero means 2000, or 200 with -short.
 	Rounds int
 
-	// Patience is how long one subtest may take before it counts as stuck. Zero means
-	// two minutes.
+	// Patience is the time limit of one subtest, after which it counts as stuck. Zero means two minutes.
 	Patience time.Duration
 }
 
 // check is one subtest.
 type check struct {
 	name string
-	need func(Caps) string // why it does not apply, or ""; nil: it always does
+	need func(Caps) string // why it does not apply, or ""; nil: it always applies
 	run  func(*stage)
 }
 
-// Run checks that the Lockers which open returns keep the promises. See the
-// package's documentation for what open must do.
+// Run checks that the Lockers returned by open keep the guarantees. See the package documentation for open's
+// requirements.
 func Run(t *testing.T, open func(testing.TB) holdfast.Locker, caps Caps) {
 	t.Helper()
 	for _, c := range checks() {
@@ -118,7 +116,7 @@ func checks() []check {
 	)
 }
 
-// needs combines reasons for which a check does not apply.
+// needs combines reasons why a check does not apply.
 func needs(reasons ...func(Caps) string) func(Caps) string {
 	return func(caps Caps) string {
 		for _, reason := range reasons {
@@ -130,7 +128,7 @@ func needs(reasons ...func(Caps) string) func(Caps) string {
 	}
 }
 
-// when returns the reason if it applies.
+// when returns the reason if missing is true.
 func when(missing bool, reason string) string {
 	if missing {
 		return reason

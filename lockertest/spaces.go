@@ -16,8 +16,7 @@ func spaceChecks() []check {
 	}
 }
 
-// defaultSpace wants the Locker itself, Space("") and Space(DefaultSpace) to be one
-// space and one session.
+// defaultSpace checks that the Locker itself, Space("") and Space(DefaultSpace) are one space and one session.
 func (s *stage) defaultSpace() {
 	locks, other := s.locker(), s.locker()
 	name := s.name()
@@ -45,7 +44,7 @@ func (s *stage) defaultSpace() {
 	s.unlock(lock, again)
 }
 
-// unknownSpace wants an error that names the space, and the Locker to stay usable.
+// unknownSpace checks that the error names the space, and that the Locker stays usable.
 func (s *stage) unknownSpace() {
 	locks := s.locker()
 	const space = "no-such-space"
@@ -72,7 +71,7 @@ func (s *stage) unknownSpace() {
 	s.unlock(s.lock(locks, s.name()))
 }
 
-// spacesAreIndependent takes the same name in every space at once.
+// spacesAreIndependent takes the same name in every space at the same time.
 func (s *stage) spacesAreIndependent() {
 	one, two := s.locker(), s.locker()
 	name := s.name()

@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// stage is what one check runs on: the test, its watchdog, and Lockers that are
-// closed at the end.
+// stage is the environment of one check: the test, its watchdog, and Lockers that are closed at the end.
 type stage struct {
 	testing.TB
 	ctx    context.Context // ends when the check counts as stuck
@@ -23,13 +22,13 @@ type stage struct {
 	killed map[holdfast.Locker]bool
 }
 
-// locker opens a Locker with a session of its own.
+// locker opens a Locker with a separate session.
 func (s *stage) locker() holdfast.Locker {
 	s.Helper()
 	return s.opens(s.open)
 }
 
-// opens opens a Locker in one of the ways that there are.
+// opens opens a Locker with the given function.
 func (s *stage) opens(open func(testing.TB) holdfast.Locker) holdfast.Locker {
 	s.Helper()
 	locks := open(s.TB)
@@ -60,8 +59,7 @@ func (s *stage) kill(locks holdfast.Locker) {
 	s.caps.Kill(s.TB, locks)
 }
 
-// strike closes every Locker. What Close returns for a killed session is promised
-// nowhere.
+// strike closes every Locker. The result of Close is unspecified for a killed session.
 func (s *stage) strike() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.caps.Patience)
 	defer cancel()
@@ -72,7 +70,7 @@ func (s *stage) strike() {
 	}
 }
 
-// closeWithin closes a Locker, and does not wait for a Close that is stuck.
+// closeWithin closes a Locker, and does not wait for a stuck Close.
 func closeWithin(ctx context.Context, locks holdfast.Locker) error {
 	done := make(chan error, 1)
 	go func() { done <- locks.Close() }()
@@ -93,7 +91,7 @@ func (s *stage) name(parts ...any) string {
 	return name
 }
 
-// lock takes the name, waiting for it if need be, or ends the check.
+// lock takes the name, waiting if necessary, or ends the check.
 func (s *stage) lock(locks holdfast.Locker, name string, options ...holdfast.Option) *holdfast.Lock {
 	s.Helper()
 	lock, err := locks.Lock(s.ctx, name, options...)
@@ -103,7 +101,7 @@ func (s *stage) lock(locks holdfast.Locker, name string, options ...holdfast.Opt
 	return lock
 }
 
-// unlock releases a lock that must still be held.
+// unlock releases locks that must still be held.
 func (s *stage) unlock(all ...*holdfast.Lock) {
 	s.Helper()
 	for _, lock := range all {
@@ -113,7 +111,7 @@ func (s *stage) unlock(all ...*holdfast.Lock) {
 	}
 }
 
-// free reports that the name can be had: it is taken by a new session, and given back.
+// free checks that names are free: a new session takes and releases each.
 func (s *stage) free(names ...string) {
 	s.Helper()
 	locks := s.locker()
@@ -126,7 +124,7 @@ func (s *stage) free(names ...string) {
 	}
 }
 
-// held reports that no other session can have the name now.
+// held checks that no other session can take the name now.
 func (s *stage) held(locks holdfast.Locker, name string, options ...holdfast.Option) {
 	s.Helper()
 	lock, err := locks.TryLock(s.ctx, name, options...)
@@ -138,16 +136,14 @@ func (s *stage) held(locks holdfast.Locker, name string, options ...holdfast.Opt
 	s.want(err, holdfast.ErrHeld)
 }
 
-// settle makes a round through the authority in the Locker's session, so that what
-// it received before has most likely been done. A check that relies on it misses a
-// fault at worst, and never reports one that is not there.
+// settle makes a round trip through the authority in the Locker's session, so that its earlier messages have most
+// likely been handled. A check that relies on it can miss a fault, but never reports a false one.
 func (s *stage) settle(locks holdfast.Locker) {
 	s.Helper()
 	s.unlock(s.lock(locks, s.name("settle")))
 }
 
-// want checks that err is the target, and that it names its operation and lock
-// unless a context gave it.
+// want checks that err is the target, and that it names its operation and lock unless it comes from a context.
 func (s *stage) want(err, target error) {
 	s.Helper()
 	if !errors.Is(err, target) {
@@ -163,7 +159,7 @@ func (s *stage) want(err, target error) {
 	}
 }
 
-// refused checks that a call gave no lock and this error.
+// refused checks that a call returned no lock and this error.
 func (s *stage) refused(lock *holdfast.Lock, err, target error) {
 	s.Helper()
 	s.want(err, target)
@@ -188,27 +184,26 @@ func (s *stage) ended(lock *holdfast.Lock, target error) {
 	}
 }
 
-// outcome is what a waiting call returned.
+// outcome is the result of a waiting call.
 type outcome struct {
 	locks []*holdfast.Lock
 	err   error
 }
 
-// waiter is a call that waits.
+// waiter is a call in progress.
 type waiter struct {
 	name     string
-	position int // how many waited before it when it was queued
+	position int // the number of requests ahead of it when it was queued
 	result   chan outcome
 }
 
-// queue calls Lock and returns when the request waits. The check ends if it does not
-// have to.
+// queue calls Lock and returns when the request waits. If it does not have to wait, the check ends.
 func (s *stage) queue(locks holdfast.Locker, name string, options ...holdfast.Option) *waiter {
 	s.Helper()
 	return s.queueWith(s.ctx, locks, name, options...)
 }
 
-// queueWith is queue with a context of its own.
+// queueWith is queue with a separate context.
 func (s *stage) queueWith(ctx context.Context, locks holdfast.Locker, name string, options ...holdfast.Option) *waiter {
 	s.Helper()
 	return s.wait(name, func(queued holdfast.Option) outcome {
@@ -220,7 +215,7 @@ func (s *stage) queueWith(ctx context.Context, locks holdfast.Locker, name strin
 	})
 }
 
-// wait runs call on a goroutine of its own and returns when its request is queued.
+// wait runs call on its own goroutine and returns when its request is queued.
 func (s *stage) wait(name string, call func(queued holdfast.Option) outcome) *waiter {
 	s.Helper()
 	w := &waiter{name: name, result: make(chan outcome, 1)}
@@ -255,7 +250,7 @@ func (s *stage) outcome(w *waiter) outcome {
 		return got
 	case <-s.ctx.Done():
 	}
-	// The call has the same watchdog, and is given the time to say what it got.
+	// The call has the same watchdog; give it time to return its result.
 	ctx, cancel := context.WithTimeout(context.Background(), s.caps.Patience)
 	defer cancel()
 	select {
@@ -280,7 +275,7 @@ func (s *stage) granted(w *waiter) *holdfast.Lock {
 	return got.locks[0]
 }
 
-// first waits until one of the requests has ended, and returns which.
+// first waits until one of the requests has ended, and returns its index.
 func (s *stage) first(waiters []*waiter) int {
 	s.Helper()
 	ended := make([]reflect.SelectCase, 0, len(waiters)+1)
@@ -292,7 +287,7 @@ func (s *stage) first(waiters []*waiter) int {
 	if which == len(waiters) {
 		s.Fatalf("none of %d requests that waited for %q was granted", len(waiters), waiters[0].name)
 	}
-	waiters[which].result <- got.Interface().(outcome) // for the caller that looks at it
+	waiters[which].result <- got.Interface().(outcome) // for the caller that reads it
 	return which
 }
 
@@ -317,7 +312,7 @@ func (s *stage) waiting(w *waiter) {
 	}
 }
 
-// each runs work on n goroutines and waits for all. What they return is reported.
+// each runs work on n goroutines, waits for all, and reports their errors.
 func (s *stage) each(n int, work func(i int) error) {
 	s.Helper()
 	var all sync.WaitGroup
@@ -354,7 +349,7 @@ func (s *stage) each(n int, work func(i int) error) {
 	}
 }
 
-// do runs a call that no context bounds.
+// do runs a call that has no context.
 func (s *stage) do(call func()) {
 	s.Helper()
 	s.each(1, func(int) error {

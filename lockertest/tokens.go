@@ -16,7 +16,7 @@ func tokenChecks() []check {
 	}
 }
 
-// rising watches the tokens of one name (P2).
+// rising checks the order of one name's tokens (P2).
 type rising struct {
 	s    *stage
 	last holdfast.Token
@@ -34,7 +34,7 @@ func (r *rising) next(lock *holdfast.Lock) {
 	r.last = token
 }
 
-// tokensRise passes one name around among sessions that wait for it.
+// tokensRise passes one name among sessions that wait for it.
 func (s *stage) tokensRise() {
 	sessions := s.lockers(3)
 	name := s.name()
@@ -50,9 +50,8 @@ func (s *stage) tokensRise() {
 	s.unlock(lock)
 }
 
-// tokensRiseAcrossFreePeriods leaves a name free while thousands of others are locked,
-// so that no implementation can be expected to remember it, and while the session that had it is
-// closed.
+// tokensRiseAcrossFreePeriods leaves a name free while thousands of others are locked and the session that had it is
+// closed, so that no implementation can be expected to remember it.
 func (s *stage) tokensRiseAcrossFreePeriods() {
 	name := s.name("watched")
 	tokens := rising{s: s}
@@ -73,7 +72,7 @@ func (s *stage) tokensRiseAcrossFreePeriods() {
 	}
 }
 
-// tokensRiseInAllModes wants those who hold together to have tokens of their own.
+// tokensRiseInAllModes checks that concurrent holders have distinct tokens.
 func (s *stage) tokensRiseInAllModes() {
 	one, two := s.locker(), s.locker()
 	name := s.name()

@@ -21,8 +21,8 @@ func unlockChecks() []check {
 	}
 }
 
-// unlockTwice wants the second unlock to be ErrNotHeld and to free nothing: neither
-// while another holds the name, nor while the same session holds it again (P7).
+// unlockTwice checks that the second unlock is ErrNotHeld and frees nothing: neither while another holds the name, nor
+// while the same session holds it again (P7).
 func (s *stage) unlockTwice() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -44,7 +44,7 @@ func (s *stage) unlockTwice() {
 	s.free(name)
 }
 
-// unlockAtOnce wants exactly one of many concurrent unlocks to succeed.
+// unlockAtOnce checks that exactly one of many concurrent unlocks succeeds.
 func (s *stage) unlockAtOnce() {
 	locks := s.locker()
 	for i := range 50 {
@@ -67,11 +67,11 @@ func (s *stage) unlockAtOnce() {
 	}
 }
 
-// tryAfterUnlock wants a name that was unlocked to be free for a TryLock right afterwards,
-// whichever session asks, and through whichever member. On a machine that is busy elsewhere a try may end without an answer, by
-// ErrUnavailable, and not most of them: the session waits for the name then.
+// tryAfterUnlock checks that an unlocked name is free for an immediate TryLock by any session, through any member. On
+// an otherwise busy machine a few attempts may end without an answer, by ErrUnavailable: the session then waits for the
+// name.
 func (s *stage) tryAfterUnlock() {
-	unanswered, rounds := 0, min(300, 12*s.caps.Rounds) // how often the name goes from one session to another
+	unanswered, rounds := 0, min(300, 12*s.caps.Rounds) // rounds is how often the name passes to another session
 	sessions := s.lockers(2)
 	for range 2 {
 		if s.caps.Elsewhere != nil {
@@ -104,8 +104,8 @@ func (s *stage) tryAfterUnlock() {
 	}
 }
 
-// unlockAsync wants a release that nothing waits for to end the lock here at once, and there
-// soon; and a second one to be ErrNotHeld.
+// unlockAsync checks that an asynchronous release ends the lock here at once and at the authority soon, and that a
+// second one is ErrNotHeld.
 func (s *stage) unlockAsync() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -122,8 +122,7 @@ func (s *stage) unlockAsync() {
 	s.free(name)
 }
 
-// unlockWithoutTime unlocks under a context that is done. Unlock may return its error, and the
-// name is free nevertheless.
+// unlockWithoutTime unlocks under a context that is done. Unlock may return its error, and the name is still freed.
 func (s *stage) unlockWithoutTime() {
 	one, two := s.locker(), s.locker()
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -138,8 +137,8 @@ func (s *stage) unlockWithoutTime() {
 	}
 }
 
-// releaseByStranger sends the token of a lock that another session holds. It is
-// ErrNotHeld and the holder keeps its lock.
+// releaseByStranger sends the token of a lock that another session holds, and checks for ErrNotHeld and that the holder
+// keeps its lock.
 func (s *stage) releaseByStranger() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -156,7 +155,7 @@ func (s *stage) releaseByStranger() {
 	s.unlock(s.granted(w))
 }
 
-// again checks what a release was answered that was sent again.
+// again checks the answer to a resent release.
 func (s *stage) again(err error) {
 	s.Helper()
 	switch {
@@ -184,8 +183,8 @@ func (s *stage) releaseTwice() {
 	s.unlock(other)
 }
 
-// releaseOfPassedToken sends an old release while the same session holds the name
-// again: it names another grant and frees nothing.
+// releaseOfPassedToken sends an old release while the same session holds the name again: it names another grant and
+// frees nothing.
 func (s *stage) releaseOfPassedToken() {
 	one, two := s.locker(), s.locker()
 	name := s.name()

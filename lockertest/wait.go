@@ -19,7 +19,7 @@ func waitChecks() []check {
 	}
 }
 
-// tryLock wants a free name at once, and a held one refused without a wait.
+// tryLock checks that a free name is granted at once, and a held one refused without a wait.
 func (s *stage) tryLock() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -39,14 +39,14 @@ func (s *stage) tryLock() {
 	s.free(name)
 }
 
-// waitLimit wants ErrHeld when Wait is over, and the context's error when the context
-// ends before; neither leaves anything behind.
+// waitLimit checks for ErrHeld when Wait has passed, and for the context's error if the context ends first; neither
+// leaves anything behind.
 func (s *stage) waitLimit() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
 	held := s.lock(one, name)
 	lock, err := two.Lock(s.ctx, name, holdfast.Wait(time.Millisecond))
-	for errors.Is(err, holdfast.ErrUnavailable) && s.ctx.Err() == nil { // an authority that is busy may be too late to say more
+	for errors.Is(err, holdfast.ErrUnavailable) && s.ctx.Err() == nil { // a busy authority may be too late to say more
 		lock, err = two.Lock(s.ctx, name, holdfast.Wait(time.Millisecond))
 	}
 	s.refused(lock, err, holdfast.ErrHeld)
@@ -62,8 +62,8 @@ func (s *stage) waitLimit() {
 	s.free(name)
 }
 
-// cancelWhileWaiting cancels the first, a middle and the last of a queue. The others
-// are granted, and the cancelled ones hold nothing.
+// cancelWhileWaiting cancels the first, a middle and the last request of a queue. The others are granted, and the
+// cancelled ones hold nothing.
 func (s *stage) cancelWhileWaiting() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -104,8 +104,8 @@ func (s *stage) cancelWhileWaiting() {
 	s.free(name)
 }
 
-// cancelWakesThoseBehind cancels a waiting exclusive request. The shared one behind it
-// is compatible with the holder and is granted without any release.
+// cancelWakesThoseBehind cancels a waiting exclusive request. The shared one behind it is compatible with the holder
+// and is granted without any release.
 func (s *stage) cancelWakesThoseBehind() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -121,8 +121,8 @@ func (s *stage) cancelWakesThoseBehind() {
 	s.free(name)
 }
 
-// waitLimitWakesThoseBehind is the same when the wait limit ends. On a slow machine it
-// may end before the request is queued: then no request waits behind it.
+// waitLimitWakesThoseBehind is the same for a wait limit. On a slow machine the limit may pass before the request is
+// queued: then no request waits behind it.
 func (s *stage) waitLimitWakesThoseBehind() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
@@ -131,7 +131,7 @@ func (s *stage) waitLimitWakesThoseBehind() {
 		impatient := s.maybeQueued(two, name, holdfast.Wait(50*time.Millisecond))
 		behind := s.maybeQueued(one, name, holdfast.Shared())
 		got := s.outcome(impatient)
-		decided = !errors.Is(got.err, holdfast.ErrUnavailable) || s.ctx.Err() != nil // an authority that is busy may be too late to say more
+		decided = !errors.Is(got.err, holdfast.ErrUnavailable) || s.ctx.Err() != nil // a busy authority may be too late to say more
 		if decided {
 			s.want(got.err, holdfast.ErrHeld)
 		}
@@ -141,7 +141,7 @@ func (s *stage) waitLimitWakesThoseBehind() {
 	s.free(name)
 }
 
-// maybeQueued calls Lock on a goroutine and does not ask whether it has to wait.
+// maybeQueued calls Lock on a goroutine and does not check whether it has to wait.
 func (s *stage) maybeQueued(locks holdfast.Locker, name string, options ...holdfast.Option) *waiter {
 	w := &waiter{name: name, result: make(chan outcome, 1)}
 	queued := make(chan struct{}, 1)

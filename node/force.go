@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// ForceView orders a view without the quorum that is lost for good.
+// ForceView is an order to form a view after the permanent loss of a quorum.
 type ForceView struct {
-	Members []string // the names of the voters that the view shall have, this member among them
+	Members []string // the names of the new view's voters, including this member
 	Reason  string   // why, for the log. Required
-	By      string   // who orders it, for the log
+	By      string   // the operator, for the log
 	Confirm string   // the Code of the ForcePlan that By has read. Required
 }
 
@@ -23,22 +23,22 @@ type ForcePlan struct {
 	Coordinator string        // the name of its coordinator
 	Places      []ForcedPlace // its members, in order of seniority
 	Named       []string      // the voters of the forced view
-	Rivals      []string      // the voters that are not named: if these are alive, two clients may hold one lock
+	Rivals      []string      // the unnamed voters: if these are alive, two clients may hold one lock
 	Wait        time.Duration // from the forced view to its first grant
-	Spaces      []ForcedSpace // what becomes of each space
+	Spaces      []ForcedSpace // the effect on each space
 	Code        string        // confirms this plan, and no other
 }
 
-// ForcedPlace is a member of the view that a forced one would replace.
+// ForcedPlace is a member of the view that a forced view would replace.
 type ForcedPlace struct {
 	Name, Address string
 	Voter         bool
 	Named         bool      // it is one of ForcePlan.Named
-	Alive         bool      // this member has heard of it lately
-	Heard         time.Time // when this member heard of it last; zero where it has not
+	Alive         bool      // this member has heard from it recently
+	Heard         time.Time // when this member last heard from it; zero if never
 }
 
-// ForcedSpace says what becomes of a space under a forced view.
+// ForcedSpace is the effect of a forced view on a space.
 type ForcedSpace struct {
 	Name, Protocol string
 	Serves         bool   // it grants again under that view
@@ -48,19 +48,19 @@ type ForcedSpace struct {
 // ForcedView is a view that an operator has forced.
 type ForcedView struct {
 	View     uint64 // its number
-	Replaced uint64 // the number of the view before
+	Replaced uint64 // the number of the previous view
 	Members  []string
 	Reason   string
 	By       string
 	Time     time.Time     // when the order was given
-	From     time.Time     // when the view grants; zero where that was not known yet
-	Spaces   []ForcedSpace // what becomes of each space; none at a member through which the view was not forced
+	From     time.Time     // when the view starts to grant; zero if not known yet
+	Spaces   []ForcedSpace // the effect on each space; none at a member that did not force the view itself
 }
 
-// PlanForce returns what a view of the named voters alone would be, with the code that Force asks for. It changes
-// nothing. The error says why the view cannot be forced, and what to do instead: an ErrConflict where the quorum is not
-// lost, or a name does not fit; an ErrUnavailable where this member does not know yet; an ErrUnsupported where there is no
-// quorum to lose.
+// PlanForce returns the view that the named voters alone would form, with the code that Force requires. It changes
+// nothing. The error says why the view cannot be forced, and what to do instead: an ErrConflict if the quorum is not
+// lost or a name is wrong; an ErrUnavailable if this member does not know yet; an ErrUnsupported if there is no quorum
+// to lose.
 func (n *Node) PlanForce(ctx context.Context, members []string) (*ForcePlan, error) {
 	p, err := n.member.PlanForce(ctx, members)
 	if err != nil {
@@ -78,14 +78,14 @@ func (n *Node) PlanForce(ctx context.Context, members []string) (*ForcePlan, err
 	return plan, nil
 }
 
-// Force makes a view of the named voters alone, without the quorum that is lost for good, and returns when the view is
-// installed (docs/design/membership.md §5). The view grants when all that the members before may have promised has
-// run out. It is not made unless the plan that was confirmed still holds. If the voters that are not named are alive with a
-// quorum of their own, two clients may hold one lock; the caller alone can know whether they are. The log of every member that
-// takes part, or learns of it, has the order, and Forced returns it there.
+// Force forms a view of the named voters alone, without the permanently lost quorum, and returns when the view is
+// installed (docs/design/membership.md §5). The view grants when everything that the previous members may have promised
+// has expired. Force fails if the confirmed plan no longer holds. If the unnamed voters are alive with a quorum of
+// their own, two clients may hold one lock; only the caller can know whether they are. Every member that participates,
+// or learns of the view, logs the order, and Forced returns it there.
 //
-// The errors are those of PlanForce; an ErrConflict for a code that does not fit; and an ErrUnavailable where a named member did
-// not answer: then the view is as it was, unless ctx has ended before that was known.
+// The errors are those of PlanForce; an ErrConflict for a wrong code; and an ErrUnavailable if a named member did not
+// answer: then the view is unchanged, unless ctx ended before that was known.
 func (n *Node) Force(ctx context.Context, order ForceView) (*ForcedView, error) {
 	forced, err := n.member.Force(ctx, &schema.ForceViewRequest{Members: order.Members, Reason: order.Reason, By: order.By, Confirm: order.Confirm})
 	if err != nil {
@@ -94,8 +94,8 @@ func (n *Node) Force(ctx context.Context, order ForceView) (*ForcedView, error) 
 	return forcedView(forced), nil
 }
 
-// Forced returns the latest forced view that this member has made, taken part in or learnt of in its life; nil where
-// there is none.
+// Forced returns the latest forced view that this member has formed, joined or learnt of in its life; nil if there is
+// none.
 func (n *Node) Forced() *ForcedView { return forcedView(n.member.Forced()) }
 
 func forcedView(f *schema.ForcedView) *ForcedView {

@@ -7,23 +7,21 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// Instance is a space at one member, as far as that member's own clients are concerned: it can
-// be closed, and opened again ([CloseSpace], [OpenSpace]). What others have in the space is not
-// touched by that. The zero Instance is open.
+// Instance is a space at one member, for that member's own clients: it can be closed, and reopened ([CloseSpace],
+// [OpenSpace]). This does not affect other members' clients in the space. The zero Instance is open.
 type Instance struct {
 	closed  bool
-	closers []CallID // wait to hear that nothing of this member's is left
+	closers []CallID // wait until nothing of this member's is left
 }
 
 // Closed reports whether the instance is closed, or about to be.
 func (i *Instance) Closed() bool { return i.closed }
 
-// Awaited reports whether a CloseSpace waits for nothing to be left.
+// Awaited reports whether a CloseSpace is waiting.
 func (i *Instance) Awaited() bool { return len(i.closers) > 0 }
 
-// Close closes the instance, and reports whether it was open: then all of this member's clients
-// must be notified to stop. Of those who ask for it at most so many hear when it is done;
-// one more is refused that, and it is closed nevertheless.
+// Close closes the instance, and reports whether it was open: then the caller must notify all of this member's clients
+// to stop. At most most callers wait for the end; a further one is refused, and the instance is closed nevertheless.
 func (i *Instance) Close(call CallID, most int, out *Effects) (wasOpen bool) {
 	if len(i.closers) >= most {
 		out.Reply(call, &SpaceOpen{Err: &holdfast.LimitError{Limit: "operators", Value: int64(most)}})
@@ -38,7 +36,7 @@ func (i *Instance) Close(call CallID, most int, out *Effects) (wasOpen bool) {
 	return wasOpen
 }
 
-// Open opens the instance. A call that waits for its being closed is answered that it is not.
+// Open opens the instance. A waiting CloseSpace call is answered that the instance is not closed.
 func (i *Instance) Open(call CallID, out *Effects) {
 	if i.closed {
 		out.Raise(&SpaceState{})
@@ -48,7 +46,7 @@ func (i *Instance) Open(call CallID, out *Effects) {
 	out.Reply(call, &SpaceOpen{Open: true})
 }
 
-// Conclude tells the callers that closed the instance that nothing of this member's is left.
+// Conclude answers the CloseSpace calls: nothing of this member's is left.
 func (i *Instance) Conclude(out *Effects) { i.answer(SpaceOpen{}, out) }
 
 func (i *Instance) answer(answer SpaceOpen, out *Effects) {
@@ -59,8 +57,7 @@ func (i *Instance) answer(answer SpaceOpen, out *Effects) {
 	i.closers = nil
 }
 
-// ErrClosed is why nothing is taken while the instance is closed at a member, and why what
-// waits there is refused.
+// ErrClosed returns the error of requests, new or waiting, at a member where the instance is closed.
 func ErrClosed(view *View, self ID) error {
 	at := "this member"
 	if view != nil {

@@ -2,7 +2,7 @@ package protocol
 
 import "strings"
 
-// JoinNames lists names in a sentence: "m1, m2 and m3"; "none" where there are none.
+// JoinNames joins names for a sentence: "m1, m2 and m3"; "none" for an empty list.
 func JoinNames(names []string) string {
 	switch last := len(names) - 1; {
 	case last < 0:

@@ -7,12 +7,11 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// Lost are the members that views have left out while what they were promised has to be waited
-// for. The zero Lost has none.
+// Lost is the set of members that views have dropped while their promises must be waited for. The zero Lost is empty.
 type Lost struct{ members []Member }
 
-// Take takes the next view after one, which may be nil. Of those who were lost before a view was
-// open nothing is waited for under the next one.
+// Take applies the view that follows before, which may be nil. The next view need not wait for members that were lost
+// before an open view.
 func (l *Lost) Take(before, view *View) {
 	if before == nil || before.Number == view.Number && before.Epoch == view.Epoch {
 		return
@@ -31,7 +30,7 @@ func (l *Lost) Take(before, view *View) {
 	}
 }
 
-// Why says what is waited for: "m1 was lost, and what was promised there has not run out yet".
+// Why describes what the space waits for: "m1 was lost, and what was promised there has not run out yet".
 func (l *Lost) Why() string {
 	names := make([]string, 0, len(l.members))
 	for _, member := range l.members {
@@ -46,8 +45,8 @@ func (l *Lost) Why() string {
 	return JoinNames(names) + " were lost, and what was promised there has not run out yet"
 }
 
-// Unavailable is the ErrUnavailable of a request that was not granted because the space stands as
-// the condition says; otherwise is why where the condition does not say it.
+// Unavailable returns the ErrUnavailable of a request that was not granted because of the space's condition; otherwise
+// is the reason if the condition has none.
 func (c *Condition) Unavailable(now Time, otherwise string) error {
 	err := &lock.Unavailable{Why: cmp.Or(c.Why, otherwise)}
 	if c.State != Ready && c.Until != Never {

@@ -6,25 +6,23 @@ import (
 
 // Machine is a protocol, or several composed.
 //
-// Its inputs and outputs change hands. The argument of a Call is its caller's: it uses that
-// memory again as soon as Step returns. A machine does not change what it has sent or
-// answered, and it does not change what it receives: others read that while the machine
-// goes on, on other goroutines or much later.
+// Inputs and outputs change owners. The argument of a Call belongs to its caller, which reuses that memory as soon as
+// Step returns. A machine must not change what it has sent, answered or received: other goroutines read it while the
+// machine continues, or much later.
 type Machine interface {
-	// Step takes one event and appends what to do about it.
+	// Step processes one event and appends its effects.
 	Step(now Time, ev Event, out *Effects)
-	// Wake returns when to Step a Tick if nothing comes first, or Never. It changes with
-	// Step only.
+	// Wake returns when to Step a Tick if nothing comes first, or Never. Only Step changes it.
 	Wake() Time
 }
 
 // Time is how long this member has run, by its own clock.
 type Time = lock.Time
 
-// Never is the Time that does not come.
+// Never is a Time that never comes.
 const Never = lock.Never
 
-// FormatTime renders a Time for people; Never as "never".
+// FormatTime formats a Time for display; Never as "never".
 func FormatTime(t Time) string {
 	if t == Never {
 		return "never"
@@ -32,66 +30,61 @@ func FormatTime(t Time) string {
 	return t.String()
 }
 
-// ID names a member for ever: random, drawn at its first start, kept in its
-// stable cell.
+// ID identifies a member permanently: it is random, drawn at the first start, and kept in the member's stable cell.
 type ID uint64
 
-// Peers that are no members.
+// Peers that are not members.
 const (
-	// Storage keeps the member's stable cell, and later its log: a machine sends to it
-	// and receives from it as from any other member.
+	// Storage keeps the member's stable cell, and later its log: a machine exchanges messages with it as with any other
+	// member.
 	Storage ID = 0
-	// AnyMember is the ID of the member at an address, for a sender that does not know
-	// that member's ID yet.
+	// AnyMember is the ID of the member at an address, for a sender that does not know that member's ID yet.
 	AnyMember ID = 1<<64 - 1
-	// Rumour brings hints, and receives nothing. See Hint.
+	// Rumour sends hints, and receives nothing. See Hint.
 	Rumour ID = 1<<64 - 2
 )
 
-// Kind says what an Event is.
+// Kind is the kind of an Event.
 type Kind uint8
 
 // The kinds of events.
 const (
 	// Start is the first event of every machine.
 	Start Kind = iota + 1
-	// Tick says that time has passed.
+	// Tick reports that time has passed.
 	Tick
-	// Receive brings a message from another member, or from Storage.
+	// Receive carries a message from another member, or from Storage.
 	Receive
-	// Call brings a request of this member's own users; the field Call says where to
-	// send the answer.
+	// Call carries a request of this member's own users; the field Call is the destination of the answer.
 	Call
-	// Raised brings what the machine below has raised: a View, a Horizon.
+	// Raised carries a fact that the machine below has raised: a View, a Horizon.
 	Raised
 )
 
 // Event is one input of a machine.
 type Event struct {
 	Kind Kind
-	Port Port   // which machine of a Stack it is for; Raised to the lower one: the machine that raised it
-	From ID     // Receive: the sender, as the transport knows for certain
-	Call CallID // Call: where to send the answer
-	Fact any    // Receive: the message; Call: the argument; Raised: what was raised
+	Port Port   // the Stack's machine that receives it; Raised to the lower one: the machine that raised it
+	From ID     // Receive: the sender, authenticated by the transport
+	Call CallID // Call: the destination of the answer
+	Fact any    // Receive: the message; Call: the argument; Raised: the raised fact
 }
 
-// Port addresses a machine within a Stack: Below, or the index of a space
-// counted from 1.
+// Port addresses a machine within a Stack: Below, or the index of a space counted from 1.
 type Port uint16
 
 // Below is the Port of a stack's lower machine, the membership.
 const Below Port = 0
 
-// CallID says where to send an answer: to a sink of the driver, and the operation
-// there. Op 0 is no operation: the message to that sink answers nothing.
+// CallID is the destination of an answer: a sink of the driver, and the operation there. Op 0 is no operation: the
+// message to that sink answers nothing.
 type CallID struct {
 	Sink uint64
 	Op   uint64
 }
 
-// Message is what members send to one another: plain structs, listed in each
-// protocol's messages.go. Each carries the view's epoch, the sender's incarnation
-// and the id of its request where the protocol needs them to tell old from new.
+// Message is a message between members: plain structs, listed in each protocol's messages.go. Each carries the view's
+// epoch, the sender's incarnation and the id of its request if the protocol needs them to distinguish old from new.
 type Message interface {
 	String() string // short, for traces
 }
@@ -102,7 +95,7 @@ type Carrier interface {
 	Carried() any
 }
 
-// Effects is what a Step wants done. The driver empties it after every Step.
+// Effects are the outputs of a Step. The driver empties them after every Step.
 type Effects struct {
 	Sends   []Envelope
 	Replies []Reply
@@ -113,13 +106,13 @@ type Effects struct {
 // Envelope is a message on its way to the machine at Port of another member.
 type Envelope struct {
 	To      ID
-	Address string // the address, where To is AnyMember
+	Address string // the address, if To is AnyMember
 	Port    Port
 	Message Message
 }
 
-// Reply answers a Call, or (Op 0) reports to a sink without one. Decision is set
-// for what becomes of a lock; every other answer is in Result.
+// Reply answers a Call, or (Op 0) reports to a sink without one. Decision is set for the outcome of a lock request;
+// every other answer is in Result.
 type Reply struct {
 	To       CallID
 	Port     Port // the space that answers; set by the Stack
@@ -127,12 +120,12 @@ type Reply struct {
 	Result   any
 }
 
-// Note is a typed value for the trace and the log, rendered only if someone reads it.
+// Note is a typed value for the trace and the log, rendered only on demand.
 type Note interface {
 	String() string
 }
 
-// Severity is how much a note concerns operators.
+// Severity is the importance of a note for operators.
 type Severity uint8
 
 // The severities.
@@ -145,35 +138,34 @@ const (
 // Logged is a note that a member logs, for operators.
 type Logged interface {
 	Note
-	// Log returns a sentence, and pairs of a key and a value. Called gives the name of a member.
+	// Log returns a sentence, and pairs of a key and a value. called returns the name of a member.
 	Log(called func(ID) string) (severity Severity, sentence string, pairs []any)
 }
 
-// Fault is a note that a space grants nothing before it is configured otherwise.
+// Fault is a note that a space grants nothing until its configuration changes.
 type Fault interface {
 	Note
-	// Fault returns the group of locks that the space has in its store, and why.
+	// Fault returns the space's lock group in its store, and the reason.
 	Fault() (group string, err error)
 }
 
-// Send sends m to another member, or to Storage. It may be lost, delayed,
-// duplicated and reordered: nothing more is promised.
+// Send sends m to another member, or to Storage. It may be lost, delayed, duplicated and reordered.
 func (e *Effects) Send(to ID, m Message) {
 	e.Sends = append(e.Sends, Envelope{To: to, Message: m})
 }
 
-// SendTo sends m to the member at an address. Nothing more is promised than by Send.
+// SendTo sends m to the member at an address, without further guarantees, like Send.
 func (e *Effects) SendTo(address string, m Message) {
 	e.Sends = append(e.Sends, Envelope{To: AnyMember, Address: address, Message: m})
 }
 
-// Decide answers a call with what became of a lock.
+// Decide answers a call with the outcome of a lock request.
 func (e *Effects) Decide(to CallID, d *lock.Decision) {
 	n := len(e.Replies)
 	if n == cap(e.Replies) {
 		e.Replies = append(e.Replies, Reply{})
 	} else {
-		e.Replies = e.Replies[:n+1] // all of it is set, regardless of what an earlier batch has left there
+		e.Replies = e.Replies[:n+1] // all fields are set, regardless of an earlier batch's contents
 	}
 	reply := &e.Replies[n]
 	reply.To, reply.Port, reply.Result = to, Below, nil
@@ -185,7 +177,7 @@ func (e *Effects) Reply(to CallID, result any) {
 	e.Replies = append(e.Replies, Reply{To: to, Result: result})
 }
 
-// Raise reports to the machines above, or to the driver where there are none.
+// Raise reports to the machines above, or to the driver if there are none.
 func (e *Effects) Raise(fact any) { e.Raises = append(e.Raises, fact) }
 
 // Note records n for the readers of the trace.
@@ -198,8 +190,7 @@ func (e *Effects) Reset() {
 	e.Replies = e.Replies[:0]
 }
 
-// Drain empties the effects but for the replies, for a driver that hands those out
-// once a batch.
+// Drain empties the effects except the replies, for a driver that delivers replies once per batch.
 func (e *Effects) Drain() {
 	if len(e.Sends)+len(e.Raises)+len(e.Notes) == 0 {
 		return
@@ -210,23 +201,24 @@ func (e *Effects) Drain() {
 	e.Sends, e.Raises, e.Notes = e.Sends[:0], e.Raises[:0], e.Notes[:0]
 }
 
-// Forwards is a machine whose member may have no part in the space: then it forwards its clients to members that have one.
+// Forwards is a machine whose member may have no role in the space: then it forwards its clients to members that have
+// one.
 type Forwards interface {
 	Machine
-	// Nonmember reports whether that is so.
+	// Nonmember reports whether the member has no role in the space.
 	Nonmember() bool
 }
 
-// Assures is a machine that assures what it has granted for a time of its own, in the place of the member's lease.
+// Assures is a machine that assures its grants for a time of its own, instead of the member's lease.
 type Assures interface {
 	Machine
-	// Assured returns until when all that is held through this member is safe.
+	// Assured returns until when all locks held through this member are safe.
 	Assured() Time
 }
 
 // Peer is a machine of a protocol in which no member is in charge (Descriptor.Peers).
 type Peer interface {
 	Machine
-	// Own says how the space is at this member, with what its own clients have.
+	// Own returns the space's condition at this member, counting only its own clients.
 	Own(now Time) *Condition
 }

@@ -2,13 +2,13 @@ package protocol
 
 import "fmt"
 
-// NumberBits is how much of the number of a request between members counts the requests of a
-// tenure; above stands how often the lease had lapsed. So an incarnation never uses one again.
-// Surveys are counted so in each life, and above stands how many lives there were before.
+// NumberBits is the number of low bits of a request number between members that count the requests of a tenure; the
+// bits above count how often the lease has lapsed. An incarnation therefore never reuses a number. Surveys are counted
+// likewise in each life, and the bits above count the earlier lives.
 const NumberBits = 40
 
-// FormatNumber renders such a number behind a letter: w7 is the seventh of a tenure without
-// lapses, and w2.7 of one after two.
+// FormatNumber formats such a number after a prefix: w7 is the seventh of a tenure without lapses, and w2.7 of one
+// after two.
 func FormatNumber(prefix string, number uint64) string {
 	if lapses := number >> NumberBits; lapses > 0 {
 		return fmt.Sprintf("%s%d.%d", prefix, lapses, number&(1<<NumberBits-1))

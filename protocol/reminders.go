@@ -1,33 +1,30 @@
 package protocol
 
-// Longer returns how long to wait before something is sent again that was sent after pause:
-// patience at first, where pause is 0, then twice as long each time, and never more than
-// eight times patience. A message that is repeated so is never given up, and costs little
-// while there is no member to answer.
+// Longer returns how long to wait before resending a message that was sent after pause: patience at first, when pause
+// is 0, then twice as long each time, and never more than eight times patience. A message repeated in this way is never
+// given up, and costs little while there is no member to answer.
 func Longer(pause, patience Time) Time {
 	return min(max(2*pause, patience), 8*patience)
 }
 
-// Reminders order by time what a machine has to look at again: [Reminders.First] is for
-// its Wake. An entry is a reminder, not the truth. Only what is due is taken out, and
-// the machine that takes it looks whether there is still something to do. Sweep keeps
-// what has ended before from piling up. Keys name what is to be looked at, and order
-// what is due at one time, so that a run repeats itself. The zero Reminders is empty.
+// Reminders is a queue, ordered by time, of things that a machine must check again: [Reminders.First] is for its Wake.
+// An entry is a hint. Only due entries are removed, and the machine checks whether there is still something to do.
+// Sweep removes accumulated outdated entries. Keys identify what to check, and order entries due at the same time, so
+// that a run is reproducible. The zero Reminders is empty.
 type Reminders[K Key[K]] struct {
 	heap  []Reminder[K]
-	swept int // how many the last Sweep has left
+	swept int // number of entries after the last Sweep
 }
 
-// Reminder says what to look at, and since when it is due.
+// Reminder is an entry: what to check, and from when.
 type Reminder[K Key[K]] struct {
 	At  Time
 	Key K
 }
 
-// Key is what a reminder is about.
+// Key is the subject of a reminder.
 type Key[K any] interface {
-	// Before reports whether this one comes before other where both are due at one
-	// time. It is a strict order.
+	// Before reports whether this key comes before other if both are due at the same time. It is a strict order.
 	Before(other K) bool
 }
 
@@ -52,18 +49,18 @@ func (q *Reminders[K]) Push(at Time, key K) {
 	}
 }
 
-// Pop takes the earliest. There must be one.
+// Pop removes and returns the earliest. There must be one.
 func (q *Reminders[K]) Pop() Reminder[K] {
 	first := q.heap[0]
 	last := len(q.heap) - 1
 	q.heap[0] = q.heap[last]
-	q.heap[last] = Reminder[K]{} // nothing keeps what its key may point to
+	q.heap[last] = Reminder[K]{} // releases what its key may point to
 	q.heap = q.heap[:last]
 	q.sift(0)
 	return first
 }
 
-// sift moves the reminder at i down to where it belongs.
+// sift moves the reminder at i down to its place in the heap.
 func (q *Reminders[K]) sift(i int) {
 	for {
 		child := 2*i + 1
@@ -81,14 +78,12 @@ func (q *Reminders[K]) sift(i int) {
 	}
 }
 
-// spare is how many reminders that are not wanted any more may stand among few others.
+// spare is how many outdated reminders may remain in a small queue.
 const spare = 64
 
-// Sweep takes out the reminders that are not wanted any more, where there are so many
-// that most of them must be: living is how many are wanted at most. Called whenever
-// something has ended, it bounds the memory by what lives, however far off the times are
-// for which it had been reminded; and the cost of each call, taken together, by a
-// constant.
+// Sweep removes outdated reminders once they must be the majority: living is the maximum number of wanted ones. Called
+// after every end, it limits memory by the living entries, however distant their times, and the amortized cost of a
+// call by a constant.
 func (q *Reminders[K]) Sweep(living int, wanted func(Reminder[K]) bool) {
 	if len(q.heap) <= 2*max(living, q.swept)+spare {
 		return

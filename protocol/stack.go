@@ -2,11 +2,9 @@ package protocol
 
 import "fmt"
 
-// Stack puts one machine below (the membership) and others above it (the spaces).
-// Events go to the machine at their Port; what the lower one raises reaches all
-// above, in order, within the same Step, and then the one who drives the stack.
-// What a machine above raises goes down to the lower one, as an event of kind
-// Raised: a request such as [NeedEpoch].
+// Stack puts one machine below (the membership) and others above it (the spaces). Events go to the machine at their
+// Port; what the lower one raises reaches all above, in order, within the same Step, and then the stack's driver. What
+// a machine above raises goes down to the lower one, as an event of kind Raised: a request such as [NeedEpoch].
 func Stack(below Machine, above ...Machine) Machine {
 	s := &stack{below: below, above: above, wakes: make([]Time, len(above)+1)}
 	s.wakes[0] = below.Wake()
@@ -20,10 +18,10 @@ type stack struct {
 	below   Machine
 	above   []Machine
 	wakes   []Time // by port, as of each machine's last step
-	passing bool   // what the lower machine has raised is on its way up
+	passing bool   // facts of the lower machine are being passed up
 }
 
-// Wake returns the earliest of all.
+// Wake returns the earliest wake time of all machines.
 func (s *stack) Wake() Time {
 	at := s.wakes[0]
 	for _, wake := range s.wakes[1:] {
@@ -32,10 +30,9 @@ func (s *stack) Wake() Time {
 	return at
 }
 
-// Step routes: Start and Tick to all machines (below first), the rest by Port. Before
-// any other event the lower machine does what its time has come for: what its lease
-// no longer covers has ended before a message is believed that came in time only by
-// a late timer.
+// Step routes: Start and Tick to all machines (below first), the rest by Port. Before any other event the lower machine
+// processes its due timers: expired leases must end before the machine trusts a message that a late timer made appear
+// timely.
 func (s *stack) Step(now Time, ev Event, out *Effects) {
 	if s.wakes[0] <= now && ev.Kind != Start && ev.Kind != Tick {
 		s.stepBelow(now, &Event{Kind: Tick}, out)
@@ -64,15 +61,15 @@ func (s *stack) Step(now Time, ev Event, out *Effects) {
 	}
 }
 
-// stepBelow steps the lower machine and passes up what it raised. What it raises to
-// answer the request of a machine that is taking an earlier fact is passed up
-// after that fact has reached all: no machine sees a later one first.
+// stepBelow steps the lower machine and passes up what it raised. If a machine that is processing an earlier fact makes
+// a request, the facts raised in answer are passed up after the earlier fact has reached all: no machine sees a later
+// one first.
 func (s *stack) stepBelow(now Time, ev *Event, out *Effects) {
 	before := len(out.Raises)
 	s.below.Step(now, *ev, out)
 	s.wakes[0] = s.below.Wake()
 	if s.passing {
-		return // the loop that is under way comes to it
+		return // the outer loop will pass it up
 	}
 	s.passing = true
 	for i := before; i < len(out.Raises); i++ {
@@ -105,7 +102,7 @@ func (s *stack) stepAbove(now Time, i int, ev *Event, out *Effects) {
 	}
 }
 
-// Misrouted notes an event for a port where no machine is.
+// Misrouted notes an event for a port without a machine.
 type Misrouted struct{ Port Port }
 
 func (m Misrouted) String() string {

@@ -5,13 +5,13 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// Code goes through the fields.
+// Code codes the fields.
 func (e *Epoch) Code(c *wire.Coder) {
 	wire.Number(c, &e.Counter)
 	wire.Fixed(c, &e.Candidate)
 }
 
-// Code goes through the fields.
+// Code codes the fields.
 func (t *Tenure) Code(c *wire.Coder) {
 	wire.Number(c, &t.Incarnation)
 	wire.Number(c, &t.Lapses)

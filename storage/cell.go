@@ -2,9 +2,9 @@ package storage
 
 import "fmt"
 
-// Save replaces the member's stable cell by Data, atomically, and syncs it.
+// Save replaces the contents of the member's stable cell with Data, atomically, and syncs it.
 type Save struct {
-	ID   uint64 // of this write, echoed in Saved
+	ID   uint64 // of this write, repeated in Saved
 	Data []byte
 }
 

@@ -2,31 +2,28 @@ package storage
 
 import "fmt"
 
-// Clock asks for the time with which writes are dated. Clocked answers it.
+// Clock requests the time with which writes are dated. Clocked is the answer.
 type Clock struct {
-	ID uint64 // of this request, echoed in Clocked
-	// Own asks for the wall clock of the machine that the process runs on, which is answered
-	// at once. Otherwise it is the store's own.
+	ID uint64 // of this request, repeated in Clocked
+	// Own requests the wall clock of the local machine, which is answered at once. Otherwise it is the store's clock.
 	Own bool
 }
 
-// Clocked answers a Clock. The time is that of some instant between the request and the
-// answer.
+// Clocked answers a Clock. Its time is that of some instant between the request and the answer.
 type Clocked struct {
 	ID   uint64
 	Time int64 // in microseconds since the Unix epoch
 	Err  error
 }
 
-// Watch asks for a Changed whenever the row of Key may have changed, until an Unwatch. The first
-// Changed comes when every later change will be reported. A store that has no watches
-// does not answer.
+// Watch requests a Changed whenever the row of Key may have changed, until an Unwatch. After the first Changed, every
+// later change will be reported. A store without watches does not answer.
 type Watch struct{ Key string }
 
-// Unwatch ends a Watch. A Changed that is on its way may come nevertheless.
+// Unwatch ends a Watch. A Changed in flight may still arrive.
 type Unwatch struct{ Key string }
 
-// Changed says that the row of Key may have changed.
+// Changed reports that the row of Key may have changed.
 type Changed struct{ Key string }
 
 func (c Clock) String() string {

@@ -1,23 +1,20 @@
-// Package storage is what a member keeps elsewhere, as messages: a machine sends them to
-// protocol.Storage and receives the answers, so that the simulator delays, loses and fails
-// disks and stores with the code that loses packets. Nothing here does I/O; what does is a
-// [Store], which a driver implements.
+// Package storage defines a member's storage as messages: a machine sends them to protocol.Storage and receives the
+// answers, so that the simulator can delay, lose and fail storage requests with the same code that loses packets.
+// Nothing here does I/O; that is the task of a [Store], which a driver implements.
 //
-// Three things answer to that name. A machine knows by the message which it speaks to.
+// There are three kinds of storage. The type of a message determines which one it addresses.
 //
 // # The member's own cell
 //
-// A [Save] replaces the stable cell, and a [Saved] answers it. A Saved without an error
-// means that the bytes survive a crash of the process and of the machine: they were synced
-// before the answer. After an error the old bytes may be there, or the new ones, never a
-// mixture.
+// A [Save] replaces the contents of the stable cell, and a [Saved] answers it. A Saved without an error means that the
+// bytes survive a crash of the process and of the machine: they were synced before the answer. After an error the cell
+// has the old bytes or the new ones, never a mixture.
 //
 // # The member's own journal
 //
-// A journal has several logs, each under a number: one for each shard that the member takes part
-// in. A log has records with consecutive indices, a state that is small, and at most one
-// snapshot, which stands for all records before its first. What any of them mean, the journal
-// does not know.
+// A journal has several logs, each with a number: one for each of the member's shards. A log has records with
+// consecutive indices, a small state, and at most one snapshot, which replaces all records before the log's first. The
+// journal does not interpret any of them.
 //
 //	Append   replaces the log's end, and its state               Appended
 //	Chunk    writes a part of a snapshot that is not there yet   Chunked
@@ -25,19 +22,19 @@
 //	         records that it stands for                          Installed
 //	Fetch    reads a part of the log's snapshot                  Fetched
 //
-// What a machine may rely on:
+// A machine may rely on the following:
 //
-//   - An Append and an Install are atoms: a crash leaves all of one or nothing. Answered without
+//   - An Append and an Install are atomic: a crash leaves all of one or nothing. Answered without
 //     an error, they survive a crash of the process and of the machine.
-//   - What is asked of one log is done and answered in the order of the asking, a Fetch apart: it
-//     shows what was answered before it was asked for. So a crash leaves what some first ones of
-//     those requests have made, at least of all that were answered.
-//   - What is read is what was written, or an error.
+//   - Requests to one log are done and answered in the order in which they are sent. The exception is a Fetch: it
+//     shows the effects answered before it was sent. A crash therefore leaves the effects of a prefix of
+//     those requests, which includes all that were answered.
+//   - A read returns exactly what was written, or an error.
 //
-// What it may not rely on: what an error has left. After an [ErrRefused] or [ErrInvalid] nothing
-// was done, nor will be; after another the Append may be there or not, whole or not at all. A
-// journal that could not write or sync once takes nothing more: it is not known what the disk
-// has, and another try that succeeds would prove nothing. It begins anew when the member does.
+// It may not rely on the state after an error. After an [ErrRefused] or [ErrInvalid] nothing was done, nor will be;
+// after another error the Append may be there or not, whole or not at all. A journal that once could not write or sync
+// accepts nothing more: the contents of the disk are unknown, and a retry that succeeds would prove nothing. It accepts
+// requests again after a restart of the member.
 //
 // # A key-column-value store that processes share
 //
@@ -49,48 +46,46 @@
 //	Clock   asks for the time                             Clocked
 //	Watch   asks for notice when a row changes            Changed, again and again
 //
-// What a machine may rely on:
+// A machine may rely on the following:
 //
 //   - A row is strongly consistent. A Mutate takes effect at one instant, with all of its
 //     additions and deletions or with none; a Slice shows the row as it was at one instant;
-//     and an instant lies between the request and its answer. So what was answered without
-//     an error is seen by every Slice that is asked for later, by any process.
-//   - Columns come in the order of their bytes, unsigned, a shorter one before those that
-//     it begins.
-//   - Of two additions of one column the one with the higher [Mutate].Timestamp stays,
-//     whichever comes last; of equal ones the one with the higher value.
+//     both instants lie between the request and its answer. Every Slice that is sent after an answer
+//     without an error therefore sees the effect, in any process.
+//   - Columns are ordered by their bytes, unsigned; a prefix comes before the longer column.
+//   - Of two additions of one column the one with the higher [Mutate].Timestamp wins,
+//     no matter which comes last; of equal ones the one with the higher value.
 //   - A Swap compares and replaces at one instant. A row that is written by Swap is written
-//     by nothing else, and read by slices with Serial. Some stores keep the two kinds of rows
-//     in two places: what Mutate wrote under a key need not show in a slice with Serial, nor
-//     what Swap wrote in one without.
-//   - Every request is answered once, to the machine that asked, unless its process ends
-//     before. A Watch is answered whenever there may be something new.
+//     by no other request, and read by slices with Serial. Some stores keep the two kinds of rows
+//     in two places: a Mutate need not show in a slice with Serial of the same key, nor
+//     a Swap in one without.
+//   - Every request is answered once, to the machine that sent it, unless its process ends
+//     first. A Watch is answered whenever there may be a change.
 //
-// What it may not rely on:
+// It may not rely on the following:
 //
-//   - How long anything takes. A Mutate may take effect long after its sender has given it
-//     up, and after its process has ended: nothing that was asked for can be taken back.
-//   - The order of two requests that are under way at a time.
-//   - What an error has left. [ErrRefused] says that nothing was done, nor will be, and the
-//     next try may do better; [ErrInvalid], that no try will. [ErrUnknown] says nothing: the
-//     columns may be there, may come yet, or may never come. So does an error that is none
-//     of these. Nothing is to be tried blindly again after it; a further Mutate that deletes
-//     what the first has added is how to be rid of that.
-//   - That a deletion is remembered. Some stores keep it for a while: then an addition under
-//     a timestamp that is not higher does not bring the column back, whichever came first.
-//     Others forget it at once. A machine that is right with both adds no column again that
+//   - Timing. A Mutate may take effect long after its sender has given it
+//     up, and after its process has ended: no request can be withdrawn.
+//   - The order of two concurrent requests.
+//   - The state after an error. [ErrRefused] means that nothing was done, nor will be, and the
+//     next try may succeed; [ErrInvalid], that no try will. [ErrUnknown] says nothing: the
+//     columns may be there, may still appear, or may never appear. The same holds for any other
+//     error. Do not retry blindly after it; to undo the request, send a further Mutate that deletes
+//     the columns that the first has added.
+//   - Memory of deletions. Some stores remember one for a while: then an addition under
+//     a timestamp that is not higher does not restore the column, no matter which came first.
+//     Others forget it at once. A machine is correct with both if it never adds a column again that
 //     was ever deleted, and deletes under a timestamp that is no lower than that of the
 //     addition.
-//   - That a watcher hears of a change. Changed is a hint that saves polling: it comes too often, or
-//     too late, and not at all where the store has no such thing or another program writes.
+//   - Notice of changes. Changed is a hint that saves polling: it comes too often, or
+//     too late, and not at all if the store has no watches or another program writes.
 //
-// Keys, columns and values are bytes. They are strings here because those do not change, and
-// compare in the order of the columns.
+// Keys, columns and values are bytes. They are strings here because strings are immutable, and compare in the order of
+// the columns.
 //
 // # Drivers
 //
-// Packages storage/memory, pebble, postgres, redis, etcd and cassandra each make a Store of
-// something that exists; storage/open does so from a URL. Package storage/storagetest is
-// what each of them must pass. Package internal/disk/cell keeps the cell, and internal/disk/journal the
-// journal.
+// Packages storage/memory, pebble, postgres, redis, etcd and cassandra each implement Store over an existing database;
+// storage/open opens one from a URL. Each of them must pass package storage/storagetest. Package internal/disk/cell
+// keeps the cell, and internal/disk/journal the journal.
 package storage

@@ -5,33 +5,32 @@ import (
 	"fmt"
 )
 
-// Bounds of what a journal takes at once, so that every queue of such requests has one, too.
+// Limits of a request to a journal, which also limit every queue of such requests.
 const (
-	// MaxPart is the most bytes of a record, and of a chunk's data: 1 MiB.
+	// MaxPart is the maximum size of a record, and of a chunk's data: 1 MiB.
 	MaxPart = 1 << 20
-	// MaxAppend is the most bytes of an Append or Install with all that it brings: 8 MiB.
+	// MaxAppend is the maximum size of an Append or Install with all its contents: 8 MiB.
 	MaxAppend = 8 << 20
-	// MaxState is the most bytes of a log's state, which is written with each Append: 64 KiB.
+	// MaxState is the maximum size of a log's state, which is written with each Append: 64 KiB.
 	MaxState = 64 << 10
-	// MaxChunks is the most chunks of a snapshot, which is then 1 TiB.
+	// MaxChunks is the maximum number of chunks in a snapshot, which is then 1 TiB.
 	MaxChunks = 1 << 20
 )
 
-// ErrGone answers a Fetch of a snapshot that is not the log's, or not any more. Another has
-// replaced it, and the log begins behind that one. It is an ErrInvalid.
+// ErrGone answers a Fetch of a snapshot that the log does not have, or no longer has: a newer one has replaced it, and
+// the log begins after that one. It is an ErrInvalid.
 var ErrGone = fmt.Errorf("the log does not have this snapshot any more: %w", ErrInvalid)
 
-// Append removes all records of a log with an index of First and more, and writes Records from
-// First on; and it replaces the log's state. It is one atom. Appended answers it.
+// Append removes all records of a log with an index of First or more, writes Records from First on, and replaces the
+// log's state, all atomically. Appended is the answer.
 type Append struct {
-	ID  uint64 // of this request, echoed in Appended
-	Log uint64 // which of the journal's logs
-	// First is the index of the first of Records: at least the first one behind the snapshot,
-	// at most the one behind the log's last. Zero leaves the records as they are, and then
-	// Records is empty.
+	ID  uint64 // of this request, repeated in Appended
+	Log uint64 // the number of the log in the journal
+	// First is the index of the first of Records: at least the first one after the snapshot, at most the one after the
+	// log's last. Zero leaves the records unchanged, and then Records is empty.
 	First   uint64
 	Records [][]byte
-	State   []byte // replaces the log's state. Nil leaves it as it is
+	State   []byte // replaces the log's state; nil leaves it unchanged
 }
 
 // Appended answers an Append.
@@ -40,40 +39,38 @@ type Appended struct {
 	Err error // nil: it is synced
 }
 
-// Chunk writes a part of a snapshot that is not the log's yet. Chunked answers it.
+// Chunk writes a part of a snapshot that is not installed yet. Chunked is the answer.
 type Chunk struct {
-	ID  uint64 // of this request, echoed in Chunked
+	ID  uint64 // of this request, repeated in Chunked
 	Log uint64
-	// Snapshot numbers the log's snapshots: more than the one that is installed. A number other
-	// than that of the Chunk before gives up what was written of that one.
+	// Snapshot numbers the log's snapshots: higher than the installed one. If the number differs from that of the
+	// previous Chunk, the journal discards the parts of that snapshot.
 	Snapshot uint64
-	// Number is the chunk's place: that of the one before and one more, from 0 on, or one that
-	// was there before, which it replaces.
+	// Number is the chunk's index: one more than the previous one, starting at 0, or an earlier one, which it replaces.
 	Number uint64
 	Data   []byte
 }
 
-// Chunked answers a Chunk. It is not synced: a crash forgets a snapshot that is not installed,
-// and the machine that writes it begins anew.
+// Chunked answers a Chunk. The chunk is not synced: a crash discards a snapshot that is not installed, and the machine
+// restarts its writing.
 type Chunked struct {
 	ID  uint64
 	Err error
 }
 
-// Install makes the chunks that were written of Snapshot the log's snapshot, removes records that
-// it stands for, and replaces the log's state. It is one atom. What there is of other snapshots
-// goes. Installed answers it.
+// Install makes the written chunks of Snapshot the log's snapshot, removes records that it replaces, and replaces the
+// log's state, all atomically. Other snapshots are removed. Installed is the answer.
 type Install struct {
-	ID       uint64 // of this request, echoed in Installed
+	ID       uint64 // of this request, repeated in Installed
 	Log      uint64
 	Snapshot uint64
-	Chunks   uint64 // how many there are: all that were written
-	Meta     []byte // what is to be known of the snapshot, kept with it
-	State    []byte // replaces the log's state. Nil leaves it as it is
-	// Drop is the last index to be removed: the log then begins behind it. At least where it
-	// begins now, at most its last; with Anew, any.
+	Chunks   uint64 // the number of chunks: all that were written
+	Meta     []byte // metadata, kept with the snapshot
+	State    []byte // replaces the log's state; nil leaves it unchanged
+	// Drop is the last index to remove: the log then begins after it. At least the index before the log's first, at
+	// most its last; with Anew, any.
 	Drop uint64
-	// Anew removes all records, those behind Drop as well.
+	// Anew removes all records, including those after Drop.
 	Anew bool
 }
 
@@ -83,9 +80,9 @@ type Installed struct {
 	Err error // nil: it is synced
 }
 
-// Fetch reads a chunk of the log's snapshot. Fetched answers it.
+// Fetch reads a chunk of the log's snapshot. Fetched is the answer.
 type Fetch struct {
-	ID       uint64 // of this request, echoed in Fetched
+	ID       uint64 // of this request, repeated in Fetched
 	Log      uint64
 	Snapshot uint64
 	Number   uint64
@@ -95,7 +92,7 @@ type Fetch struct {
 type Fetched struct {
 	ID   uint64
 	Data []byte // nil with an error
-	Err  error  // an ErrGone where Snapshot is not the log's
+	Err  error  // an ErrGone if the log does not have Snapshot
 }
 
 // IsOfLog reports whether a message to the storage is for the journal.
@@ -107,7 +104,8 @@ func IsOfLog(message any) bool {
 	return false
 }
 
-// AnswerTo makes the answer to a request to a journal that says only whether it was done. It panics for any other value.
+// AnswerTo returns the answer to a request to a journal that only reports success or failure. It panics for any other
+// value.
 func AnswerTo(request any, err error) any {
 	switch r := request.(type) {
 	case Append:
@@ -122,7 +120,7 @@ func AnswerTo(request any, err error) any {
 	panic(fmt.Sprintf("storage: a journal is asked for a %T", request))
 }
 
-// Size is how many bytes it brings.
+// Size returns the size of its contents, in bytes.
 func (a *Append) Size() int {
 	size := len(a.State)
 	for _, record := range a.Records {
@@ -131,8 +129,8 @@ func (a *Append) Size() int {
 	return size
 }
 
-// Check returns nil if a journal takes the request, regardless of what its log has. The
-// error wraps ErrInvalid, and names what is wrong and what is allowed.
+// Check returns nil if a journal accepts the request, regardless of the contents of its log. The error wraps
+// ErrInvalid, and names what is wrong and what is allowed.
 func (a *Append) Check() error {
 	for i, record := range a.Records {
 		if len(record) > MaxPart {
@@ -152,8 +150,8 @@ func (a *Append) Check() error {
 	return checkState(a.Log, a.State)
 }
 
-// Check returns nil if a journal takes the request, regardless of what its log has. The
-// error wraps ErrInvalid, and names what is wrong and what is allowed.
+// Check returns nil if a journal accepts the request, regardless of the contents of its log. The error wraps
+// ErrInvalid, and names what is wrong and what is allowed.
 func (c *Chunk) Check() error {
 	switch {
 	case c.Snapshot == 0 || c.Snapshot+1 == 0:
@@ -166,8 +164,8 @@ func (c *Chunk) Check() error {
 	return nil
 }
 
-// Check returns nil if a journal takes the request, regardless of what its log has. The
-// error wraps ErrInvalid, and names what is wrong and what is allowed.
+// Check returns nil if a journal accepts the request, regardless of the contents of its log. The error wraps
+// ErrInvalid, and names what is wrong and what is allowed.
 func (i *Install) Check() error {
 	switch {
 	case i.Snapshot == 0 || i.Snapshot+1 == 0:

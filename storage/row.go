@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// What an error of a store says about a request. A machine asks with errors.Is; an error
-// that is none of these is to be taken for ErrUnknown.
+// The classes of a store's errors, for use with errors.Is. A machine treats an error that is none of these as
+// ErrUnknown.
 var (
-	// ErrRefused: nothing was done, nor will be. The same may do another time.
+	// ErrRefused means that nothing was done, nor will be. A retry may succeed.
 	ErrRefused = errors.New("the store has refused it, for now")
-	// ErrInvalid: nothing was done, nor will be, however often it is asked for.
+	// ErrInvalid means that nothing was done, nor will be, regardless of retries.
 	ErrInvalid = errors.New("the store does not take it")
-	// ErrUnknown: it may have been done, may be done later, or never. A Slice has done
-	// nothing in any case.
+	// ErrUnknown means that the request may have taken effect, may do so later, or never. A Slice has no effect in any
+	// case.
 	ErrUnknown = errors.New("the store may have done it")
 )
 
@@ -24,22 +24,20 @@ type Entry struct {
 	Value  string
 }
 
-// Mutate adds columns to the row of Key, with new values where they are there, and deletes
-// others: all at one instant, or nothing. Mutated answers it.
+// Mutate adds columns to the row of Key, or replaces their values, and deletes others: all at one instant, or nothing.
+// Mutated is the answer.
 type Mutate struct {
-	ID        uint64 // of this request, echoed in Mutated
+	ID        uint64 // of this request, repeated in Mutated
 	Key       string
 	Additions []Entry
 	Deletions []string
-	// Timestamp orders the writes of one column: an addition under a lower one than the
-	// column's own changes nothing. Where the store remembers a deletion, that wins over an
-	// addition under the same or a lower one. Mostly it is the writer's wall clock, in
-	// microseconds.
+	// Timestamp orders the writes of one column: an addition under a lower one than the column's own changes nothing.
+	// If the store remembers a deletion, the deletion wins over an addition under the same or a lower one. Usually it
+	// is the writer's wall clock, in microseconds.
 	Timestamp int64
-	// TTL is the time after which the store may forget the additions by itself, by
-	// its own clock. Stores count whole seconds: a part of one counts as one, and the end may
-	// come up to a second early, or later. Zero means never, and a store without
-	// Features.TTL never forgets.
+	// TTL is the time after which the store may delete the additions, by its own clock. Stores count whole seconds: a
+	// fraction counts as one, and the end may come up to a second early, or later. Zero means never, and a store
+	// without Features.TTL never deletes them.
 	TTL time.Duration
 }
 
@@ -49,34 +47,31 @@ type Mutated struct {
 	Err error // nil: it has taken effect
 }
 
-// Slice reads the row of Key: the columns from Start, included, to End, excluded.
-// Sliced answers it. Stores pass over deleted columns one by one, so a Start close below the
-// live ones pays.
+// Slice reads the row of Key: the columns from Start, inclusive, to End, exclusive. Sliced is the answer. Stores skip
+// deleted columns one by one, so a Start close before the live ones is faster.
 type Slice struct {
-	ID    uint64 // of this request, echoed in Sliced
+	ID    uint64 // of this request, repeated in Sliced
 	Key   string
 	Start string
 	End   string // empty means the end of the row
-	Limit int    // so many columns at most, the first ones. Zero means all
-	// Serial reads a row that is written by Swap: it waits for writes that are under way
-	// there, or ends them.
+	Limit int    // the maximum number of columns returned, the first ones; zero means all
+	// Serial reads a row that is written by Swap: it waits for writes in progress there, or completes them.
 	Serial bool
 }
 
-// Sliced answers a Slice. A row that was never written is empty, and no error.
+// Sliced answers a Slice. A row that was never written is empty, which is no error.
 type Sliced struct {
 	ID      uint64
 	Entries []Entry // in the order of their columns; nil with an error
 	Err     error
 }
 
-// MaxName is the most bytes that a key or a column may have, for every store alike. It is what
-// fits where there is least room: an entry of a B-tree of PostgreSQL, which is a key and a
-// column, has at most 2704 bytes.
+// MaxName is the maximum length of a key or a column in bytes, the same for every store. The tightest store sets it: an
+// entry of a PostgreSQL B-tree, which is a key and a column, has at most 2704 bytes.
 const MaxName = 1024
 
-// Check returns nil if a store takes the request. The error wraps ErrInvalid, and names what
-// is wrong and what is allowed.
+// Check returns nil if a store accepts the request. The error wraps ErrInvalid, and names what is wrong and what is
+// allowed.
 func (m Mutate) Check() error {
 	if err := checkKey(m.Key); err != nil {
 		return err
@@ -111,8 +106,8 @@ func (m Mutate) Check() error {
 	return nil
 }
 
-// Check returns nil if a store takes the request. The error wraps ErrInvalid, and names what
-// is wrong and what is allowed.
+// Check returns nil if a store accepts the request. The error wraps ErrInvalid, and names what is wrong and what is
+// allowed.
 func (s Slice) Check() error {
 	switch err := checkKey(s.Key); {
 	case err != nil:
@@ -179,8 +174,8 @@ func (s Sliced) String() string {
 	return text
 }
 
-// Vocabulary lists one value of each type that is sent to storage and from it. A
-// program that writes such values down, as a recorder does, reads them again with it.
+// Vocabulary returns one value of each message type to and from storage. A program that records such values, such as a
+// trace, uses it to decode them.
 func Vocabulary() []any {
 	return []any{
 		Save{}, Saved{}, Mutate{}, Mutated{}, Slice{}, Sliced{}, Swap{}, Swapped{},

@@ -5,60 +5,58 @@ import (
 	"fmt"
 )
 
-// Store is a key-column-value store as a driver offers it: what package storage promises to
-// machines, over a database. Its methods may be called from many goroutines.
+// Store is a key-column-value store with the guarantees of package storage, implemented by a driver over a database.
+// Its methods are safe for concurrent use.
 //
-// A method returns when it is done, or ctx ends: then its error wraps ErrUnknown if something
-// may have been sent that writes, and ErrRefused with the context's otherwise; nothing is sent
-// under a ctx that has ended before. Requests have no IDs here. What
-// [Mutate.Check] and its like do not take is an ErrInvalid. Every error wraps one of ErrRefused,
-// ErrInvalid and ErrUnknown, and the store's own error as well; a driver tries nothing
-// again by itself after an ErrUnknown.
+// A method returns when it is done or ctx ends. If ctx ends, the error wraps ErrUnknown if a write may have been sent,
+// and ErrRefused with the context's error otherwise; under a ctx that has already ended nothing is sent. Requests have
+// no IDs here. Requests that [Mutate.Check] and the other Check methods reject are an ErrInvalid. Every error wraps one
+// of ErrRefused, ErrInvalid and ErrUnknown, and the store's own error as well; a driver never retries after an
+// ErrUnknown.
 type Store interface {
 	// Mutate adds and deletes columns of one row, at one instant.
 	Mutate(ctx context.Context, m *Mutate) error
-	// Slice reads columns of one row, in their order. A row that was never written is empty.
-	// The error of a read that did not come to an end is an ErrRefused.
+	// Slice reads columns of one row, in their order. A row that was never written is empty. The error of an incomplete
+	// read is an ErrRefused.
 	Slice(ctx context.Context, s *Slice) ([]Entry, error)
-	// Swap replaces a column if it is what is expected. Without Features.Swap it is an
-	// ErrInvalid. The Err in what it returns is never set.
+	// Swap replaces a column if it has the expected value. Without Features.Swap it is an ErrInvalid. The Err field of
+	// the result is never set.
 	Swap(ctx context.Context, s *Swap) (Swapped, error)
 	// Clock returns the store's time, in microseconds since the Unix epoch: one clock for all
 	// callers. Without Features.Clock it is an ErrInvalid.
 	Clock(ctx context.Context) (int64, error)
-	// Watch has changed called after the row of key has changed, until ctx ends: after each
-	// Mutate that deletes a column, each Swap with Notify, and, because something may have been
-	// missed, whenever a connection was lost and is there again; and at other times, as it
-	// pleases. It returns when every later change will be reported. Changed is called on a
-	// goroutine of the store's, one call at a time, and must not block. Without Features.Watch
-	// it is an ErrInvalid. Several watch one row at a time.
+	// Watch calls changed after the row of key has changed, until ctx ends: after each Mutate that deletes a column,
+	// after each Swap with Notify, and after each reconnection, because changes may have been missed. It may call
+	// changed at other times as well. Watch returns when every later change will be reported. The store calls changed
+	// on its own goroutine, one call at a time, and changed must not block. Without Features.Watch it is an ErrInvalid.
+	// A row can have several watches at the same time.
 	Watch(ctx context.Context, key string, changed func()) error
-	// Features says what the store can do.
+	// Features returns the store's capabilities.
 	Features() Features
-	// Close ends all that is under way, and closes what the driver has opened. Every request
-	// from then on is an ErrInvalid; another Close does nothing.
+	// Close ends all calls in progress, and closes everything the driver has opened. Every later request is an
+	// ErrInvalid; a second Close does nothing.
 	Close() error
 }
 
-// Features is what one store can do and another cannot.
+// Features are the capabilities in which stores differ.
 type Features struct {
-	// Name says what it is, for people: "postgres".
+	// Name is the kind of store, for display: "postgres".
 	Name string
-	// Consistent says that a Slice shows all that was answered before it was asked for, row by
-	// row. Locks cannot be kept in a store without it.
+	// Consistent reports that a Slice shows everything that was answered before it was sent, row by row. A store
+	// without it cannot keep locks.
 	Consistent bool
-	// Swap says that there is Swap. Durable says that what it has answered is never lost, as
-	// long as the store's own rules for its disks and replicas are kept.
+	// Swap reports that the store has Swap. Durable reports that an answered request is never lost, as long as the
+	// store's own rules for its disks and replicas are kept.
 	Swap, Durable bool
-	// TTL says that Mutate.TTL is heeded: columns are forgotten some time after it.
+	// TTL reports that the store deletes columns some time after their Mutate.TTL.
 	TTL bool
-	// Clock says that the store has one clock, and answers with its time.
+	// Clock reports that the store has one clock, and returns its time.
 	Clock bool
-	// Watch says that it reports changes.
+	// Watch reports that the store notifies of changes.
 	Watch bool
 }
 
-// Lacks makes the error of a store for a request that it cannot serve.
+// Lacks returns the store's error for a request that it cannot serve.
 func (f *Features) Lacks(what string) error {
 	return fmt.Errorf("%s does not have %s: %w", f.Name, what, ErrInvalid)
 }

@@ -4,35 +4,35 @@ import (
 	"fmt"
 )
 
-// Swap replaces the value of one column, if that is what is expected: compare-and-set.
-// Swapped answers it. The row of Key is written by nothing but Swap.
+// Swap replaces the value of one column if it has the expected value: compare-and-set. Swapped is the answer. Only Swap
+// writes the row of Key.
 //
-// After an ErrUnknown the column is to be read, by a Slice with Serial, before anything else
-// is done about it: whether the swap was done shows there, if New is a value that no other
-// swap writes. Some stores go on with it when it is read, others may do it later still.
+// After an ErrUnknown, read the column with a Serial Slice before any other action on it: this shows whether the swap
+// was done, if no other swap writes the value New. Some stores complete the swap on that read, others may do so later
+// still.
 type Swap struct {
-	ID     uint64 // of this request, echoed in Swapped
+	ID     uint64 // of this request, repeated in Swapped
 	Key    string
 	Column string
-	Absent bool   // what is expected is that the column is not there
-	Old    string // what is expected, where Absent is not set
+	Absent bool   // the column must not exist
+	Old    string // the expected value, unless Absent
 	New    string
-	// Notify says that watchers of the row must be notified. Without it they may be, too.
+	// Notify requires that watchers of the row are notified. Without it they may still be.
 	Notify bool
 }
 
 // Swapped answers a Swap.
 type Swapped struct {
 	ID   uint64
-	Done bool // the value was what was expected, and is New now
-	// Present and Value are what the column has instead, where it is not Done and Err is nil.
+	Done bool // the column had the expected value, and is now New
+	// Present and Value are the column's actual state, if Done is false and Err is nil.
 	Present bool
 	Value   string
 	Err     error
 }
 
-// Check returns nil if a store takes the request. The error wraps ErrInvalid, and names what
-// is wrong and what is allowed.
+// Check returns nil if a store accepts the request. The error wraps ErrInvalid, and names what is wrong and what is
+// allowed.
 func (s Swap) Check() error {
 	if err := checkKey(s.Key); err != nil {
 		return err

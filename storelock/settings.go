@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// What other programs need of protocol claim, which takes the locks.
+// Types of protocol claim, which takes the locks, for use by other programs.
 type (
-	// Settings are what all users of a store agree on, and what each may choose.
+	// Settings are the settings that all users of a store share, and those that each may choose.
 	Settings = claim.Options
-	// Written is what a process has written next to the locks.
+	// Written is a process's settings as stored next to the locks.
 	Written = claim.Written
 )
 
-// Unit sets what timestamps in claims count: claim.Micro, the default, Milli or Nano. It must be the same in all
+// Unit sets the unit of timestamps in claims: claim.Micro, the default, Milli or Nano. It must be the same in all
 // processes.
 func Unit(u claim.Unit) Option { return func(c *config) { c.claim.Unit = u } }
 
-// spaceOver is one lockspace.
+// spaceOver returns one lockspace over a store.
 func spaceOver(store storage.Store, name string, options *Settings) host.Space {
 	return host.Space{Name: name, Protocol: claim.Descriptor().Name, Store: store, Options: options.List().Given()}
 }
 
-// cellName is the name of the lock of a cell.
+// cellName returns the name of a cell's lock.
 func cellName(key, column string) string { return claim.CellName(key, column) }
 
-// StoredSettings returns the settings that stand in a store next to the locks: those that hold, and those that
-// a process is about to agree to. Nothing stands there before the first process has started.
+// StoredSettings returns the settings stored next to the locks: the current ones, and those that a process is about to
+// agree to. There are none before the first process has started.
 func StoredSettings(ctx context.Context, store storage.Store) ([]Written, error) {
 	entries, err := readSettings(ctx, store)
 	return claim.ReadSettings(entries), err
@@ -46,9 +46,8 @@ func readSettings(ctx context.Context, store storage.Store) ([]storage.Entry, er
 	return entries, nil
 }
 
-// ForgetSettings removes the settings that stand in a store next to the locks, so that the next process
-// to start writes its own. No process may use the locks meanwhile: two processes with different
-// settings both get what either has.
+// ForgetSettings removes the settings stored next to the locks, so that the next process to start writes its own. No
+// process may use the locks in the meantime: two processes with different settings can hold the same lock.
 func ForgetSettings(ctx context.Context, store storage.Store) error {
 	entries, err := readSettings(ctx, store)
 	if err != nil || len(entries) == 0 {
@@ -60,5 +59,5 @@ func ForgetSettings(ctx context.Context, store storage.Store) error {
 	return nil
 }
 
-// jittered draws a time from half of d to d and a half, so that those who have met do not meet again.
+// jittered returns a random time from half of d to d and a half, so that colliding processes do not collide again.
 func jittered(d time.Duration) time.Duration { return d/2 + rand.N(max(1, d)) }

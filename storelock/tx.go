@@ -13,20 +13,20 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Table is one of the caller's tables, whose cells transactions claim: where its rows are, and where its
-// locks are. The original has the locks of a table X in a table X_lock_.
+// Table is one of the caller's tables, whose cells transactions claim: the location of its rows, and the Locker for its
+// locks. The original keeps the locks of a table X in a table X_lock_.
 type Table struct {
 	Data  storage.Store
 	Locks *Locker
 }
 
-// Expected is what a cell must have for a transaction to write.
+// Expected is the value that a cell must have for a transaction to write.
 type Expected struct {
 	value  string
 	absent bool
 }
 
-// Absent expects that there is no such cell.
+// Absent expects that the cell does not exist.
 var Absent = Expected{absent: true}
 
 // Value expects that the cell has this value.
@@ -40,8 +40,7 @@ func (e Expected) String() string {
 	return fmt.Sprintf("%q", e.value)
 }
 
-// MismatchError says that a cell does not have the expected value. It is an ErrConflict, and
-// nothing was written.
+// MismatchError reports that a cell does not have the expected value. It is an ErrConflict, and nothing was written.
 type MismatchError struct {
 	Key, Column string
 	Want, Have  Expected
@@ -51,39 +50,39 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("cell (%q, %q) has %v, and %v was expected", e.Key, e.Column, e.Have, e.Want)
 }
 
-// Is makes it an ErrConflict.
+// Is reports whether target is ErrConflict.
 func (e *MismatchError) Is(target error) bool { return target == holdfast.ErrConflict }
 
-// Tx is a transaction of one goroutine over cells of one or more tables: the original's, whose steps are
-// write, check and delete. Claims are written by [Tx.Claim], checked once by [Tx.Check] or by the first
-// [Tx.Mutate], and deleted by [Tx.Commit] or [Tx.Rollback], one of which must be called.
+// Tx is a transaction over cells of one or more tables, for use by one goroutine. Its steps are the original's: write,
+// check and delete. [Tx.Claim] writes claims; [Tx.Check] or the first [Tx.Mutate] checks them once; [Tx.Commit] or
+// [Tx.Rollback] deletes them, and one of these must be called.
 //
-// What another transaction of this process has claimed is refused at once, by the local mediator;
-// what another process has claimed is found when the claims are checked. Either is an ErrHeld: roll
-// back, and try again. No claim waits for another.
+// A claim on a cell that another transaction of this process has claimed fails at once, in the local mediator. A claim
+// of another process is found when the claims are checked. Either is an ErrHeld: roll back, and try again. No claim
+// waits for another.
 //
-// All that a transaction reads and writes must be claimed before by every process that writes it. Between the check and a write a
-// process may be paused for longer than its claims live; Tx looks at them by the clock before each write, which makes that window
-// short and does not close it: let the table refuse lower tokens (Tx.Token) where that matters. The writes of a transaction are not
-// one: a reader without claims may see some of them.
+// Every process must claim all that a transaction reads and writes before it writes there. Between the check and a
+// write a process may be paused for longer than its claims live. Tx compares them with the clock before each write,
+// which makes that window short but does not close it: if that matters, let the table refuse lower tokens (Tx.Token).
+// The writes of a transaction are not atomic together: a reader without claims may see some of them.
 type Tx struct {
 	claims  map[cell]*staged
 	order   []*staged
-	started bool // mutations: all is checked
+	started bool // mutations: all claims are checked
 	over    bool
 }
 
-// cell names a lock.
+// cell identifies a lock.
 type cell struct {
 	table       Table
 	key, column string
 }
 
-// staged is a claim on its way.
+// staged is a claim in progress.
 type staged struct {
 	cell     cell
 	expected Expected
-	done     chan struct{} // closed when lock or err is there
+	done     chan struct{} // closed when lock or err is set
 	lock     *holdfast.Lock
 	err      error
 	cancel   context.CancelFunc
@@ -92,7 +91,7 @@ type staged struct {
 // NewTx begins a transaction.
 func NewTx() *Tx { return &Tx{claims: map[cell]*staged{}} }
 
-// mediator lets one transaction of a process have a cell at a time, and refuses all others at once.
+// mediator gives each cell to one transaction of a process at a time, and refuses the others at once.
 type mediator struct {
 	mu    sync.Mutex
 	holds map[cell]*Tx
@@ -100,7 +99,7 @@ type mediator struct {
 
 func newMediator() *mediator { return &mediator{holds: map[cell]*Tx{}} }
 
-// take lets tx have a cell, and reports whether it has.
+// take gives a cell to tx, and reports whether it succeeded.
 func (m *mediator) take(c cell, tx *Tx) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,11 +118,10 @@ func (m *mediator) give(c cell, tx *Tx) {
 	}
 }
 
-// Claim claims a cell, and remembers its expected value. The claim is being written when it
-// returns; Check says whether it holds. A cell that is claimed already stays so, with the first
-// expected value. Both parts together have at most 255 bytes. The error is an ErrHeld where another
-// transaction of this process has the cell, an ErrConflict after the first Mutate, an ErrName, or an
-// ErrClosed.
+// Claim claims a cell, and records its expected value. The claim is still being written when it returns; Check reports
+// whether it holds. A cell that is already claimed stays so, with the first expected value. Key and column together
+// have at most 255 bytes. The error is an ErrHeld if another transaction of this process has the cell, an ErrConflict
+// after the first Mutate, an ErrName, or an ErrClosed.
 func (tx *Tx) Claim(ctx context.Context, t Table, key, column string, expected Expected) error {
 	c := cell{t, key, column}
 	name := cellName(key, column)
@@ -152,13 +150,13 @@ func (tx *Tx) Claim(ctx context.Context, t Table, key, column string, expected E
 	return nil
 }
 
-// mostOfCell is how long a key and a column may be together, for both to be in a name.
+// mostOfCell is the maximum length of a key and a column together, for both to fit in a name.
 const mostOfCell = (holdfast.MaxName - 1) / 2
 
-// Check proves that all claims hold: it waits until each has been alone for as long as it must, all
-// at the same time. Each is checked once; later calls say what has become of it by this process's
-// clock. The first error is returned: ErrHeld for a cell that another process has claimed before,
-// ErrUnavailable where the store fails, ErrLost for a claim that has expired since, or the context's.
+// Check verifies that all claims hold: it waits, for all at the same time, until each has been alone for the required
+// time. Each is checked once; later calls test it by this process's clock. Check returns the first error: ErrHeld for a
+// cell that another process has claimed before, ErrUnavailable if the store fails, ErrLost for a claim that has expired
+// since, or the context's.
 func (tx *Tx) Check(ctx context.Context) error {
 	for _, s := range tx.order {
 		select {
@@ -176,7 +174,7 @@ func (tx *Tx) Check(ctx context.Context) error {
 	return nil
 }
 
-// Token returns the fencing token of a cell that is claimed and checked, and 0 for any other.
+// Token returns the fencing token of a claimed and checked cell, and 0 for any other.
 func (tx *Tx) Token(t Table, key, column string) holdfast.Token {
 	s := tx.claims[cell{t, key, column}]
 	if s == nil {
@@ -193,14 +191,13 @@ func (tx *Tx) Token(t Table, key, column string) holdfast.Token {
 	return s.lock.Token()
 }
 
-// Mutate writes to a table. Before the first one all claims are checked, and all expected values compared; where one
-// fails, nothing is written, and nothing will be. The error is one of Check's, a
-// *MismatchError, or the store's.
+// Mutate writes to a table. The first one checks all claims and compares all expected values; if one fails, nothing is
+// written, now or later. The error is one of Check's, a *MismatchError, or the store's.
 //
-// Each column is written under the token of its own cell, as a timestamp: those rise from one transaction to the next,
-// and those of different cells have nothing to do with each other. So the Timestamp of m counts for columns alone that
-// are not claimed, and without one such a column is an ErrInvalid of package storage. Columns whose tokens differ are
-// written one after the other, in the order of the tokens: an error may leave some of them written.
+// Each column is written under the token of its own cell, as a timestamp. The tokens of one cell rise from one
+// transaction to the next; those of different cells are unrelated. The Timestamp of m therefore applies only to columns
+// that are not claimed, and without one such a column is an ErrInvalid of package storage. Columns with different
+// tokens are written one after the other, in the order of the tokens: an error may leave some of them written.
 func (tx *Tx) Mutate(ctx context.Context, t Table, m *storage.Mutate) error {
 	if tx.over {
 		return fmt.Errorf("mutate: %w: the transaction is over", holdfast.ErrClosed)
@@ -213,7 +210,7 @@ func (tx *Tx) Mutate(ctx context.Context, t Table, m *storage.Mutate) error {
 			return err
 		}
 		tx.started = true
-		if err := tx.Check(ctx); err != nil { // reading has taken time
+		if err := tx.Check(ctx); err != nil { // the reads have taken time
 			return err
 		}
 	}
@@ -229,7 +226,7 @@ func (tx *Tx) Mutate(ctx context.Context, t Table, m *storage.Mutate) error {
 	return nil
 }
 
-// dated takes a mutation apart by the timestamps that its columns are written under, the lowest first.
+// dated splits a mutation by the timestamps of its columns, the lowest first.
 func (tx *Tx) dated(t Table, m *storage.Mutate) ([]storage.Mutate, error) {
 	if err := m.Check(); err != nil {
 		return nil, fmt.Errorf("mutate: %w", err)
@@ -265,7 +262,7 @@ func (tx *Tx) dated(t Table, m *storage.Mutate) ([]storage.Mutate, error) {
 	return parts, nil
 }
 
-// compare reads every cell that was claimed.
+// compare reads every claimed cell and compares it with its expected value.
 func (tx *Tx) compare(ctx context.Context) error {
 	for _, s := range tx.order {
 		have, err := read(ctx, s.cell)
@@ -279,13 +276,13 @@ func (tx *Tx) compare(ctx context.Context) error {
 	return nil
 }
 
-// How a read is repeated that fails for now (the original's storage.read-time and its backoff).
+// The retries of a read after a temporary failure (the original's storage.read-time and its backoff).
 const (
 	readTime  = 10 * time.Second
 	readPause = 50 * time.Millisecond
 )
 
-// read returns what a cell has.
+// read returns a cell's value.
 func read(ctx context.Context, c cell) (Expected, error) {
 	slice := &storage.Slice{Key: c.key, Start: c.column, End: c.column + "\x00"}
 	ctx, cancel := context.WithTimeout(ctx, readTime)
@@ -308,11 +305,11 @@ func read(ctx context.Context, c cell) (Expected, error) {
 	}
 }
 
-// Commit ends the transaction, and deletes its claims: what it has written stays. It returns when the store
-// has deleted those that were checked; if ctx ends before, its error is returned and the deletion goes on.
-// A claim that was not checked is deleted as soon as the store has answered its write, which Commit does
-// not wait for: until then another process may find the cell claimed. Any other error says that a claim
-// was lost before the end; then others may have written meanwhile. Afterwards Commit does nothing.
+// Commit ends the transaction, and deletes its claims: its writes stay. It returns when the store has deleted the
+// checked claims; if ctx ends first, Commit returns its error and the deletion continues. An unchecked claim is deleted
+// as soon as the store has answered its write, which Commit does not wait for: until then another process may find the
+// cell claimed. Any other error reports that a claim was lost before the end; then others may have written in the
+// meantime. A second Commit does nothing.
 func (tx *Tx) Commit(ctx context.Context) error {
 	if tx.over {
 		return nil
@@ -330,8 +327,8 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	return errors.Join(lost, tx.end(ctx))
 }
 
-// Rollback ends the transaction, and deletes its claims as Commit does. What was written stays
-// written; before all claims were checked nothing is. Later calls, and one after a Commit, do nothing.
+// Rollback ends the transaction, and deletes its claims as Commit does. Writes are not undone; before all claims were
+// checked there are none. Later calls, and one after a Commit, do nothing.
 func (tx *Tx) Rollback(ctx context.Context) error {
 	if tx.over {
 		return nil
@@ -339,12 +336,12 @@ func (tx *Tx) Rollback(ctx context.Context) error {
 	return tx.end(ctx)
 }
 
-// end deletes all claims. Even if the store fails, the cells are free for other transactions of
-// this process; a claim that could not be deleted holds others back until it expires.
+// end deletes all claims. Even if the store fails, the cells are free for other transactions of this process; a claim
+// that could not be deleted blocks other processes until it expires.
 func (tx *Tx) end(ctx context.Context) error {
 	tx.over = true
 	for _, s := range tx.order {
-		s.cancel() // a claim that is not checked yet is taken back
+		s.cancel() // withdraws a claim that is not checked yet
 	}
 	failed := make([]error, len(tx.order))
 	var all sync.WaitGroup

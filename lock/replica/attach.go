@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// attach notes which client uses a session.
+// attach records which client uses a session.
 func (r *Replica) attach(s *session, o *Op, out *Effects) {
 	before := s.Attached
 	if o.Attached != nil {
@@ -23,7 +23,7 @@ func (r *Replica) attach(s *session, o *Op, out *Effects) {
 	}
 }
 
-// endWaits ends what a session waits for that was asked for over a stream: another client uses it from now on.
+// endWaits ends a session's waiting stream requests: another client uses it from now on.
 func (r *Replica) endWaits(s *session, out *Effects) {
 	var waits []requestFor
 	r.Requests(s.ID, func(number uint64, name string) {

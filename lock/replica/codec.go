@@ -10,27 +10,27 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// Entries and snapshots are written down as they are here for as long as there are logs: what changes
-// their form changes the version that they begin with.
+// The formats of entries and snapshots last as long as there are logs: a change of their form must change their initial
+// version.
 
 // entryVersion is the first byte of an entry.
 const entryVersion = 1
 
-// What an entry says of the reign.
+// What an entry says about the reign.
 const (
 	goesOn uint8 = iota
 	begins
 	beginsAbove // and above which one
 )
 
-// Append writes an entry behind b. It panics where Decode would refuse what it writes: no client asks for that.
+// Append appends an entry to b. It panics if Decode would refuse the result, which no client's request causes.
 func (e *Entry) Append(b []byte) []byte {
 	c := wire.To(slices.Grow(b, 64*len(e.Ops))) // most need less
 	e.code(&c)
 	return c.Appended()
 }
 
-// Decode reads what Append has written, and nothing more. The texts are copies.
+// Decode decodes exactly the output of Append. The texts are copies.
 func (e *Entry) Decode(b []byte) error {
 	c := wire.From(b)
 	e.code(&c)
@@ -66,7 +66,7 @@ func (e *Entry) code(c *wire.Coder) {
 	}
 }
 
-// What an operation can have in addition to what all of its kind have.
+// The optional contents of an operation, in addition to those of its kind.
 const (
 	withGivenUp  = 1
 	withAttached = 1
@@ -75,8 +75,8 @@ const (
 	forms        = 4 // how many forms of a kind there can be
 )
 
-// firsts has the byte that an operation begins with, by its kind and its form. Those without anything
-// came first, and have their kind's number; 0 is none.
+// firsts has the first byte of an operation, by its kind and its form. The forms without options are the oldest, and
+// have their kind's number; 0 is none.
 var firsts = [...]byte{
 	forms * Open:                      1,
 	forms * End:                       2,
@@ -98,7 +98,7 @@ var firsts = [...]byte{
 	forms*Acquire + withOnce + withBy: 18,
 }
 
-// form codes an operation's kind, and returns what it has in addition.
+// form codes an operation's kind, and returns its optional contents.
 func (o *Op) form(c *wire.Coder) (with int) {
 	switch {
 	case o.Kind == Acquire && o.Once != "":
@@ -130,16 +130,16 @@ func (o *Op) form(c *wire.Coder) (with int) {
 	return with
 }
 
-// LeastOp is the fewest bytes of an operation.
+// LeastOp is the minimum size of an encoded operation, in bytes.
 const LeastOp = 5
 
-// Size is how many bytes an operation has at most.
+// Size returns the maximum size of an encoded operation, in bytes.
 func (o *Op) Size() int {
 	const numbers = 200 // all of it that is no text
 	return numbers + len(o.Name) + o.TextBytes() + len(o.Client) + len(o.Identity) + len(o.Once)
 }
 
-// Code goes through what an operation's kind names.
+// Code codes the fields that an operation's kind uses.
 func (o *Op) Code(c *wire.Coder) {
 	with := o.form(c)
 	wire.Number(c, &o.ID.Member)
@@ -182,7 +182,7 @@ func (o *Op) Code(c *wire.Coder) {
 	}
 }
 
-// codeAttributes goes through what a request says of its lock, but for its hold limit, and through who asks.
+// codeAttributes codes a request's attributes, except its hold limit, and its client.
 func codeAttributes(c *wire.Coder, a *holdfast.Attributes, client *string) {
 	wire.Text(c, &a.Owner)
 	wire.Text(c, &a.Reason)
@@ -227,7 +227,7 @@ func (o *Op) codeAttached(c *wire.Coder, with int) {
 	}
 }
 
-// codeAttachments goes through the client that a session is attached to, and how many were before it that are known, and those.
+// codeAttachments codes the client that a session is attached to, and the known earlier ones with their number.
 func codeAttachments(c *wire.Coder, a *lock.Attachments) {
 	wire.Number(c, &a.Client)
 	wire.Number(c, &a.Generation)

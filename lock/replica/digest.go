@@ -6,11 +6,11 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// digestEntries is how many entries are looked at in one go.
+// digestEntries is the number of entries processed at once.
 const digestEntries = 32
 
-// Digest is a number that copies in the same state share, and others hardly: it is for finding copies that
-// have come apart, whose program or memory is broken. It costs as much as a snapshot.
+// Digest returns a number that is equal for copies in the same state, and almost certainly different for others: it
+// detects copies that have diverged because of a broken program or memory. It costs as much as a snapshot.
 func (r *Replica) Digest() uint64 {
 	ecma := crc64.MakeTable(crc64.ECMA)
 	var sum uint64

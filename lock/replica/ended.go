@@ -2,15 +2,15 @@ package replica
 
 import "slices"
 
-// MaxRanges is how many ranges of ended requests a session has; and how many there are of one member, of the
-// sessions that it has opened and that have ended, and of the operations that it has sent.
+// MaxRanges is the maximum number of ranges of a session's ended requests. The same limit applies to a member's opened
+// and ended sessions, and to the operations that it has sent.
 const MaxRanges = 256
 
-// MaxMembers is of how many members that is known. Of one more, it is forgotten of the one of which it has been
-// known for longest: what comes late from there acts once more.
+// MaxMembers is the maximum number of members with known ranges. For a further one, the member that has been known for
+// longest is forgotten: its late messages then act again.
 const MaxMembers = 4096
 
-// roll is numbers that members have given, and that are not to be seen again.
+// roll is the numbers that members have used, and that must not be used again.
 type roll struct {
 	numbers map[uint64]*ended // by member
 	order   []uint64          // of the members
@@ -23,7 +23,7 @@ func (l *roll) has(member, number uint64) bool {
 	return e != nil && e.has(number)
 }
 
-// of returns what there is of a member.
+// of returns a member's numbers.
 func (l *roll) of(member uint64) *ended {
 	e := l.numbers[member]
 	if e == nil {
@@ -38,13 +38,13 @@ func (l *roll) of(member uint64) *ended {
 	return e
 }
 
-// span is a range of numbers, both ends in it.
+// span is a range of numbers, including both ends.
 type span struct{ first, last uint64 }
 
-// ended is a set of numbers, as ranges in their order that do not touch.
+// ended is a set of numbers, as sorted ranges that do not touch.
 type ended []span
 
-// find returns where the range is that has n or is the first behind it, and whether it has n.
+// find returns the index of the range that has n or is the first after it, and whether it has n.
 func (e ended) find(n uint64) (at int, has bool) {
 	at, _ = slices.BinarySearchFunc(e, n, func(s span, n uint64) int {
 		if s.last < n {
@@ -60,7 +60,7 @@ func (e ended) has(n uint64) bool {
 	return has
 }
 
-// add adds a number. Above the bound the lowest two ranges become one.
+// add adds a number. Above the limit it merges the lowest two ranges.
 func (e *ended) add(n uint64) {
 	at, has := e.find(n)
 	if has {

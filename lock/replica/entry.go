@@ -7,55 +7,55 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// Time is the table's own.
+// Time is a time of the table.
 type Time = lock.Time
 
-// Entry is what one entry of the log says.
+// Entry is an entry of the log.
 type Entry struct {
-	// At is the table's time, by the member that has written the entry.
+	// At is the table's time, by the member that wrote the entry.
 	At Time
-	// Begin says that a reign begins with it: another member writes from now on, or the reign before has
+	// Begin means that a reign begins with the entry: another member writes from now on, or the previous reign has
 	// given all its tokens.
 	Begin bool
-	// Above is a reign above which the new one must be, as it is above the former one. Zero says nothing.
+	// Above is a lower bound for the new reign, in addition to the previous one. Zero means none.
 	Above uint64
-	// Ops are done one after the other, behind what the time has ended.
+	// Ops are done in order, after the ends that the time causes.
 	Ops []Op
 }
 
-// Kind is what an operation does.
+// Kind is the kind of an operation.
 type Kind uint8
 
 // The kinds of operations.
 const (
-	// Open begins a session: Session, TTL, Secret, Client, Identity, Attached. Of one that there is it does what Attach does.
+	// Open opens a session: Session, TTL, Secret, Client, Identity, Attached. For an existing one it acts as Attach.
 	Open Kind = iota + 1
-	// End ends a session because its client wants it: what it holds is released. It does nothing where Attached is a client that the
-	// session was taken over from.
+	// End ends a session at its client's request: its holds are released. It does nothing if Attached is a client that
+	// the session was taken over from.
 	End
-	// Expire ends a session whose client was not heard in time: what it holds is lost.
+	// Expire ends a session whose client was not heard in time: its holds are lost.
 	Expire
-	// Acquire asks for a name.
+	// Acquire requests a name.
 	Acquire
-	// Release gives up one hold: that of Request or, where that is 0, the latest of Token's owner.
+	// Release releases one hold: that of Request or, if that is 0, the latest of Token's owner.
 	Release
-	// Cancel ends a request, whether it waits, holds or has not come yet. With GivenUp it was not its client that wished so, and then
-	// nothing happens to a request that holds or waits and was asked for through another member, too.
+	// Cancel ends a request, whether it waits, holds or has not arrived yet. With GivenUp its client did not request
+	// that, and then a request that holds or waits is unaffected if it was also made through another member.
 	Cancel
 	// Extend replaces a grant's hold limit.
 	Extend
-	// Break takes a name from its holders: those of Token, or all where that is 0.
+	// Break takes a name from its holders: those of Token, or all if that is 0.
 	Break
-	// LetIn lets what Owner of session Other has parked through the gate, past the suspension that is Request of Session:
-	// see lock.Table.LetIn.
+	// LetIn lets the parked requests of Owner of session Other through the gate, past the suspension that is Request of
+	// Session: see lock.Table.LetIn.
 	LetIn
-	// EndIdle ends a session that neither holds nor waits for anything. To any other it does nothing.
+	// EndIdle ends a session that neither holds nor waits for anything. It has no effect on any other.
 	EndIdle
-	// Recall ends a request, as a Release names it, for another client of its session than the one that uses it: the holder of
-	// a hold that was asked for over a stream is notified to stop, and anything else ends.
+	// Recall ends a request, identified as in a Release, for another client of its session than the one that uses it:
+	// the holder of a hold that was requested over a stream is notified to stop, and anything else ends.
 	Recall
-	// Attach says which client uses a session over a stream. Where that is a later one than is known, it has taken the session
-	// over.
+	// Attach declares which client uses a session over a stream. If it is later than the known one, it has taken the
+	// session over.
 	Attach
 )
 
@@ -68,10 +68,10 @@ func (k Kind) String() string {
 	return "none"
 }
 
-// Op is one operation. What its kind does not name is not looked at, nor written down.
+// Op is one operation. Fields that its kind does not name are neither read nor written.
 type Op struct {
-	// ID is the operation's own. The second of two that share it does nothing and has no effects. The zero OpID is shared
-	// with no other operation.
+	// ID identifies the operation. The second of two with the same ID does nothing and has no effects. The zero OpID never
+	// counts as the same.
 	ID      OpID
 	Kind    Kind
 	Session lock.SessionID
@@ -87,24 +87,26 @@ type Op struct {
 	Age    time.Duration // for how long it had waited at the entry's time
 	Wait   time.Duration // how much longer it may; lock.Never means not by itself
 	Belief time.Duration
-	// Once is what its client calls what it wants, whichever requests it sends for it: those of one session for one name that
-	// share it are one. Content is a sum of what is wanted, by which another intent of that name is found out. "" is none.
+	// Once is the client's idempotency key, the same in all requests that it sends for one intent: those of one session
+	// for one name that share it are one. Content is a checksum of the request, which detects another intent for that
+	// name. "" is none.
 	Once     string
 	Content  uint64
 	Client   string // Open too
-	Identity string // Open: who its client is, as the edge has found out
+	Identity string // Open: its client's identity, as determined by the edge
 	TTL      time.Duration
 	Secret   Secret
 	GivenUp  bool // Cancel
-	// By is the client that asks over a stream, in Acquire; zero where it has no number, and of a request that comes otherwise. One
-	// that another client has taken the session over from is refused; a later one than is known has taken it over.
+	// By is the client that makes the request over a stream, in Acquire; zero if it has no number, or if the request
+	// came otherwise. A client that another one has taken the session over from is refused; a later one than the known
+	// one has taken it over.
 	By lock.Attachment
-	// Attached is the client that uses the session over a stream, in Attach, Open and End; nil where none has a number, and
-	// of an End that comes otherwise. It is not changed.
+	// Attached is the client that uses the session over a stream, in Attach, Open and End; nil if none has a number, or
+	// if an End came otherwise. It must not be changed.
 	Attached *lock.Attachments
 }
 
-// Attached is a copy of a for an operation; nil where no client has a number.
+// Attached returns a copy of a for an operation; nil if no client has a number.
 func Attached(a lock.Attachments) *lock.Attachments {
 	if a.Client == 0 {
 		return nil
@@ -112,15 +114,14 @@ func Attached(a lock.Attachments) *lock.Attachments {
 	return &a
 }
 
-// OpID names an operation for ever: the member that has sent it, and a number that this member never
-// uses again.
+// OpID identifies an operation permanently: the member that has sent it, and a number that this member never reuses.
 type OpID struct{ Member, Number uint64 }
 
-// Secret is the SHA-256 of what proves that a client's session is its own: who reads the log, or a copy of
-// the state, cannot say that it is that client.
+// Secret is the SHA-256 of the secret that proves ownership of a client's session: a reader of the log, or of a copy of
+// the state, cannot pose as that client.
 type Secret [32]byte
 
-// request makes of an Acquire what the table takes.
+// request returns the table's request for an Acquire.
 func (o *Op) request(now Time) lock.Request {
 	r := lock.Request{
 		Session: o.Session, ID: o.Request, Name: o.Name, Attributes: o.Attributes, Client: o.Client,

@@ -10,16 +10,16 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// MaxIntentRequests is how many requests may ask for one intent at a time. One more is refused.
+// MaxIntentRequests is the maximum number of concurrent requests for one intent. A further one is refused.
 const MaxIntentRequests = 16
 
-// intent is what a client wants once, however often it asks for it: by requests of different numbers, through different members,
-// because it does not know what has become of the one before ([Op].Once). The table knows one of them, and its decisions
-// about that one go to all.
+// intent is a lock that a client wants once, however often it requests it: by requests of different numbers, through
+// different members, because it does not know the outcome of the previous one ([Op].Once). The table knows one of them,
+// and its decisions about that one go to all.
 //
-// Each request is given up by itself: the member that a client has turned away from says so when it notices, which may be long
-// after the client has been granted the intent through another one. An intent ends when no request asks for it any more. When it has
-// been granted and has ended otherwise, it is remembered for Config.Remember.
+// Each request is given up separately: the member that a client has left reports that when it notices, which may be
+// long after another member has granted the intent. An intent ends when no request for it is left. If it was granted
+// and has ended otherwise, it is remembered for Config.Remember.
 type intent struct {
 	intentKey
 	content  uint64
@@ -27,19 +27,20 @@ type intent struct {
 	arrived  Time            // when that came, by the table's time
 	requests []intentRequest // that were not given up, in the order in which they came
 	granted  bool
-	given    bool // by the last who asked for it
+	given    bool // by its last request
 
-	// Of one that was granted and has ended otherwise: how and when; and whether its session has ended, too.
+	// The outcome of an intent that was granted and has ended otherwise: how and when; and whether its session has
+	// ended, too.
 	over  bool
 	how   outcome
 	since Time
 	gone  bool
 }
 
-// intentKey names an intent among those of its session.
+// intentKey identifies an intent of a session.
 type intentKey struct{ name, once string }
 
-// requestFor names a request among those of its session: a number counts by name, as in the table.
+// requestFor identifies a request of a session: numbers are per name, as in the table.
 type requestFor struct {
 	number uint64
 	name   string
@@ -51,7 +52,7 @@ type intentRequest struct {
 	arrived Time
 }
 
-// remembered are the intents that are over, in the order in which they have ended.
+// remembered is the ended intents, in the order in which they have ended.
 type remembered struct {
 	list  []*intent
 	count int // without those whose session is gone
@@ -61,7 +62,7 @@ func (w *intent) find(number uint64) int {
 	return slices.IndexFunc(w.requests, func(a intentRequest) bool { return a.number == number })
 }
 
-// wants keeps an intent.
+// wants adds an intent.
 func (s *session) wants(w *intent) {
 	if s.intents == nil {
 		s.intents, s.open = map[intentKey]*intent{}, map[requestFor]*intent{}
@@ -76,7 +77,7 @@ func (s *session) wants(w *intent) {
 	}
 }
 
-// known is the number by which the table knows a request.
+// known returns the number by which the table knows a request.
 func (s *session) known(number uint64, name string) uint64 {
 	if w := s.open[requestFor{number, name}]; w != nil {
 		return w.number
@@ -92,7 +93,7 @@ func (r *Replica) lives(s *session, name string, number uint64) bool {
 	return r.table.Knows(s.ID, name, number)
 }
 
-// acquireOnce asks for an intent, or takes part in it.
+// acquireOnce requests an intent, or joins an existing one.
 func (r *Replica) acquireOnce(s *session, o *Op, out *Effects) {
 	request := o.request(r.now)
 	key := intentKey{o.Name, o.Once}
@@ -127,7 +128,7 @@ func (r *Replica) acquireOnce(s *session, o *Op, out *Effects) {
 	r.say(refusal(o, err), out)
 }
 
-// repeatIntent answers one request for an intent with the present decision.
+// repeatIntent answers one request for an intent with the current decision.
 func (r *Replica) repeatIntent(w *intent, request *lock.Request, out *Effects) {
 	number, from := request.ID, len(out.Decisions)
 	request.ID = w.number
@@ -154,7 +155,7 @@ func (r *Replica) cancelIntentRequest(s *session, w *intent, o *Op, out *Effects
 	r.say(lock.Decision{Kind: lock.Released, Session: o.Session, Request: o.Request, Name: o.Name}, out)
 }
 
-// share tells all who ask for an intent what was decided about it, from a place on.
+// share copies the decisions about an intent, from an index on, to all its requests.
 func (r *Replica) share(from int, out *Effects) {
 	for i := max(from, r.decided); i < len(out.Decisions); i++ {
 		d := out.Decisions[i]
@@ -184,8 +185,8 @@ func (r *Replica) share(from int, out *Effects) {
 	r.decided = 0
 }
 
-// decisionFor is the decision for one request. A hold limit counts from when that request was sent, and not from when the one was that the
-// table knows: for one that came later less is left.
+// decisionFor returns the decision for one request. A hold limit counts from the sending of that request rather than of
+// the one that the table knows: a later one has less left.
 func (w *intent) decisionFor(d lock.Decision, a intentRequest) lock.Decision {
 	d.Request = a.number
 	if d.Hold > 0 {
@@ -215,7 +216,7 @@ func (m *remembered) add(w *intent) {
 	m.count++
 }
 
-// forgetIntents forgets those of a session that ends.
+// forgetIntents forgets the intents of a session that ends.
 func (r *Replica) forgetIntents(s *session) {
 	//tidy:unordered all are
 	for _, w := range s.intents {
@@ -229,7 +230,7 @@ func (r *Replica) forgetIntents(s *session) {
 	}
 }
 
-// forgetOld forgets the intents that were over long ago.
+// forgetOld forgets the intents that ended long ago.
 func (r *Replica) forgetOld() {
 	m := &r.remembered
 	for len(m.list) > 0 && (m.list[0].gone || m.list[0].since+r.config.Remember <= r.now) {
@@ -243,7 +244,7 @@ func (r *Replica) forgetOld() {
 	}
 }
 
-// inOrder returns the intents of a session, those that are over in the order in which they have ended.
+// inOrder returns the intents of a session, ended ones in the order in which they have ended.
 func (s *session) inOrder() []*intent {
 	return slices.SortedFunc(maps.Values(s.intents), func(a, b *intent) int {
 		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.name, b.name), cmp.Compare(a.once, b.once))

@@ -8,22 +8,22 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// request names a request for ever.
+// request identifies a request permanently.
 type request struct {
 	session lock.SessionID
 	number  uint64
 }
 
-// outcome is how a request has ended.
+// outcome is the end of a request.
 type outcome struct {
 	request
 	kind  lock.Kind
-	class uint8 // of what it was refused for
+	class uint8 // the class of a refusal
 	token holdfast.Token
 	loss  holdfast.Loss
 }
 
-// The classes of refusals, by what they wrap. What was refused for something else was refused for 0.
+// The classes of refusals, by the errors that they wrap. Any other refusal is class 0.
 var classes = [...]error{
 	nil, holdfast.ErrHeld, holdfast.ErrUnavailable, holdfast.ErrLimit, holdfast.ErrConflict, holdfast.ErrUnsupported, holdfast.ErrName,
 }
@@ -37,7 +37,7 @@ func classOf(err error) uint8 {
 	return 0
 }
 
-// outcomes remembers how the latest requests have ended: the oldest gives way.
+// outcomes is the ends of the latest requests: the oldest is replaced.
 type outcomes struct {
 	most  int
 	at    map[request]int // in list
@@ -65,14 +65,14 @@ func (s *outcomes) push(o outcome) {
 	s.first = (s.first + 1) % s.most
 }
 
-// inOrder visits all, the oldest first.
+// inOrder visits all outcomes, the oldest first.
 func (s *outcomes) inOrder(visit func(*outcome)) {
 	for i := range s.list {
 		visit(&s.list[(s.first+i)%len(s.list)])
 	}
 }
 
-// again is the answer to a request that has ended and comes once more.
+// again returns the answer to the repetition of an ended request.
 func (s *outcomes) again(o *Op) lock.Decision {
 	if at, known := s.at[request{o.Session, o.Request}]; known {
 		return s.list[at].repeated(o)
@@ -80,14 +80,14 @@ func (s *outcomes) again(o *Op) lock.Decision {
 	return refusal(o, fmt.Errorf("%w: request %d of session %v has ended, too long ago to say how; give each request a number of its own", holdfast.ErrConflict, o.Request, o.Session))
 }
 
-// repeated is the answer to a request whose intent has ended so.
+// repeated returns the answer to a request whose intent has this outcome.
 func (o *outcome) repeated(by *Op) lock.Decision {
 	d, was := refusal(by, nil), o.decision()
 	d.Kind, d.Token, d.Loss, d.Err = was.Kind, was.Token, was.Loss, was.Err
 	return d
 }
 
-// decision is what is known of how the request has ended.
+// decision returns the known part of the decision that ended the request.
 func (o *outcome) decision() lock.Decision {
 	d := lock.Decision{Kind: o.kind, Session: o.session, Request: o.number, Token: o.token, Loss: o.loss}
 	if o.kind == lock.Refused {

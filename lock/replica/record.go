@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// header is what the first part of a snapshot has.
+// header is the contents of a snapshot's first part.
 type header struct {
 	format  string
 	version int // the place of the format among formats
@@ -53,7 +53,7 @@ func (s *session) code(c *wire.Coder, version int) {
 	s.ended.code(c)
 }
 
-// code goes through each range as what lies between it and the former one, and how long it is. They may not touch.
+// code codes each range as its distance from the previous one, and its length. They must not touch.
 func (e *ended) code(c *wire.Coder) {
 	last := uint64(0)
 	spans := wire.Elements(c, (*[]span)(e), 2, MaxRanges)
@@ -86,7 +86,7 @@ func (o *outcome) code(c *wire.Coder) {
 	}
 }
 
-// codeOver goes through an intent that is over, which was of the session of its outcome.
+// codeOver codes an ended intent of its outcome's session.
 func (w *intent) codeOver(c *wire.Coder) {
 	wire.Text(c, &w.name)
 	wire.Text(c, &w.once)
@@ -95,7 +95,7 @@ func (w *intent) codeOver(c *wire.Coder) {
 	w.how.code(c)
 }
 
-// codeWanted goes through an intent that is held or waited for, of which its entry tells the name.
+// codeWanted codes an intent that is held or waited for; its entry has the name.
 func (w *intent) codeWanted(c *wire.Coder) {
 	wire.Text(c, &w.once)
 	wire.Number(c, &w.content)
@@ -112,14 +112,14 @@ func (w *intent) codeRequests(c *wire.Coder) {
 	}
 }
 
-// codeBy goes through the member through which a request has come, if that is known.
+// codeBy codes the member through which a request has come, if known.
 func codeBy(c *wire.Coder, member *uint64, known *bool) {
 	if c.Bool(known); *known {
 		wire.Number(c, member)
 	}
 }
 
-// leastEntry is the fewest bytes of an entry.
+// leastEntry is the minimum size of an encoded entry, in bytes.
 const leastEntry = 17
 
 func codeEntry(c *wire.Coder, s *lock.Entry) {

@@ -9,22 +9,22 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// Config bounds a replica. All copies have the same: what is refused because of a bound is refused by
-// all.
+// Config configures a replica. All copies have the same, because all must refuse the same requests.
 type Config struct {
-	// Table bounds the lock table.
+	// Table is the configuration of the lock table.
 	Table lock.Config
-	// Sessions is how many there may be. Zero means 100,000.
+	// Sessions is the maximum number of sessions. Zero means 100,000.
 	Sessions int
-	// Outcomes is of how many requests that have ended, of all sessions together, it is remembered how.
-	// Zero means 16,384.
+	// Outcomes is the number of ended requests, of all sessions together, whose outcome is remembered. Zero means
+	// 16,384.
 	Outcomes int
-	// Requests is how many intents (Op.Once) that were granted and have ended are remembered. At the bound no other one is
-	// taken: a repetition of one that was forgotten would act again. Zero means 100,000.
+	// Requests is the maximum number of remembered intents (Op.Once) that were granted and have ended. At the limit no
+	// further intent is accepted: a repetition of a forgotten one would act again. Zero means 100,000.
 	Requests int
-	// Remember is how long they are. Zero means 5 min.
+	// Remember is how long they are remembered. Zero means 5 min.
 	Remember Time
-	// Part is how many bytes a part of a snapshot grows to; one record more may be in it. Zero means 128 KiB, which is the most.
+	// Part is the size to which a part of a snapshot grows, in bytes; it may exceed that by one record. Zero means 128
+	// KiB, the maximum.
 	Part int
 }
 
@@ -36,7 +36,7 @@ const (
 	DefaultRemember = 5 * time.Minute
 )
 
-// Replica is one copy. Its methods are called by one caller at a time.
+// Replica is one copy. It is not safe for concurrent use.
 type Replica struct {
 	config   Config
 	table    *lock.Table
@@ -48,23 +48,23 @@ type Replica struct {
 	done     roll // operations
 
 	remembered remembered
-	// While an operation is done: the session that it ends, and up to which place all decisions are for the requests that
+	// During an operation: the session that it ends, and the index up to which all decisions are for the requests that
 	// they name.
 	leaves  *session
 	decided int
 }
 
-// Session is a client's presence, as all copies know it.
+// Session is a client's session, as known to all copies.
 type Session struct {
 	ID       lock.SessionID
 	TTL      Time
 	Secret   Secret
-	Client   string // for people
+	Client   string // for display
 	Identity string
 	Opened   Time // by the table's time
 	Attached lock.Attachments
-	// Inherited is the highest token that was given when its client took the session over: what it holds under that or a lower
-	// one was granted to a client before. 0 where no client has.
+	// Inherited is the highest token given before its client took the session over: a hold under that or a lower one
+	// was granted to an earlier client. 0 if no client has taken it over.
 	Inherited holdfast.Token
 }
 
@@ -76,32 +76,31 @@ type session struct {
 	by      map[requestFor]uint64  // of its requests that hold or wait: the member that has asked for them, or several
 }
 
-// several stands for the members of a request that came through more than one.
+// several represents the members of a request that came through more than one.
 const several = 0
 
-// Effects is what an entry has done.
+// Effects are the effects of an entry.
 type Effects struct {
-	// Decisions are what became of requests, in the order in which the caller must pass them on.
+	// Decisions are the outcomes of requests, in the order in which the caller must pass them on.
 	Decisions []lock.Decision
-	// Failures are of operations that did nothing, in their order. Of an Acquire there is none: it has a
-	// decision.
+	// Failures are the operations that did nothing, in order. An Acquire has none: it has a decision.
 	Failures []Failure
-	// Breaks are the holds whose holders a Break has notified to stop, in their order. A Break that failed has none.
+	// Breaks are the holds whose holders a Break has notified to stop, in order. A Break that failed has none.
 	Breaks []Broken
-	// Repeated are the places of operations that were done before: they did nothing, and the decisions
-	// of the first time are not repeated.
+	// Repeated are the indices of operations that were done before: they did nothing, and the first decisions are not
+	// repeated.
 	Repeated []int
-	// Attached are the sessions that another client uses from now on: they were opened, or it has taken them over.
+	// Attached are the sessions that another client uses from now on: they were opened, or taken over.
 	Attached []lock.SessionID
 }
 
-// Broken is what a Break has done.
+// Broken is the effect of a Break.
 type Broken struct {
 	Op     int // its place in the entry
 	Grants []lock.Grant
 }
 
-// Failure is why an operation did nothing.
+// Failure is the reason why an operation did nothing.
 type Failure struct {
 	Op  int // its place in the entry
 	Err error
@@ -144,19 +143,19 @@ func New(c Config) (*Replica, error) {
 	return &Replica{config: c, table: table, sessions: map[lock.SessionID]*session{}, outcomes: newOutcomes(c.Outcomes), gone: newRoll(), done: newRoll()}, nil
 }
 
-// Table is for looking at: nothing but entries changes it.
+// Table returns the lock table, for reading: only entries may change it.
 func (r *Replica) Table() *lock.Table { return r.table }
 
-// Now is the table's time: that of the latest entry.
+// Now returns the table's time: that of the latest entry.
 func (r *Replica) Now() Time { return r.now }
 
-// Reign is that of the tokens that are given; 0 before the first.
+// Reign returns the reign of new tokens; 0 before the first.
 func (r *Replica) Reign() uint64 { return r.reign }
 
-// Len is how many sessions there are.
+// Len returns the number of sessions.
 func (r *Replica) Len() int { return len(r.sessions) }
 
-// Session returns a session that lives.
+// Session returns a live session.
 func (r *Replica) Session(id lock.SessionID) (Session, bool) {
 	s := r.sessions[id]
 	if s == nil {
@@ -165,8 +164,8 @@ func (r *Replica) Session(id lock.SessionID) (Session, bool) {
 	return s.Session, true
 }
 
-// Ended says of a request of a session that lives how it has ended, and whether it has. Of one that has ended too long ago
-// the decision has kind 0.
+// Ended returns how a request of a live session has ended, and whether it has. If it ended too long ago the decision
+// has kind 0.
 func (r *Replica) Ended(id lock.SessionID, number uint64) (d lock.Decision, ended bool) {
 	s := r.sessions[id]
 	if s == nil || !s.ended.has(number) {
@@ -179,7 +178,7 @@ func (r *Replica) Ended(id lock.SessionID, number uint64) (d lock.Decision, ende
 	return d, true
 }
 
-// Requests visits the requests of a session that lives which hold or wait, those for one name in the order in which they came.
+// Requests visits the holding and waiting requests of a live session, those for one name in order of arrival.
 func (r *Replica) Requests(id lock.SessionID, visit func(number uint64, name string)) {
 	s := r.sessions[id]
 	if s == nil {
@@ -197,7 +196,7 @@ func (r *Replica) Requests(id lock.SessionID, visit func(number uint64, name str
 	})
 }
 
-// Standing is the answer to a request that holds or waits (lock.Table.Standing).
+// Standing returns the answer to a request that holds or waits (lock.Table.Standing).
 func (r *Replica) Standing(id lock.SessionID, name string, number uint64) (d lock.Decision, known bool) {
 	s := r.sessions[id]
 	if s == nil || !r.lives(s, name, number) {
@@ -208,7 +207,7 @@ func (r *Replica) Standing(id lock.SessionID, name string, number uint64) (d loc
 	return d, known
 }
 
-// Sessions visits all that live, in no order.
+// Sessions visits all live sessions, in no order.
 func (r *Replica) Sessions(visit func(Session)) {
 	//tidy:unordered the caller wants all
 	for _, s := range r.sessions {
@@ -216,18 +215,18 @@ func (r *Replica) Sessions(visit func(Session)) {
 	}
 }
 
-// Due is the table's time at which something ends by itself: an entry is to say that it has come. It is
-// [lock.Never] where nothing does.
+// Due returns the table's time at which something ends by itself: an entry must then record the time. It is
+// [lock.Never] if there is no such time.
 func (r *Replica) Due() Time { return r.table.Wake() }
 
-// Exhausted reports that the reign has given all its tokens: an entry is to begin another.
+// Exhausted reports whether the reign has given all its tokens: an entry must begin another one.
 func (r *Replica) Exhausted() bool { return r.table.Exhausted() }
 
-// AdvancePast makes the next reign a higher one than that, as after a restore of a state whose log may have gone on: this
-// one's tokens are above all that it has given.
+// AdvancePast makes the next reign higher than reign, for example after a restore of a state whose log may have
+// continued: its tokens are then above all that the log has given.
 func (r *Replica) AdvancePast(reign uint64) { r.reign = max(r.reign, reign) }
 
-// Apply does what an entry says.
+// Apply applies an entry.
 func (r *Replica) Apply(e *Entry, out *Effects) {
 	r.now = max(r.now, e.At)
 	r.forgetOld()
@@ -255,7 +254,7 @@ func (r *Replica) Apply(e *Entry, out *Effects) {
 	}
 }
 
-// settle remembers which requests have ended, and how.
+// settle records which requests have ended, and how.
 func (r *Replica) settle(from int, out *Effects) {
 	r.share(from, out)
 	if s := r.leaves; s != nil {
@@ -285,7 +284,7 @@ func (r *Replica) settle(from int, out *Effects) {
 	}
 }
 
-// do does the operation at a place of its entry.
+// do does the operation at an index of its entry.
 func (r *Replica) do(at int, o *Op, out *Effects) error {
 	if o.Kind == Break {
 		grants, err := r.table.Break(r.now, o.Name, o.Token, &out.Decisions)
@@ -337,7 +336,7 @@ func (r *Replica) do(at int, o *Op, out *Effects) error {
 	return nil
 }
 
-// open begins a session. Repeated, it does nothing but say which client uses it.
+// open opens a session. Repeated, it only records which client uses it.
 func (r *Replica) open(s *session, o *Op, out *Effects) error {
 	switch {
 	case s != nil && s.Secret == o.Secret:
@@ -358,14 +357,14 @@ func (r *Replica) open(s *session, o *Op, out *Effects) error {
 	return nil
 }
 
-// end ends a session, which is forgotten behind what that ends (settle).
+// end ends a session, which settle forgets after the resulting decisions.
 func (r *Replica) end(s *session, why holdfast.Loss, out *Effects) {
 	r.leaves = s
 	r.table.EndSession(r.now, s.ID, why, &out.Decisions)
 }
 
-// acquire asks for a name, unless the request has had its end, or was asked for by a client that another one has taken the session
-// over from: that one would be granted what it does not know of.
+// acquire requests a name, unless the request has ended, or was made by a client that another one has taken the session
+// over from: the later client would be granted a lock that it does not know.
 func (r *Replica) acquire(s *session, o *Op, out *Effects) {
 	if o.By.Client != 0 && s.Attached.Before(o.By) {
 		r.attach(s, &Op{Attached: &lock.Attachments{Attachment: o.By}}, out)
@@ -391,7 +390,7 @@ func (r *Replica) acquire(s *session, o *Op, out *Effects) {
 	}
 }
 
-// noteRequester notes the member through which a request has come.
+// noteRequester records the member through which a request has come.
 func (s *session) noteRequester(is requestFor, member uint64) {
 	if by, known := s.by[is]; known && by != member {
 		member = several
@@ -401,8 +400,8 @@ func (s *session) noteRequester(is requestFor, member uint64) {
 	s.by[is] = member
 }
 
-// RequestedBy is through which member a request that holds or waits has come; 0 where that is more than one. It is not known of one
-// that does neither.
+// RequestedBy returns the member through which a holding or waiting request has come; 0 if there are several. For any
+// other request it is unknown.
 func (r *Replica) RequestedBy(id lock.SessionID, name string, number uint64) (member uint64, known bool) {
 	if s := r.sessions[id]; s != nil {
 		member, known = s.by[requestFor{number, name}]
@@ -410,8 +409,8 @@ func (r *Replica) RequestedBy(id lock.SessionID, name string, number uint64) (me
 	return member, known
 }
 
-// RequestedTogether reports whether a request is one of several that ask for the same thing, through one member or several: the
-// client of the others may give back what it was granted.
+// RequestedTogether reports whether a request is one of several for the same intent, through one or more members: the
+// client of the others may release its grant.
 func (r *Replica) RequestedTogether(id lock.SessionID, name string, number uint64) bool {
 	s := r.sessions[id]
 	if s == nil {
@@ -421,7 +420,7 @@ func (r *Replica) RequestedTogether(id lock.SessionID, name string, number uint6
 	return w != nil && len(w.requests) > 1
 }
 
-// release gives up a hold. For one that has ended the answer says again how.
+// release releases a hold. For an ended one the answer says how it ended.
 func (r *Replica) release(s *session, o *Op, out *Effects) error {
 	number := o.Request
 	if w := s.open[requestFor{number, o.Name}]; w != nil {
@@ -439,7 +438,7 @@ func (r *Replica) release(s *session, o *Op, out *Effects) error {
 	return err
 }
 
-// recall tells a hold to stop that was asked for over a stream, and ends anything else.
+// recall notifies the holder of a hold that was requested over a stream to stop, and ends anything else.
 func (r *Replica) recall(s *session, o *Op, out *Effects) error {
 	if r.table.Recall(o.Session, o.Name, o.Token, o.Request, holdfast.EndedByAnother, &out.Decisions) {
 		return nil
@@ -451,7 +450,7 @@ func (r *Replica) recall(s *session, o *Op, out *Effects) error {
 	return r.release(s, o, out)
 }
 
-// cancel ends a request, also one that has not come yet.
+// cancel ends a request, even one that has not arrived yet.
 func (r *Replica) cancel(s *session, o *Op, out *Effects) {
 	if o.GivenUp && s.by[requestFor{o.Request, o.Name}] != o.ID.Member && r.lives(s, o.Name, o.Request) {
 		return // its client may have gone to that other member, which has told it that it holds
@@ -469,13 +468,13 @@ func (r *Replica) cancel(s *session, o *Op, out *Effects) {
 	r.say(lock.Decision{Kind: lock.Released, Session: o.Session, Request: o.Request, Name: o.Name}, out)
 }
 
-// say tells one request something that the table has not decided.
+// say adds a decision about one request that the table has not made.
 func (r *Replica) say(d lock.Decision, out *Effects) {
 	out.Decisions = append(out.Decisions, d)
 	r.decided = len(out.Decisions)
 }
 
-// refusal is the decision about a request that the table is not asked.
+// refusal returns the decision about a request that does not reach the table.
 func refusal(o *Op, err error) lock.Decision {
 	asked := o.request(0)
 	d := asked.Decision(lock.Refused)

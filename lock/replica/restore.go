@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// Restorer makes a replica of the parts of a snapshot.
+// Restorer builds a replica from the parts of a snapshot.
 type Restorer struct {
 	replica *Replica
 	number  uint32 // of the part that comes next
@@ -21,8 +21,7 @@ type Restorer struct {
 	taken   uint64 // entries
 }
 
-// Restore begins. The error names the field of c that is wrong. Its bounds are not applied to what is
-// restored.
+// Restore returns a Restorer. The error names the invalid field of c. Its limits are not applied to restored state.
 func Restore(c Config) (*Restorer, error) {
 	r, err := New(c)
 	if err != nil {
@@ -31,8 +30,7 @@ func Restore(c Config) (*Restorer, error) {
 	return &Restorer{replica: r}, nil
 }
 
-// Add takes the next part. The error says which part cannot be, and why: what was restored until then is
-// to be thrown away.
+// Add adds the next part. The error says which part is invalid, and why: discard the restored state then.
 func (s *Restorer) Add(part []byte) error {
 	if err := s.add(part); err != nil {
 		return fmt.Errorf("restore part %d of a replica: %w", s.number, err)
@@ -41,7 +39,7 @@ func (s *Restorer) Add(part []byte) error {
 	return nil
 }
 
-// Done returns the replica, when all parts are there.
+// Done returns the replica, once all parts are there.
 func (s *Restorer) Done() (*Replica, error) {
 	if s.number == 0 || s.sessions+s.gone+s.done+s.outcomes+s.intents > 0 || s.entries != 0 || !s.ended {
 		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes, %d intents and %d entries are missing: %w",
@@ -109,7 +107,7 @@ func (s *Restorer) session(c *wire.Coder) {
 	}
 }
 
-// takeRoll takes one member's numbers, of so many members that are still to come.
+// takeRoll reads one member's numbers; missing counts the members still to come.
 func takeRoll(c *wire.Coder, l *roll, missing *int) {
 	var member uint64
 	var e ended
@@ -152,7 +150,7 @@ func (s *Restorer) intent(c *wire.Coder) {
 	s.wants(c, w.how.session, w)
 }
 
-// apart takes an intent that is apart from its entry, or over.
+// apart reads an intent that is separate from its entry, or ended.
 func (s *Restorer) apart(c *wire.Coder) {
 	var id lock.SessionID
 	w := &intent{}
@@ -176,7 +174,7 @@ func (s *Restorer) apart(c *wire.Coder) {
 	s.wants(c, id, w)
 }
 
-// asked takes the members through which the requests for an intent have come.
+// asked reads the members through which the requests for an intent have come.
 func (s *Restorer) asked(c *wire.Coder, id lock.SessionID, w *intent) {
 	for _, a := range w.requests {
 		s.by(c, id, requestFor{a.number, w.name})
@@ -186,7 +184,7 @@ func (s *Restorer) asked(c *wire.Coder, id lock.SessionID, w *intent) {
 	}
 }
 
-// wants takes an intent that was read.
+// wants adds an intent that was read.
 func (s *Restorer) wants(c *wire.Coder, id lock.SessionID, w *intent) {
 	of := s.replica.sessions[id]
 	switch {
@@ -202,7 +200,7 @@ func (s *Restorer) wants(c *wire.Coder, id lock.SessionID, w *intent) {
 	}
 }
 
-// by takes the member through which a request of a session has come.
+// by reads the member through which a request of a session has come.
 func (s *Restorer) by(c *wire.Coder, id lock.SessionID, is requestFor) {
 	if s.version < withRequesters {
 		return
@@ -218,7 +216,7 @@ func (s *Restorer) by(c *wire.Coder, id lock.SessionID, is requestFor) {
 	}
 }
 
-// entry takes an entry, and what the replica adds to it; or a chunk of them.
+// entry reads an entry with the replica's additions, or a chunk of entries.
 func (s *Restorer) entry(c *wire.Coder) {
 	if s.version < withClients {
 		if s.ended {
@@ -241,7 +239,7 @@ func (s *Restorer) entry(c *wire.Coder) {
 	s.table.Entries = append(s.table.Entries, entry)
 }
 
-// sit gives the table the entries of a part.
+// sit passes the entries of a part to the table.
 func (s *Restorer) sit() error {
 	s.entries -= len(s.table.Entries)
 	s.ended = s.entries == 0
@@ -258,7 +256,7 @@ func (s *Restorer) sit() error {
 	return nil
 }
 
-// chunk takes a chunk of the table, as the formats before had it.
+// chunk reads a chunk of the table, in the form of earlier formats.
 func (s *Restorer) chunk(c *wire.Coder) {
 	var k lock.Chunk
 	wire.Number(c, &k.From)

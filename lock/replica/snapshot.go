@@ -21,21 +21,21 @@ import (
 //
 // An entry says through which member its request has come and, where it is for an intent, the intent.
 
-// format is what the first part begins with.
+// format is the start of the first part.
 const format = "holdfast replica 4"
 
-// formats are those that are read, the oldest first.
+// formats are the readable formats, the oldest first.
 var formats = [...]string{"holdfast replica 2", "holdfast replica 3", format}
 
-// What formats say, by the place among formats of the first that does.
+// The contents of formats, by the index of the first format that has them.
 const (
 	latest         = len(formats) - 1
 	withRequesters = 1 // through which members requests were asked for
 	withClients    = 2 // which client uses a session, and with each entry all that there is of it; before, intents were apart, and entries in the table's chunks
 )
 
-// DefaultPart is how large a part grows before the next one begins; one record more may be in it, which is well below what a
-// journal and a message take, 1 MiB, with the longest texts that are read.
+// DefaultPart is the size to which a part grows before the next one begins; it may exceed that by one record. This is
+// well below the limit of a journal and a message, 1 MiB, even with the longest texts that are read.
 const DefaultPart = 128 << 10
 
 // The kinds of parts.
@@ -49,7 +49,7 @@ const (
 	partEntries
 )
 
-// Snapshot writes the state down at once, a part after the other; the slice is keep's. It ends with keep's error.
+// Snapshot encodes the state at once, one part after another; the slice belongs to keep. It ends with keep's error.
 func (r *Replica) Snapshot(keep func(part []byte) error) error {
 	c := r.Copy()
 	defer c.Stop()
@@ -61,12 +61,13 @@ func (r *Replica) Snapshot(keep func(part []byte) error) error {
 	}
 }
 
-// Copy is a snapshot that is taken part by part while the replica goes on. It tells how the state was when it began. A step
-// costs what one part does; the first one, at which it begins, what is not of names: sessions, and how many requests have ended.
+// Copy is a snapshot that is taken part by part while the replica continues. It has the state as of its beginning. A
+// step costs one part; the first one also costs the state other than names: sessions, and the numbers of ended
+// requests.
 type Copy struct {
 	replica *Replica
 	parts   parts
-	ready   [][]byte  // of what was written at the beginning, and is still to be given
+	ready   [][]byte  // parts written at the beginning, still to be returned
 	over    []*intent // that are still to be written
 	entries *lock.Copy
 	begun   bool // the parts of entries
@@ -118,7 +119,7 @@ func (c *Copy) header() {
 	h.code(&c.parts.Coder)
 }
 
-// Next returns the next part, which is the caller's, and whether more follow.
+// Next returns the next part, which belongs to the caller, and whether more follow.
 func (c *Copy) Next() (part []byte, more bool) {
 	for len(c.ready) == 0 {
 		c.step()
@@ -127,7 +128,7 @@ func (c *Copy) Next() (part []byte, more bool) {
 	return part, len(c.ready) > 0 || c.entries != nil
 }
 
-// step writes until a part is full, or the last one.
+// step encodes until a part is full, or the last one.
 func (c *Copy) step() {
 	p := &c.parts
 	for len(c.over) > 0 && len(c.ready) == 0 {
@@ -153,14 +154,14 @@ func (c *Copy) step() {
 	p.finish()
 }
 
-// Stop ends the copy before its end: the replica keeps nothing for it any more.
+// Stop ends the copy early: the replica keeps nothing for it any more.
 func (c *Copy) Stop() {
 	if c.entries != nil {
 		c.entries.Stop()
 	}
 }
 
-// writeEntry writes a hold or a wait, and what the replica adds to it.
+// writeEntry encodes a hold or a wait with the replica's additions.
 func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
 	c := wire.To(b)
 	codeEntry(&c, s)
@@ -169,7 +170,7 @@ func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
 	if session := r.sessions[s.Session]; session != nil {
 		of = session.open[requestFor{s.Request, s.Name}]
 	}
-	known := of != nil && of.number == s.Request // of those who ask for it
+	known := of != nil && of.number == s.Request // one of its requests
 	if c.Bool(&known); known {
 		of.codeWanted(&c)
 		for _, a := range of.requests {
@@ -179,7 +180,7 @@ func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
 	return c.Appended()
 }
 
-// writeBy writes the member through which a request has come, if that is known.
+// writeBy encodes the member through which a request has come, if known.
 func (r *Replica) writeBy(c *wire.Coder, id lock.SessionID, is requestFor) {
 	member, known := r.RequestedBy(id, is.name, is.number)
 	codeBy(c, &member, &known)
@@ -189,26 +190,27 @@ func compareSessions(a, b lock.SessionID) int {
 	return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Number, b.Number))
 }
 
-// parts writes parts.
+// parts encodes parts.
 type parts struct {
-	wire.Coder // of the part that is under way; empty where there is none
+	wire.Coder // of the part in progress; empty if there is none
 	kind       byte
 	count      uint32
 	room       int
 	keep       func([]byte)
 }
 
-// begin ends a part, if there is one, and begins another of a kind. Most are far smaller than a part may grow, so it grows.
+// begin ends the current part, if any, and begins another one of a kind. Most parts are much smaller than their limit,
+// so the buffer grows.
 func (p *parts) begin(kind byte) { p.beginWith(kind, 512) }
 
-// beginWith is begin with room for so many bytes.
+// beginWith is begin with room for that many bytes.
 func (p *parts) beginWith(kind byte, room int) {
 	p.finish()
 	p.kind = kind
 	p.Coder = wire.To(append(make([]byte, 4, room), kind))
 }
 
-// split goes on in another part where this one is large enough.
+// split continues in another part if this one is large enough.
 func (p *parts) split() {
 	if len(p.Bytes()) >= p.room {
 		p.beginWith(p.kind, p.room+1024)
@@ -226,7 +228,7 @@ func (p *parts) finish() {
 	p.Coder = wire.To(nil)
 }
 
-// checksum is of a part in its place.
+// checksum returns the checksum of a part in its place.
 func checksum(number uint32, rest []byte) uint32 {
 	castagnoli := crc32.MakeTable(crc32.Castagnoli) // made once, in that package
 	return crc32.Update(crc32.Checksum(binary.BigEndian.AppendUint32(nil, number), castagnoli), castagnoli, rest)

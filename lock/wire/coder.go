@@ -10,74 +10,73 @@ import (
 	"time"
 )
 
-// ErrMalformed is wrapped by all that can be wrong with bytes, or with a value that is to become bytes.
+// ErrMalformed is wrapped by every error about bytes, or about a value to encode.
 var ErrMalformed = errors.New("malformed")
 
-// What can be wrong.
+// The classes of errors.
 var (
 	// ErrTruncated: the bytes end within a value.
 	ErrTruncated = fmt.Errorf("it ends early: %w", ErrMalformed)
-	// ErrRange: a number, or an enumeration, is not among its values.
+	// ErrRange: a number, or an enumeration, is out of range.
 	ErrRange = fmt.Errorf("value out of range: %w", ErrMalformed)
-	// ErrLong: a text or a list is longer than its bound, or than the bytes it is in.
+	// ErrLong: a text or a list is longer than its limit, or than its bytes.
 	ErrLong = fmt.Errorf("text or list too long: %w", ErrMalformed)
 	// ErrKind: no message has this type.
 	ErrKind = fmt.Errorf("unknown type of message: %w", ErrMalformed)
 )
 
-// MaxText is how many bytes a text may have.
+// MaxText is the maximum length of a text, in bytes.
 const MaxText = 4096
 
-// Coder goes through the fields of a value: it appends them to bytes, or it takes
-// them from there. After the first error what it takes is zero. While it appends it
-// changes nothing: others may be reading the value.
+// Coder codes the fields of a value: it appends them to bytes, or reads them from there. After the first error it reads
+// zeros. While it appends it changes nothing: others may be reading the value.
 type Coder struct {
 	b       []byte
-	at      int // taking: how far
+	at      int // reading: the position
 	writing bool
 	err     error
-	leasts  map[uintptr]int // the fewest bytes of an element, by the address of its type; kept from message to message
+	leasts  map[uintptr]int // the minimum size of an element, by the address of its type; kept from message to message
 }
 
 // To returns a Coder that appends to b.
 func To(b []byte) Coder { return Coder{b: b, writing: true} }
 
-// From returns a Coder that takes values from b.
+// From returns a Coder that reads values from b.
 func From(b []byte) Coder { return Coder{b: b} }
 
-// Writing reports whether the Coder appends. Else it takes.
+// Writing reports whether the Coder appends. Otherwise it reads.
 func (c *Coder) Writing() bool { return c.writing }
 
 // Err returns the first error.
 func (c *Coder) Err() error { return c.err }
 
-// Fail keeps the error, if it is the first one.
+// Fail records the error, if it is the first one.
 func (c *Coder) Fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
 	if !c.writing {
-		c.at = len(c.b) // what is under way finds nothing more
+		c.at = len(c.b) // the rest reads nothing more
 	}
 }
 
-// Refuse says what is wrong, in a format of package fmt, where nothing was wrong before.
+// Refuse records a formatted error if there is none yet.
 func (c *Coder) Refuse(format string, values ...any) {
 	if c.err == nil {
 		c.Fail(fmt.Errorf(format+": %w", append(values, ErrMalformed)...))
 	}
 }
 
-// above fails with a number that is above its bound.
+// above fails if a number is above its limit.
 func (c *Coder) above(n, most uint64, err error) {
 	c.Fail(fmt.Errorf("%d, where %d is the most: %w", n, most, err))
 }
 
-// Bytes returns what was appended so far, or what is left to take.
+// Bytes returns the bytes appended so far, or those left to read.
 func (c *Coder) Bytes() []byte { return c.b[c.at:] }
 
-// Appended returns what was appended. It panics with the first error: the owner of a value keeps it within
-// the bounds of its format.
+// Appended returns the appended bytes. It panics with the first error: the owner of a value keeps it within the limits
+// of its format.
 func (c *Coder) Appended() []byte {
 	if c.err != nil {
 		panic(fmt.Sprintf("wire: append a value that could not be taken again: %v", c.err))
@@ -85,7 +84,7 @@ func (c *Coder) Appended() []byte {
 	return c.b
 }
 
-// End returns the first error, one of which is that bytes are left.
+// End returns the first error; bytes left over are an error.
 func (c *Coder) End() error {
 	if left := len(c.Bytes()); left > 0 && !c.writing {
 		c.Refuse("%d bytes follow its end", left)
@@ -93,8 +92,7 @@ func (c *Coder) End() error {
 	return c.err
 }
 
-// Varint codes an unsigned number: it returns the one that it was given, or the one
-// that it has taken.
+// Varint codes an unsigned number: it returns the given one, or the one read.
 func (c *Coder) Varint(n uint64) uint64 {
 	if c.writing {
 		c.put(n)
@@ -158,14 +156,14 @@ func UpTo[T ~int | ~uint8 | ~uint32 | ~uint64](c *Coder, v *T, most T) {
 	}
 }
 
-// Fixed codes a number that is as often large as small, in 8 bytes.
+// Fixed codes a number in 8 bytes, for numbers that are as often large as small.
 func Fixed[T ~uint64](c *Coder, v *T) {
 	if n := c.fixed(uint64(*v)); !c.writing {
 		*v = T(n)
 	}
 }
 
-// Big codes a number in 8 bytes, the highest first.
+// Big codes a number in 8 bytes, big endian.
 func Big[T ~uint64](c *Coder, v *T) {
 	if n := c.fixed(bits.ReverseBytes64(uint64(*v))); !c.writing {
 		*v = T(bits.ReverseBytes64(n))
@@ -188,7 +186,7 @@ func (c *Coder) fixed(n uint64) uint64 {
 // Duration codes a duration, or a time of one member's clock.
 func (c *Coder) Duration(v *time.Duration) {
 	if c.writing {
-		c.put(uint64(*v)<<1 ^ uint64(*v>>63)) // small numbers of either sign are small ones without
+		c.put(uint64(*v)<<1 ^ uint64(*v>>63)) // zigzag
 		return
 	}
 	n := c.take()
@@ -232,7 +230,7 @@ func (c *Coder) octet(n, most byte) byte {
 	return c.b[c.at-1]
 }
 
-// Bool codes a truth.
+// Bool codes a boolean.
 func (c *Coder) Bool(v *bool) {
 	var n byte
 	if *v {
@@ -243,7 +241,7 @@ func (c *Coder) Bool(v *bool) {
 	}
 }
 
-// Flags codes truths as the bits of one byte, the first lowest. No other bit is set.
+// Flags codes booleans as the bits of one byte, the first one lowest. No other bit is set.
 func (c *Coder) Flags(truths ...*bool) {
 	n := byte(0)
 	for i, truth := range truths {
@@ -265,7 +263,7 @@ func (c *Coder) Float(v *float64) {
 	}
 }
 
-// Text codes a text of up to [MaxText] bytes. What it takes is a copy.
+// Text codes a text of up to [MaxText] bytes. A text that it reads is a copy.
 func Text[T ~string](c *Coder, v *T) { TextUpTo(c, v, MaxText) }
 
 // TextUpTo codes a text of up to most bytes. What it takes is a copy.
@@ -281,7 +279,7 @@ func TextUpTo[T ~string](c *Coder, v *T, most int) {
 	}
 }
 
-// size codes how many bytes follow.
+// size codes the number of bytes that follow.
 func (c *Coder) size(n, most int) int {
 	size := c.Varint(uint64(n))
 	if size > uint64(most) {
@@ -291,7 +289,7 @@ func (c *Coder) size(n, most int) int {
 	return int(size)
 }
 
-// raw takes so many bytes.
+// raw reads size bytes.
 func (c *Coder) raw(size int) []byte {
 	if size > len(c.b)-c.at {
 		c.Fail(ErrTruncated)
@@ -301,7 +299,7 @@ func (c *Coder) raw(size int) []byte {
 	return c.b[c.at-size : c.at]
 }
 
-// Data codes bytes, of which there may be most. What it takes is a copy.
+// Data codes at most most bytes. Bytes that it reads are a copy.
 func (c *Coder) Data(v *[]byte, most int) {
 	if size := c.size(len(*v), most); c.writing {
 		c.b = append(c.b, *v...)
@@ -310,7 +308,7 @@ func (c *Coder) Data(v *[]byte, most int) {
 	}
 }
 
-// Raw codes as many bytes as there are.
+// Raw codes exactly len(v) bytes.
 func (c *Coder) Raw(v []byte) {
 	if c.writing {
 		c.b = append(c.b, v...)
@@ -319,7 +317,7 @@ func (c *Coder) Raw(v []byte) {
 	}
 }
 
-// Rest codes bytes behind which nothing comes. What it takes is a copy.
+// Rest codes the last bytes of a message. Bytes that it reads are a copy.
 func (c *Coder) Rest(v *[]byte) {
 	if c.writing {
 		c.b = append(c.b, *v...)

@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// coded is a pointer to a T that has fields to go through.
+// coded is a pointer to a T with a Code method.
 type coded[T any] interface {
 	*T
 	Code(c *Coder)
@@ -22,7 +22,7 @@ func List[T any, P coded[T]](c *Coder, v *[]T) {
 	}
 }
 
-// ListFunc codes a list of up to most elements, each by f and with at least so many bytes.
+// ListFunc codes a list of up to most elements, each by f and of at least least bytes.
 func ListFunc[T any](c *Coder, v *[]T, least, most int, f func(v *T, c *Coder)) {
 	for i := range Elements(c, v, least, most) {
 		if f(&(*v)[i], c); c.err != nil {
@@ -52,9 +52,8 @@ func Texts(c *Coder, v *[]string) {
 	}
 }
 
-// Elements codes how many elements a list has, of which there may be most, makes room for them when
-// taking, and returns the list for them to be coded. None has fewer than least bytes. A list that is taken
-// again and again keeps its memory.
+// Elements codes the length of a list, at most most, makes room for the elements when reading, and returns the list for
+// them to be coded. Each element has at least least bytes. A list that is read repeatedly keeps its memory.
 func Elements[T any](c *Coder, v *[]T, least, most int) []T {
 	n := c.size(len(*v), most)
 	switch {
@@ -73,8 +72,8 @@ func Elements[T any](c *Coder, v *[]T, least, most int) []T {
 	return *v
 }
 
-// leastOf returns the fewest bytes that a T has. Those are the bytes of the zero T, in which all
-// numbers, texts and lists are as short as can be.
+// leastOf returns the minimum size of a T: that of the zero T, in which all numbers, texts and lists are as short as
+// possible.
 func leastOf[T any, P coded[T]](c *Coder) int {
 	key := reflect.ValueOf(reflect.TypeFor[T]()).Pointer()
 	least := c.leasts[key]

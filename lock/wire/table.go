@@ -8,34 +8,32 @@ import (
 	"sync"
 )
 
-// Kind is the number of a type of message. Numbers are part of the format: they are
-// never used again for another type of the same table.
+// Kind is the number of a message type. Numbers are part of the format: they are never reused for another type of the
+// same table.
 type Kind uint16
 
-// Type is a type of messages, all of which are sent as values.
+// Type is a message type. Messages are sent as values.
 type Type struct {
 	// Kind is its number.
 	Kind Kind
-	// Zero is a value of the type with nothing in it.
+	// Zero is the zero value of the type.
 	Zero any
-	// Bodies are what a message of the type can carry; nil where it carries none.
+	// Bodies are the types that a message of this type can carry; nil if it carries none.
 	Bodies []Type
 
 	key  uintptr                                        // typeKey of Zero
-	code func(c *Coder, m any) (taken any)              // of a message that another one carries
-	add  func(b []byte, m any) ([]byte, error)          // behind its number
-	take func(b []byte) (m any, rest []byte, err error) // likewise
+	code func(c *Coder, m any) (taken any)              // of a body
+	add  func(b []byte, m any) ([]byte, error)          // appends it after its number
+	take func(b []byte) (m any, rest []byte, err error) // reads it, after its number
 }
 
-// job is a message that is being coded, and its Coder. It is used again, because each would be
-// allocated for each message.
+// job is a message being coded, with its Coder. It is reused to save an allocation for each message.
 type job[T any] struct {
 	Coder
 	value T
 }
 
-// Message makes the Type of T, which has that number. Bodies are what it can carry, for a type that
-// carries another message.
+// Message returns the Type of T with that number. Bodies are the types that it can carry.
 func Message[T any, P coded[T]](k Kind, bodies ...Type) Type {
 	var zero T
 	jobs := &sync.Pool{New: func() any { return new(job[T]) }}
@@ -75,14 +73,14 @@ func Message[T any, P coded[T]](k Kind, bodies ...Type) Type {
 	}
 }
 
-// Table has lists of types of messages, by their number and by their Go type.
+// Table is a set of message types, by number and by Go type.
 type Table struct {
 	types  []Type
 	byKind []*Type
 	byType map[uintptr]*Type // the key is what typeKey returns
 }
 
-// typeKey returns the address of what the program knows of a value's type, which is a faster key than the type.
+// typeKey returns the address of a value's type descriptor, which is a faster key than the type.
 func typeKey(value any) uintptr {
 	if value == nil {
 		return 0
@@ -90,9 +88,8 @@ func typeKey(value any) uintptr {
 	return reflect.ValueOf(reflect.TypeOf(value)).Pointer()
 }
 
-// NewTable makes a table of several lists of types. The same type with the same number
-// may be in several of them. It panics where two types have one number, or one type has
-// two.
+// NewTable returns a table of several lists of types. The same type with the same number may be in several of them. It
+// panics if two types have one number, or one type has two.
 func NewTable(lists ...[]Type) *Table {
 	t := &Table{byType: map[uintptr]*Type{}}
 	for _, list := range lists {
@@ -103,7 +100,7 @@ func NewTable(lists ...[]Type) *Table {
 	for i := range t.types {
 		t.byKind[t.types[i].Kind] = &t.types[i]
 		t.byType[t.types[i].key] = &t.types[i]
-		NewTable(t.types[i].Bodies) // which panics
+		NewTable(t.types[i].Bodies) // panics on a conflict
 	}
 	return t
 }
@@ -127,10 +124,10 @@ func (t *Table) add(added Type) {
 	t.types = append(t.types, added)
 }
 
-// Types lists the types, in the order in which they were given.
+// Types returns the types, in the given order.
 func (t *Table) Types() []Type { return t.types }
 
-// Values returns a value of each type of the lists, and of what messages of these types carry.
+// Values returns a value of each type of the lists, and of their bodies.
 func Values(lists ...[]Type) (all []any) {
 	for _, list := range lists {
 		for _, t := range list {
@@ -141,8 +138,8 @@ func Values(lists ...[]Type) (all []any) {
 	return all
 }
 
-// Append appends a message to b: the number of its type, and its fields. The error says
-// what of the message cannot be sent; then b comes back as it was.
+// Append appends a message to b: the number of its type, and its fields. The error says what cannot be encoded; then b
+// is returned unchanged.
 func (t *Table) Append(b []byte, m any) ([]byte, error) {
 	known := t.byType[typeKey(m)]
 	if known == nil {
@@ -155,8 +152,7 @@ func (t *Table) Append(b []byte, m any) ([]byte, error) {
 	return grown, nil
 }
 
-// Take takes the first message off b, and returns what is left. The error says what is
-// wrong with the bytes.
+// Take reads the first message of b, and returns the rest. The error says what is wrong with the bytes.
 func (t *Table) Take(b []byte) (m any, rest []byte, err error) {
 	c := Coder{b: b}
 	var kind Kind
@@ -183,7 +179,7 @@ func (t *Table) ofKind(k Kind) *Type {
 	return t.byKind[k]
 }
 
-// Body codes what a message carries, which is one of these types. Values of all of them are Bs.
+// Body codes a message's body, which has one of these types. Their values must be of type B.
 func Body[B any](c *Coder, v *B, types []Type) {
 	var kind Kind
 	i := -1

@@ -9,37 +9,37 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config bounds the calls of one member.
+// Config is the limits of one member's calls.
 type Config struct {
-	// Operators is how many calls may wait. Required.
+	// Operators is the maximum number of waiting calls. Required.
 	Operators int
-	// Chunk is how many holders and waiters one Answer has. Required.
+	// Chunk is the maximum number of holders and waiters in one Answer. Required.
 	Chunk int
-	// Patience is how long an answer is waited for before a query is repeated, first. Zero where the protocol repeats it, and
-	// ends calls by [Calls.Fail].
+	// Patience is how long to wait for an answer before the first repetition of a query. Zero if the protocol repeats
+	// it, and ends calls by [Calls.Fail].
 	Patience time.Duration
 }
 
-// Protocol is what a protocol does about operators' calls. T is one that answers: a member, or a shard.
+// Protocol is a protocol's part in operators' calls. T is a target that answers: a member, or a shard.
 type Protocol[T any] interface {
 	Source
 	// Ready reports whether a call can be taken now.
 	Ready(*Call[T]) bool
-	// Targets lists those that are to answer a call, and says whether this member answers for itself as well.
+	// Targets returns the targets of a call, and whether this member also answers for itself.
 	Targets(*Call[T]) (targets []T, own bool)
-	// Send asks one of them, and reports whether that is to be repeated; else it is asked by [Calls.Ask].
+	// Send sends a query to a target, and reports whether to repeat it; if not, [Calls.Ask] sends it again.
 	Send(now protocol.Time, call *Call[T], target T, query Query, out *protocol.Effects) bool
 	// Unanswered is why a call has no answer.
 	Unanswered(now protocol.Time, call *Call[T]) error
-	// Condition answers an Inspect with what all have answered, call.Condition, or with what this member knows where not all of them
-	// have answered.
+	// Condition answers an Inspect with the combined answers, call.Condition, or with this member's knowledge if not
+	// all targets have answered.
 	Condition(now protocol.Time, call *Call[T], answered bool) *protocol.Condition
 }
 
 // Calls are the operators' calls at one member that wait for an answer. Its methods are called within the steps of one
 // machine.
 type Calls[T any] struct {
-	// Others is how many calls wait that the protocol answers by itself: they count towards the bound.
+	// Others is the number of waiting calls that the protocol answers by itself: they count towards the limit.
 	Others int
 
 	config   Config
@@ -48,7 +48,7 @@ type Calls[T any] struct {
 	last     uint64 // number
 }
 
-// New makes the calls of a member.
+// New returns the calls of a member.
 func New[T any](c Config, p Protocol[T]) *Calls[T] { return &Calls[T]{config: c, protocol: p} }
 
 // Call is an operator's call that waits for an answer.
@@ -58,23 +58,23 @@ type Call[T any] struct {
 	Stale    bool          // of a Show or a Scan
 	Since    protocol.Time // when the operator asked
 	Deadline protocol.Time // when to say that no answer has come
-	Due      protocol.Time // when to ask again; Never where that has to wait for something else
+	Due      protocol.Time // when to ask again; Never if that has to wait for something else
 	Pause    protocol.Time
-	// Of is the protocol's: the target that was asked last, or that alone is to be asked.
+	// Of is for the protocol: the target that was last asked, or the only one to ask.
 	Of T
 
 	asked []question[T] // that have not answered
 	gathered
 }
 
-// How long an operator waits for an answer, in units of patience. A listing can wait for a change of view; who asks how
-// the space is wants to know just that.
+// How long an operator waits for an answer, in units of patience. A listing can wait for a change of view; an Inspect
+// cannot, because it asks about that state.
 const (
 	PatienceOfQuery   = 20
 	patienceOfInspect = 4
 )
 
-// newCall takes an operator's call, of which it keeps nothing; nil for any other.
+// newCall returns the call for an operator's request, of which it keeps nothing; nil for any other request.
 func newCall[T any](id protocol.CallID, fact any) *Call[T] {
 	c := &Call[T]{ID: id}
 	switch fact := fact.(type) {
@@ -115,7 +115,7 @@ func (c *Calls[T]) Full() error {
 	return &holdfast.LimitError{Limit: "operators", Value: int64(c.config.Operators)}
 }
 
-// OnCall takes an operator's call, and reports whether it was one.
+// OnCall handles an operator's call, and reports whether it was one.
 func (c *Calls[T]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
 	call := newCall[T](ev.Call, ev.Fact)
 	if call != nil {
@@ -148,13 +148,13 @@ func (c *Calls[T]) Begin(now protocol.Time, call *Call[T], out *protocol.Effects
 	c.Restart(now, call, out)
 }
 
-// Restart asks anew, of others than before. What was broken stays known.
+// Restart repeats the queries to new targets. Broken holds stay recorded.
 func (c *Calls[T]) Restart(now protocol.Time, call *Call[T], out *protocol.Effects) {
 	targets, own := c.protocol.Targets(call)
 	c.start(now, call, targets, own, out)
 }
 
-// Here answers a call with what this member knows by itself.
+// Here answers a call from this member's own knowledge.
 func (c *Calls[T]) Here(now protocol.Time, call *Call[T], out *protocol.Effects) {
 	c.start(now, call, nil, true, out)
 }
@@ -172,7 +172,7 @@ func (c *Calls[T]) start(now protocol.Time, call *Call[T], targets []T, own bool
 	c.advance(now, call, out)
 }
 
-// Ask asks those that have not answered.
+// Ask sends the query to the targets that have not answered.
 func (c *Calls[T]) Ask(now protocol.Time, call *Call[T], out *protocol.Effects) {
 	c.ask(now, call, call.asked, out)
 }
@@ -191,8 +191,7 @@ func (c *Calls[T]) ask(now protocol.Time, call *Call[T], asked []question[T], ou
 	}
 }
 
-// Take takes an answer, or a part of one, from a target that is one of its senders. It reports false where no call waits for
-// that.
+// Take handles an answer, or a part of one, from a target. It reports false if no call waits for it.
 func (c *Calls[T]) Take(now protocol.Time, a *Answer, sender func(*Call[T], T) bool, out *protocol.Effects) bool {
 	for _, call := range c.waiting {
 		if call.Query.Number != a.Number {
@@ -217,7 +216,7 @@ func (c *Calls[T]) Take(now protocol.Time, a *Answer, sender func(*Call[T], T) b
 	return false
 }
 
-// Heard takes note of targets that have nothing to tell but that they were asked, and reports whether these were the last ones.
+// Heard records targets that answered without contents, and reports whether these were the last ones.
 func (c *Call[T]) Heard(is func(T) bool) (last bool) {
 	before := len(c.asked)
 	c.asked = slices.DeleteFunc(c.asked, func(q question[T]) bool { return is(q.target) })
@@ -232,7 +231,7 @@ func (c *Call[T]) Missing() (targets []T) {
 	return targets
 }
 
-// Tick asks again, and gives up what was waited for long enough.
+// Tick repeats queries, and fails calls that have waited for too long.
 func (c *Calls[T]) Tick(now protocol.Time, out *protocol.Effects) {
 	for _, call := range c.Waiting() {
 		switch {
@@ -295,8 +294,8 @@ func (c *Calls[T]) advance(now protocol.Time, call *Call[T], out *protocol.Effec
 	}
 }
 
-// Decline answers a call that is about which member decides, in a protocol in which an operator has no say in that: why, and which
-// members do. It reports whether the call was one of these.
+// Decline answers calls about the deciding member, in a protocol in which operators cannot choose it, with the reason
+// and the deciding members. It reports whether the call was one of these.
 func Decline(ev *protocol.Event, deciding []protocol.ID, why error, out *protocol.Effects) bool {
 	switch ev.Fact.(type) {
 	case *protocol.StepDown:

@@ -11,15 +11,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// question is what one target is asked, and what it has answered so far.
+// question is the query to one target, and its answer so far.
 type question[T any] struct {
 	target T
 	locks  []lock.Lock
-	next   string // where its part of a listing ends so far
-	skip   int    // how much of the last name is known; 0 where nothing is yet
+	next   string // the present end of its part of a listing
+	skip   int    // how much of the last name is known; 0 if nothing is
 }
 
-// of is a query as the target is asked it: for what is missing of its answer.
+// of returns a query for the missing part of a target's answer.
 func (q *question[T]) of(query *Query) Query {
 	if q.skip == 0 {
 		return *query
@@ -27,8 +27,8 @@ func (q *question[T]) of(query *Query) Query {
 	return Query{Number: query.Number, Kind: Show, Name: q.locks[len(q.locks)-1].Name, Skip: q.skip}
 }
 
-// take takes an answer, and reports whether it leaves a part of a name to be asked for, which is the question then. Names that
-// were not asked for are passed over.
+// take handles an answer, and reports whether a part of a name is still missing, which is then the question. It ignores
+// names that were not requested.
 func (q *question[T]) take(query *Query, a *Answer) (goesOn bool) {
 	asks := q.of(query)
 	if q.skip == 0 {
@@ -71,16 +71,16 @@ type gathered struct {
 	Condition protocol.Condition // of the first that has answered, with the counts of all
 }
 
-// gather takes a whole answer.
+// gather adds a whole answer.
 func (c *Call[T]) gather(a *Answer) {
 	g := &c.gathered
 	g.parts = append(g.parts, a.Locks...)
-	// What a member tells behind another's last name comes with the next page.
+	// Names after the last name of another member come with the next page.
 	if a.Next > c.Query.Name && (g.next == "" || a.Next < g.next) {
 		g.next = a.Next
 	}
 	for _, grant := range a.Grants {
-		// Asked anew under another view, a member tells again what it has broken.
+		// After a repetition under another view, a member reports its broken holds again.
 		if !slices.ContainsFunc(g.Grants, func(known lock.Grant) bool { return known.Session == grant.Session && known.Token == grant.Token }) {
 			g.Grants = append(g.Grants, grant)
 		}
@@ -106,7 +106,7 @@ func (g *gathered) broken() *protocol.Broken {
 	return b
 }
 
-// page is a page of a listing: what members have answered, in the order of the names, as far as all have.
+// page returns a page of a listing: the members' answers, in the order of the names, as far as all have answered.
 func (g *gathered) page(query *Query) *protocol.Scanned {
 	page, limit := &protocol.Scanned{Next: g.next}, max(1, query.Limit)
 	slices.SortStableFunc(g.parts, func(a, b lock.Lock) int { return strings.Compare(a.Name, b.Name) })
@@ -129,8 +129,8 @@ func (g *gathered) page(query *Query) *protocol.Scanned {
 	return page
 }
 
-// merge makes of what members know of a name what people see of it. The answers are not of one
-// moment: a grant that is incompatible with one from a later answer has ended meanwhile.
+// merge combines members' knowledge of a name. The answers are not of the same moment: a grant that is incompatible
+// with one from a later answer has ended in the meantime.
 func merge(name string, parts []lock.Lock) lock.Lock {
 	if len(parts) == 1 {
 		return parts[0]
@@ -158,7 +158,7 @@ func merge(name string, parts []lock.Lock) lock.Lock {
 	return shown
 }
 
-// compatible reports whether a grant can be held together with what is shown to be held.
+// compatible reports whether a grant can be held together with the shown holders.
 func compatible(shown *lock.Lock, g *lock.Grant, capacity int) bool {
 	switch {
 	case len(shown.Holders) == 0:

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Query is an operator's call as one member asks it of another. A protocol embeds it in a message of its own, behind what
-// its messages begin with. It is repeated until it is answered.
+// Query is an operator's call in a message between members. A protocol embeds it in its own message, after the common
+// start. It is repeated until it is answered.
 type Query struct {
 	Number uint64
 	Low    uint64 // the asking member has heard the answers to all numbers below
@@ -22,23 +22,23 @@ type Query struct {
 	Skip   int            // Show: how many of the holders and waiters are known already
 }
 
-// Answer answers a Query, and is embedded likewise. Times in it are relative to when it was sent: the clocks of two members
+// Answer answers a Query, and is embedded in the same way. Its times are relative to its sending: two members' clocks
 // are not compared.
 type Answer struct {
 	Number    uint64
 	Skip      int                // that of the Query
 	Locks     []lock.Lock        // Show, Scan
-	Next      string             // Scan: the last name of Locks, where more follow; "" at the end
-	More      int                // Show, Scan: the last name is not complete; a Show of it with this Skip goes on; 0 where it is
+	Next      string             // Scan: the last name of Locks, if more follow; "" at the end
+	More      int                // Show, Scan: the last name is incomplete; a Show of it with this Skip continues; 0 if it is complete
 	Grants    []lock.Grant       // Break
 	Err       error              // Break
 	Condition protocol.Condition // Inspect
 }
 
-// Kind says what a Query asks.
+// Kind is the kind of a Query.
 type Kind uint8
 
-// The kinds. Copy is a [protocol.Copy], which is asked of no other member.
+// The kinds. Copy is a [protocol.Copy], which goes to no other member.
 const (
 	Show Kind = iota + 1
 	Scan

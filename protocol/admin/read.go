@@ -6,15 +6,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Source is what a member answers from, by its own clock.
+// Source is the data from which a member answers, by its own clock.
 type Source interface {
 	// Show copies a name without the first skip holders and waiters, with at most room of them ([lock.Lock.Part]).
 	Show(now protocol.Time, name string, skip, room int) (part lock.Lock, more int)
 	// Scan visits names, as [lock.Table.Scan] does.
 	Scan(now protocol.Time, after, prefix string, limit int, visit func(lock.Lock) bool) (more bool)
-	// Break tells the holders of a name to stop.
+	// Break notifies the holders of a name to stop.
 	Break(now protocol.Time, query *Query, out *protocol.Effects) ([]lock.Grant, error)
-	// Inspect says how the space is, or how much of it this member has.
+	// Inspect returns the space's condition, or this member's share of it.
 	Inspect(now protocol.Time) *protocol.Condition
 }
 
@@ -49,7 +49,8 @@ func Tell(now protocol.Time, s Source, q *Query, chunk int, out *protocol.Effect
 	return a.after(-now, q.Kind)
 }
 
-// OfSession answers what a session has, from a table that has all of it. It reports whether the call was about that.
+// OfSession answers questions about a session from a table that has all of its entries. It reports whether the call was
+// one.
 func OfSession(ev *protocol.Event, table *lock.Table, out *protocol.Effects) bool {
 	switch fact := ev.Fact.(type) {
 	case *protocol.CountHolds:

@@ -11,11 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// adopt takes a hold that a member has reported into the table. Where not all are
-// compatible some of them have to go: as few as can be, the lowest first, of those that
-// rank below what is reported; where that is not enough, what is reported itself. A
-// holder that has to go is notified, and keeps its place until it has stopped: no other is
-// granted it before (P3).
+// adopt adds a reported hold to the table. If not all are compatible some of them have to end: as few as possible, the
+// lowest first, of those that rank below the reported one; if that is not enough, the reported one itself. A holder
+// that has to end is notified, and keeps its place until it has stopped: no other is granted it before (P3).
 func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Entry, end protocol.Time, out *protocol.Effects) {
 	table := m.authority.table
 	err := table.Adopt(now, s, end)
@@ -35,7 +33,7 @@ func (m *Machine) adoptRival(now protocol.Time, s *lock.Entry, end protocol.Time
 	mate := slices.IndexFunc(holders, func(g lock.Grant) bool { return g.Token == s.Token && g.Session == s.Session })
 	switch {
 	case mate >= 0 && s.Revoked && !holders[mate].Revoked:
-		// Its holder knows that this hold of the grant is to end, and not yet of the others.
+		// Its holder knows that this hold of the grant is to end, and not yet about the others.
 		table.Revoke(s.Session, s.Name, s.Token, m.duplicate(), &m.scratch)
 	case mate < 0 && !s.Revoked && table.Displace(s, m.below(s, holders), m.duplicate(), &m.scratch):
 		if err := table.Adopt(now, s, end); !errors.Is(err, holdfast.ErrConflict) {
@@ -65,10 +63,9 @@ func (m *Machine) below(s *lock.Entry, holders []lock.Grant) []lock.Grant {
 	return holders
 }
 
-// seniority orders holders that exclude each other: the first ones stay. In mode any that
-// is the older grant, in the merged order of seniority (H2): sides of a partition have
-// gone on, and meet by a view that is Merged or, one by one, by joining. Otherwise it is
-// the newer one, for the older one must have ended before that was given.
+// seniority orders conflicting holders: the first ones stay. In mode any that is the older grant, in the merged order
+// of seniority (H2): sides of a partition have continued separately, and meet by a view that is Merged or, one by one,
+// by joining. Otherwise it is the newer one, because the older one must have ended before the newer was given.
 func (m *Machine) seniority(a, b lock.Grant) int {
 	if !m.config.Any {
 		return cmp.Compare(b.Token, a.Token)

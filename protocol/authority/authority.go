@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
-// authority is the role that decides: the table, and what it must know of the
-// members to use it.
+// authority is the deciding role: the table, and the related knowledge about the members.
 type authority struct {
 	table       *lock.Table
 	epoch       protocol.Epoch // of the newest view under which it is the authority
@@ -21,12 +20,12 @@ type authority struct {
 	opened      bool // a reign that outlives epochs has seen an open view
 	peers       []*peer
 	departed    []departed
-	requestedAt protocol.Time      // since when reports are asked for
-	waits       protocol.Time      // when the time comes to grant, while that is all that is waited for
+	requestedAt protocol.Time      // since when reports are requested
+	waits       protocol.Time      // when to start granting, while only that time is missing
 	unheard     protocol.Time      // the earliest of its peers' own
 	pending     []pending          // waits that were reported, until the table is complete
 	limits      limits             // of what its own clients hold from before this reign, until it serves
-	extends     []pendingExtension // of its own clients, until it serves
+	extends     []pendingExtension // of its clients, until it serves
 
 	loans  map[string]*loan // by name: grants that their members may keep
 	visits []visit
@@ -43,19 +42,18 @@ func newAuthority(table *lock.Table, version Version) *authority {
 	return &authority{table: table, version: version, paused: true, waits: protocol.Never, unheard: protocol.Never, loans: map[string]*loan{}, unacked: map[seqKey]*unacked{}, numbers: map[uint64]seqKey{}}
 }
 
-// keptDecisions is how much scratch is kept from one step to the next: what one step
-// leaves in it is overwritten by the next, so a large one must go.
+// keptDecisions is the maximum scratch space kept from one step to the next: the next step overwrites the contents, so
+// a large one must be freed.
 const keptDecisions = 256
 
-// serves reports whether new grants may be given now: every member has reported, the view
-// is installed, and what was promised before has run out. It looks at the clock, not at
-// a timer: a role that has ended grants nothing.
+// serves reports whether new grants may be made now: every member has reported, the view is installed, and all earlier
+// promises have expired. It reads the clock rather than relying on a timer: a role that has ended grants nothing.
 func (m *Machine) serves(now protocol.Time) bool {
 	return m.deciding && !m.halted && !m.authority.frozen && now < m.config.Terms.Until(m.view) && now < m.lease.Member && now >= m.serveFrom() &&
 		(m.authority.served || m.authority.complete()) && !m.authority.table.Exhausted()
 }
 
-// complete reports whether every member of the view has reported what it holds.
+// complete reports whether every member of the view has reported its holds.
 func (c *authority) complete() bool {
 	return !slices.ContainsFunc(c.peers, func(p *peer) bool { return !p.reported }) || protocol.Mutated("missing responder ignored")
 }
@@ -96,8 +94,7 @@ func (m *Machine) authorityWake() protocol.Time {
 	return at
 }
 
-// attend brings the table in line with whether the authority serves, before it is
-// asked anything.
+// attend pauses or resumes the table, depending on whether the authority serves, before any use of it.
 func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	serves := m.serves(now)
@@ -108,7 +105,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 		case now < from:
 			c.waits = from
 		case m.config.Outlives && !m.halted && now >= m.lease.Member:
-			// A member that was just admitted has no lease yet, and nothing says when it gets one.
+			// A newly admitted member has no lease yet, and no event announces it.
 			c.waits = now + m.config.Patience
 		}
 	}
@@ -128,7 +125,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// authorityTick does what time has come for.
+// authorityTick does the work that is due.
 func (m *Machine) authorityTick(now protocol.Time, out *protocol.Effects) {
 	m.freeDeparted(now, out)
 	if m.deciding {
@@ -166,8 +163,8 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 	m.publish(now, seqKey{}, out)
 }
 
-// knows reports whether a request holds or waits already. Its copy is not refused: its
-// client could take that for the answer.
+// knows reports whether a request already holds or waits. Its copy is not refused: its client could take that for the
+// answer.
 func (m *Machine) knows(r *lock.Request) (known bool) {
 	m.authority.table.Requests(r.Session, func(request uint64, name string, _ holdfast.Token) {
 		known = known || request == r.ID && name == r.Name
@@ -175,7 +172,7 @@ func (m *Machine) knows(r *lock.Request) (known bool) {
 	return known
 }
 
-// authorityRelease frees what is held under a token, and grants to the next.
+// authorityRelease releases the hold under a token, and grants the next requests.
 func (m *Machine) authorityRelease(now protocol.Time, r *protocol.Release, out *protocol.Effects) {
 	m.attend(now, out)
 	err := m.authority.table.Release(now, r.Session, r.Name, r.Token, r.Request, &m.scratch)
@@ -187,8 +184,7 @@ func (m *Machine) authorityRelease(now protocol.Time, r *protocol.Release, out *
 	m.publish(now, seqKey{}, out)
 }
 
-// authorityCancel ends a request for good. Unknown here, it is gone already, which is
-// what was wanted.
+// authorityCancel ends a request permanently. An unknown request is already gone, as wanted.
 func (m *Machine) authorityCancel(now protocol.Time, r *protocol.Cancel, out *protocol.Effects) {
 	m.attend(now, out)
 	m.authority.endVisits(func(q *lock.Request) bool { return q.Session == r.Session && q.ID == r.Request && q.Name == r.Name })
@@ -227,7 +223,7 @@ func (m *Machine) authorityEndSession(now protocol.Time, r *protocol.EndSession,
 	m.publish(now, seqKey{}, out)
 }
 
-// breakName tells the holders of a name to stop. The name stays taken until they have.
+// breakName notifies the holders of a name to stop. The name stays taken until they have.
 func (m *Machine) breakName(now protocol.Time, b *admin.Query, out *protocol.Effects) ([]lock.Grant, error) {
 	token := b.Token
 	if l := m.authority.loans[b.Name]; l != nil && token > l.token && token <= furthest(l.token) {
@@ -244,9 +240,8 @@ func (m *Machine) breakName(now protocol.Time, b *admin.Query, out *protocol.Eff
 	return grants, err
 }
 
-// publish tells each decision to the holder whose session it is about, in order. The
-// decision about answered, if it is among them, answers what that holder has asked in
-// this step.
+// publish sends each decision to the holder of its session, in order. The decision about answered, if it is among them,
+// answers that holder's call in this step.
 func (m *Machine) publish(now protocol.Time, answered seqKey, out *protocol.Effects) {
 	for i := range m.scratch {
 		d := &m.scratch[i]

@@ -9,9 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The space's instance at one member can be closed, and opened again
-// (protocol.CloseSpace). Its clients are notified to stop, and nothing new is taken; what
-// others have in the space, and this member's roles, are not touched by that.
+// The space's instance at one member can be closed and reopened (protocol.CloseSpace). Its clients are notified to
+// stop, and nothing new is accepted; other members' locks in the space, and this member's roles, are unaffected.
 
 // instance is the space at this member, as far as its own clients are concerned.
 type instance struct {
@@ -23,7 +22,7 @@ type instance struct {
 	listed   bool
 }
 
-// closeSpace tells all of this member's clients to stop.
+// closeSpace notifies all of this member's clients to stop.
 func (m *Machine) closeSpace(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	i := &m.instance
 	if !i.Close(call, m.config.Operators, out) {
@@ -79,21 +78,21 @@ func (m *Machine) Closing() bool {
 	return true
 }
 
-// decide makes the table the one record of this member's clients.
+// decide makes the table the only record of this member's clients.
 func (m *Machine) decide() {
 	m.deciding = true
 	m.instance.sessions, m.instance.listed = nil, false
 }
 
-// Conclude tells the callers that have closed the space that it is.
+// Conclude answers the callers that have closed the space, when it is closed.
 func (m *Machine) Conclude(out *protocol.Effects) { m.instance.Conclude(out) }
 
-// Empty reports whether no request holds or waits in this member's table. It is for an
-// authority that leaves, once nothing of its own clients is left.
+// Empty reports whether no request holds or waits in this member's table. It is for an authority that leaves, once
+// nothing of its own clients is left.
 func (m *Machine) Empty() bool { return m.authority.table.Holds()+m.authority.table.Waiters() == 0 }
 
-// Candidates lists the other members of the view, those with the most holds and waits in this
-// member's table first; ties by seniority.
+// Candidates returns the other members of the view, those with the most holds and waits in this member's table first;
+// ties by seniority.
 func (m *Machine) Candidates(now protocol.Time) (members []protocol.ID) {
 	counts := map[protocol.ID]int{}
 	for _, s := range m.authority.copyEntries(now) {

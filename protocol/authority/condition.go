@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// condition says how the space is, as far as this member knows by itself.
+// condition returns the space's condition, as far as this member itself knows.
 func (m *Machine) condition(now protocol.Time) *protocol.Condition {
 	c := &protocol.Condition{State: protocol.Unavailable, Until: protocol.Never, Class: m.class(), Closed: m.instance.Closed()}
 	c.Elder, c.Version, c.Transfers = m.about.Elder, m.reign.Version.Number, m.about.Transfers
@@ -30,7 +30,8 @@ func (m *Machine) condition(now protocol.Time) *protocol.Condition {
 	return c
 }
 
-// conditionHere says how the space is as far as this member knows by itself: where another one decides, as well as can be.
+// conditionHere returns the space's condition as far as this member itself knows: as well as possible, if another one
+// decides.
 func (m *Machine) conditionHere(now protocol.Time) *protocol.Condition {
 	c := m.condition(now)
 	if m.authority == nil && len(c.Authority) > 0 && c.Why == "" {
@@ -39,7 +40,7 @@ func (m *Machine) conditionHere(now protocol.Time) *protocol.Condition {
 	return c
 }
 
-// standing says in what state the space is and why, as far as this member knows by itself.
+// standing returns the space's state and the reason, as far as this member itself knows.
 func (m *Machine) standing(now protocol.Time, c *protocol.Condition) {
 	switch {
 	case m.view == nil:
@@ -62,7 +63,7 @@ func (m *Machine) standing(now protocol.Time, c *protocol.Condition) {
 	}
 }
 
-// Unavailable is the ErrUnavailable of what an operator asks while this member is in no view that decides.
+// Unavailable returns the ErrUnavailable of an operator's call while this member is in no view that decides.
 func (m *Machine) Unavailable(now protocol.Time) error { return m.unavailable(now) }
 
 // unavailable is the ErrUnavailable of a request that no authority has decided in time: why,
@@ -80,8 +81,8 @@ func (m *Machine) unavailable(now protocol.Time) error {
 	return c.Unavailable(now, otherwise)
 }
 
-// explain adds to why a request was refused what its table does not know: why nothing is
-// granted, and that the holder's member was lost.
+// explain adds to a refusal's reason what its table does not know: why nothing is granted, and that the holder's member
+// was lost.
 func (m *Machine) explain(now protocol.Time, d *lock.Decision) {
 	if d.Kind != lock.Refused {
 		return
@@ -112,8 +113,8 @@ func (m *Machine) explain(now protocol.Time, d *lock.Decision) {
 	}
 }
 
-// vacantCondition says how a space is where no member is known to decide: one that needs
-// an authority will find one, or be it.
+// vacantCondition returns the condition of a space without a known deciding member: one that needs an authority will
+// find one, or become it.
 func (m *Machine) vacantCondition(now protocol.Time, c *protocol.Condition) {
 	c.State = protocol.Ready
 	switch {
@@ -124,7 +125,7 @@ func (m *Machine) vacantCondition(now protocol.Time, c *protocol.Condition) {
 	}
 }
 
-// authorityCondition says why an authority does not grant, or that it does.
+// authorityCondition returns the condition at an authority: why it does not grant, or that it does.
 func (m *Machine) authorityCondition(now protocol.Time, c *protocol.Condition) {
 	from := m.serveFrom()
 	switch {

@@ -10,13 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
-// A Break is executed once, though the authority may change while it is under way. The
-// authority that it was sent to remembers the answer, also when its reign has ended: it says
-// then what became of the Break, or that it has not executed it and never will. Only in the
-// second case does the member send it to the next authority. While it has heard neither, it
-// asks the former one again.
+// A Break is executed once, although the authority may change in the meantime. The authority that received it remembers
+// the answer, even after its reign has ended: it then reports the result of the Break, or that it has not executed it
+// and never will. Only in the second case does the member send it to the next authority. Until it has received either,
+// it asks the former one again.
 
-// executed is what the operators of another member's process have had done here.
+// executed is the executed operations of another member's process.
 type executed struct {
 	incarnation uint64
 	low         uint64        // Queries below have been answered, and are asked no more
@@ -24,7 +23,7 @@ type executed struct {
 	gone        protocol.Time // since when the view has that process no more; Never while it has
 }
 
-// executedFor returns what is remembered of a process of another member.
+// executedFor returns those of a process of another member.
 func (m *Machine) executedFor(id protocol.ID, incarnation uint64) *executed {
 	e := m.executed[id]
 	if e == nil || e.incarnation != incarnation {
@@ -49,8 +48,8 @@ func (e *executed) answer(number uint64) (Answer, bool) {
 	return e.answers[i], true
 }
 
-// AnswerFormer answers a Break that was sent to this member under a reign of its that has
-// ended, if it was executed in that. It reports false where it was not.
+// AnswerFormer answers a Break that was sent to this member under an ended reign of its own, if it was executed in
+// that. It reports false if it was not.
 func (m *Machine) AnswerFormer(from protocol.ID, msg *Query, out *protocol.Effects) bool {
 	e := m.executed[from]
 	if e == nil || e.incarnation != msg.Tenure.Incarnation {
@@ -64,8 +63,8 @@ func (m *Machine) AnswerFormer(from protocol.ID, msg *Query, out *protocol.Effec
 	return is
 }
 
-// TakeFormer takes the answer of an authority that this member follows no more to a Break that
-// it has executed. It reports false where no operator waits for that.
+// TakeFormer handles the answer of a former authority to a Break that it has executed. It reports false if no operator
+// waits for it.
 func (m *Machine) TakeFormer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) bool {
 	waits := func(o *operation, _ addressee) bool {
 		return m.doubted(o) && o.Of.authority == from && o.Of.version == msg.Version
@@ -73,9 +72,8 @@ func (m *Machine) TakeFormer(now protocol.Time, from protocol.ID, msg *Answer, o
 	return msg.Tenure == m.lease.Tenure && m.calls.Take(now, &msg.Answer, waits, out)
 }
 
-// Refused takes the word of a member's process that it has not executed a Break which was sent
-// to it under a version, and never will. The Break goes to the authority that there is now, or
-// as soon as one is known.
+// Refused handles a process's statement that it has not executed a Break sent to it under a version, and never will.
+// The Break goes to the present authority, or as soon as one is known.
 func (m *Machine) Refused(now protocol.Time, from protocol.ID, incarnation uint64, version Version, number uint64, out *protocol.Effects) {
 	for _, o := range m.calls.Waiting() {
 		sentTo := addressee{from, incarnation, version, o.Of.name}
@@ -89,15 +87,13 @@ func (m *Machine) Refused(now protocol.Time, from protocol.ID, incarnation uint6
 	}
 }
 
-// rememberGone is for how long it is remembered what the operators of a process have had done
-// that the view has no more, in units of patience. The process may come back, and may never
-// have seen a view without this member: then it asks on. An operator waits for PatienceOfQuery
-// by its member's clock, and has asked before the Break was executed.
+// rememberGone is how long the executed operations of a departed member's process are remembered, in units of patience.
+// The process may come back, and may never have seen a view without this member: then it repeats its question. An
+// operator waits for PatienceOfQuery by its member's clock, and has asked before the Break was executed.
 const rememberGone = 2 * admin.PatienceOfQuery
 
-// forgetGone forgets members that the view has no more: what their operators have had done,
-// once none of them can ask for it, and what they could say of a Break that was sent to them.
-// Then it may have been executed.
+// forgetGone forgets departed members: their operators' executed operations, once none of them can ask any more, and
+// their possible answers about a Break that was sent to them. Such a Break then counts as possibly executed.
 func (m *Machine) forgetGone(now protocol.Time, out *protocol.Effects) {
 	//tidy:unordered each is judged by itself
 	maps.DeleteFunc(m.executed, func(id protocol.ID, e *executed) bool { return m.forgets(now, id, e) })
@@ -114,7 +110,7 @@ func (m *Machine) forgetGone(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// sendWaiting asks what waited until there was an authority to ask.
+// sendWaiting sends the calls that waited for an authority.
 func (m *Machine) sendWaiting(now protocol.Time, out *protocol.Effects) {
 	for _, o := range m.calls.Waiting() {
 		if o.Due == protocol.Never {
@@ -123,7 +119,7 @@ func (m *Machine) sendWaiting(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// forgets reports whether what a process has had done is to be forgotten.
+// forgets reports whether a process's executed operations are to be forgotten.
 func (m *Machine) forgets(now protocol.Time, id protocol.ID, e *executed) bool {
 	member, listed := m.view.Of(id)
 	switch {

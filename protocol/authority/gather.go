@@ -26,7 +26,7 @@ func (m *Machine) requestInfo(now protocol.Time, p *peer, out *protocol.Effects)
 	p.due = now + p.pause
 }
 
-// onInfoAnswer takes a part of a report, each once and in order.
+// onInfoAnswer handles a part of a report, each once and in order.
 func (m *Machine) onInfoAnswer(now protocol.Time, p *peer, msg *InfoAnswer, out *protocol.Effects) {
 	if p.reported && msg.Last {
 		p.acksDue = min(p.acksDue, now+m.ackDelay()) // it has not heard that it is known
@@ -61,8 +61,8 @@ func (m *Machine) onInfoAnswer(now protocol.Time, p *peer, msg *InfoAnswer, out 
 	}
 }
 
-// takeEnds ends what a member has released that the table has already: one that was inherited
-// knows of it, and in mode any asks nevertheless.
+// takeEnds ends a member's released requests that the table already has: an inherited one knows them, and in mode any
+// the reports are requested nevertheless.
 func (m *Machine) takeEnds(now protocol.Time, p *peer, released []Ended, out *protocol.Effects) {
 	ended := map[Ended]bool{}
 	var sessions []lock.SessionID
@@ -89,7 +89,7 @@ func (m *Machine) takeEnds(now protocol.Time, p *peer, released []Ended, out *pr
 	}
 }
 
-// takeEntry takes what a member holds into the table, and keeps what it waits for.
+// takeEntry adds a member's hold to the table, and keeps its waits for later.
 func (m *Machine) takeEntry(now protocol.Time, p *peer, s *lock.Entry, out *protocol.Effects) {
 	if !p.owns(Ended{s.Session, s.Request}) {
 		out.Note(Ignored{What: fmt.Sprintf("report of %v %s by member %d: not its own", s.Session, number(s.Request), p.id)})
@@ -114,9 +114,8 @@ func (m *Machine) takeEntry(now protocol.Time, p *peer, s *lock.Entry, out *prot
 	m.adopt(now, p.id, s, end, out)
 }
 
-// install completes the table when every member has reported: what this member's own
-// clients hold goes into it, and all that waits queues by age. From then on the table
-// is the one record of this member's clients.
+// install completes the table when every member has reported: it adds this member's own clients' holds, and queues all
+// waits by age. From then on the table is the only record of this member's clients.
 func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	if m.deciding || !c.complete() {
@@ -146,7 +145,7 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// adoptOwn takes what this member's own client holds into the table.
+// adoptOwn adds a hold of this member's own client to the table.
 func (m *Machine) adoptOwn(now protocol.Time, r *record, out *protocol.Effects) {
 	s := m.entry(now, r)
 	s.Session, s.Request = r.request.Session, r.request.ID
@@ -163,15 +162,14 @@ func (m *Machine) extendAll(now protocol.Time, extensions []pendingExtension, ou
 	m.current = currentCall{}
 }
 
-// pendingExtension is an extension that this member's clients have asked for while
-// there was no authority to decide it.
+// pendingExtension is an extension that this member's clients have requested while there was no authority to decide it.
 type pendingExtension struct {
 	call   protocol.CallID
 	extend protocol.Extend
 }
 
-// clearRecords ends the records, which are in the table now, and answers what waited
-// for a release: it has been taken.
+// clearRecords ends the records, which are in the table now, and answers the calls that waited for a release: it is
+// accepted.
 func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (extensions []pendingExtension) {
 	h := &m.holder
 	for _, r := range records {
@@ -188,9 +186,8 @@ func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (extens
 	return extensions
 }
 
-// patient is until when a request waits at a table that is about to decide. Where an
-// authority had to be found first, a request that did not want to wait has its answer
-// from the table nevertheless, if that decides in this step.
+// patient returns until when a request waits at a table that is about to decide. If an authority had to be found first,
+// a request that does not wait still has its answer from the table, if that decides in this step.
 func (m *Machine) patient(now, end protocol.Time) protocol.Time {
 	if !m.config.Outlives {
 		return end
@@ -198,8 +195,7 @@ func (m *Machine) patient(now, end protocol.Time) protocol.Time {
 	return max(end, now+1)
 }
 
-// queuePending queues what waits, by the age that each one's own member has measured;
-// ties by seniority, then by request.
+// queuePending queues the waits by age, as measured by each one's own member; ties by seniority, then by request.
 func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	var waits, later []pending

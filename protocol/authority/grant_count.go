@@ -6,30 +6,29 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// GrantCount is how many grants an authority has given to the clients of a member.
+// GrantCount is the number of grants that an authority has given to a member's clients.
 type GrantCount struct {
 	Member protocol.ID
 	Grants int
 }
 
-// counter tells grants from repeated reports of them. Every grant has a token of its own,
-// above all before: so a grant is counted once, however often it is reported, and neither is a
-// hold limit that was replaced nor what has come with a table that was inherited.
+// counter counts grants, without repeated reports of them. Every grant has a separate token, above all earlier ones:
+// each is therefore counted once, however often it is reported, and neither a replaced hold limit nor an inherited
+// table's entries count.
 type counter struct {
 	last  holdfast.Token // of the grants that have been counted
 	own   int            // grants to this member's own clients; those to others their peers have
-	given bool           // some were counted since they were asked for
+	given bool           // some were counted since the last call
 }
 
-// beginGrantCount lets a reign count from here on, and nothing that was granted before it.
+// beginGrantCount starts a reign's count, without earlier grants.
 func (m *Machine) beginGrantCount() {
 	if table := m.authority.table; m.config.GrantCount {
 		m.authority.counter.last = lock.Token(table.Reign(), table.Count())
 	}
 }
 
-// counts reports whether a decision is a grant that is to be counted, and has not
-// been.
+// counts reports whether a decision is an uncounted grant.
 func (m *Machine) counts(d *lock.Decision) bool {
 	if !m.config.GrantCount || d.Kind != lock.Granted || d.Token <= m.authority.counter.last {
 		return false
@@ -42,9 +41,9 @@ func (m *Machine) counts(d *lock.Decision) bool {
 // reported yet. It is always false without Rules.GrantCount.
 func (m *Machine) Given() bool { return m.authority != nil && m.authority.counter.given }
 
-// GrantCount returns what this member, the authority, has granted since it was asked last or since
-// its reign began, and begins anew: first to its own clients, then to those of each other
-// member of the view, in the view's order. Who is not in the view is not counted.
+// GrantCount returns this authority's grants since the last call or since its reign began, and resets the count: first
+// those to its own clients, then those to each other member of the view, in the view's order. Members outside the view
+// are not counted.
 func (m *Machine) GrantCount() []GrantCount {
 	c := m.authority
 	all := make([]GrantCount, 0, len(c.peers)+1)
@@ -57,8 +56,8 @@ func (m *Machine) GrantCount() []GrantCount {
 	return all
 }
 
-// Size returns of how many holders, waiters and decisions that were not acknowledged this
-// member's table is, which it would hand over.
+// Size returns the number of holders, waiters and unacknowledged decisions in this member's table, which it would hand
+// over.
 func (m *Machine) Size() int {
 	c := m.authority
 	return c.table.Holds() + c.table.Waiters() + len(c.unacked)

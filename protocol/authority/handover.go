@@ -10,14 +10,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Handover is what an authority leaves to the next one, which goes on as it would have: who
-// holds, who waits in which order, the count of tokens, and what holders have not
-// acknowledged. Times in it are durations.
+// Handover is the state that an authority passes to the next one, which continues as it would have: the holders, the
+// waiters in order, the count of tokens, and the unacknowledged decisions. Times in it are durations.
 type Handover struct {
 	Reign uint64
 	Count uint32
-	// Epoch and View are those of the view under which it was left. A member that has an
-	// older one would take members that have come since for members that are gone.
+	// Epoch and View are those of the view under which it was made. A member with an older view would mistake newly
+	// arrived members for departed ones.
 	Epoch, View uint64
 	// Entries are those of the table, in the order in which it is restored. All have the
 	// numbers of their requests.
@@ -33,9 +32,8 @@ func (m *Machine) Serves() bool { return m.authority != nil && m.authority.serve
 // Decides reports whether this member is the authority and has all reports.
 func (m *Machine) Decides() bool { return m.deciding }
 
-// Relinquish ends this member's reign and returns what it leaves; it must serve. What its
-// own clients have becomes records. The next reign is the caller's to begin, in the same
-// step.
+// Relinquish ends this member's reign and returns its state; it must serve. Its own clients' entries become records.
+// The caller begins the next reign, in the same step.
 func (m *Machine) Relinquish(now protocol.Time) *Handover {
 	c := m.authority
 	if !m.Serves() {
@@ -55,10 +53,10 @@ func (m *Machine) Relinquish(now protocol.Time) *Handover {
 	return handover
 }
 
-// Inherit makes this member the authority of a reign that goes on with a handover. No member is asked for a report, but
-// in mode any, where sides of a partition meet: the authority before may have left what it knew before it had the reports of
-// the other side. Then what this member's own clients hold goes into the table that lacks it, as from a report. Inherit
-// reports false, with a note, where the handover cannot be: then nothing has changed.
+// Inherit makes this member the authority of a reign that continues with a handover. No member is asked for a report,
+// except in mode any, where sides of a partition meet: the previous authority may have handed over before it had the
+// reports of the other side. This member's own clients' holds that the table lacks are then added, as from a report.
+// Inherit reports false, with a note, if the handover is impossible: then nothing has changed.
 func (m *Machine) Inherit(now protocol.Time, reign Reign, handover *Handover, out *protocol.Effects) bool {
 	m.holder.letAllGo()
 	own, entries := m.claim(now, handover)
@@ -86,9 +84,9 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, handover *Handover, ou
 	return true
 }
 
-// claim gives the entries of this member's own clients the ids of their requests, leaves out
-// those that no client here wants any more, and returns the records that have an entry. A
-// hold limit is stretched by the drift: it was measured by another clock.
+// claim gives the entries of this member's own clients the ids of their requests, omits those that no client here wants
+// any more, and returns the records that have an entry. It stretches hold limits by the drift: they were measured by
+// another clock.
 func (m *Machine) claim(now protocol.Time, handover *Handover) (own map[uint64]lock.Entry, entries []lock.Entry) {
 	own = map[uint64]lock.Entry{}
 	entries = make([]lock.Entry, 0, len(handover.Entries))
@@ -107,7 +105,7 @@ func (m *Machine) claim(now protocol.Time, handover *Handover) (own map[uint64]l
 				handover.Count = max(handover.Count, uint32(r.last()))
 			}
 			if r == nil || r.state == ending || r.grantee() != s.Session || r.request.Name != s.Name {
-				continue // its release is under way, or comes when nothing is left to release
+				continue // its release is in flight, or follows when nothing is left to release
 			}
 			own[r.seq] = s
 			if r.origin != nil {
@@ -120,9 +118,8 @@ func (m *Machine) claim(now protocol.Time, handover *Handover) (own map[uint64]l
 	return own, entries
 }
 
-// formerSelf is the member that this one takes itself for, as it was in tenures before its
-// present one: a member that has left, with holds that are freed in time. It is the id of no
-// member: ids are drawn, and an id that is not drawn twice is not drawn as another one's
+// formerSelf is the id of this member in its earlier tenures, treated as a departed member with holds that are freed in
+// time. It is no member's id: ids are random, and an id that is not drawn twice is not drawn as another one's
 // complement either.
 func formerSelf(self protocol.ID) protocol.ID { return ^self }
 
@@ -143,7 +140,7 @@ func (m *Machine) restore(now protocol.Time, handover *Handover, entries []lock.
 	return table, nil
 }
 
-// enroll takes the members that have entries and no place in the view for departed.
+// enroll treats the members that have entries and no place in the view as departed.
 func (m *Machine) enroll(entries []lock.Entry) {
 	c := m.authority
 	for i := range entries {
@@ -162,7 +159,7 @@ func (m *Machine) enroll(entries []lock.Entry) {
 	}
 }
 
-// adoptUnacked goes on repeating the decisions of the authority before that were not acknowledged.
+// adoptUnacked continues to repeat the previous authority's unacknowledged decisions.
 func (m *Machine) adoptUnacked(now protocol.Time, decisions []Decided) {
 	for i := range decisions {
 		msg := decisions[i]
@@ -174,9 +171,8 @@ func (m *Machine) adoptUnacked(now protocol.Time, decisions []Decided) {
 	}
 }
 
-// settleOwn brings this member's clients in line with the table that has come: it is the
-// one record of them from now on. What was on its way is reported, what was never heard of is
-// asked for.
+// settleOwn synchronizes this member's clients with the inherited table, which is their only record from now on. It
+// reports decisions in flight, and repeats requests that the authority had not received.
 func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, decisions []Decided, out *protocol.Effects) {
 	decided := map[uint64]*Decided{}
 	for i := range decisions {
@@ -228,7 +224,7 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, decisi
 	m.extendAll(now, extensions, out)
 }
 
-// notifyMissing tells a client what has become of a request that has no entry any more.
+// notifyMissing informs a client of the outcome of a request that no longer has an entry.
 func (m *Machine) notifyMissing(now protocol.Time, r *record, decision *Decided, out *protocol.Effects) {
 	switch {
 	case r.waits() && decision.Err != nil:
@@ -258,8 +254,7 @@ func (m *Machine) HasQueries() bool {
 // Exhausted reports whether this member is the authority, and its reign has no tokens left.
 func (m *Machine) Exhausted() bool { return m.deciding && m.authority.table.Exhausted() }
 
-// Reign returns the reign in which this member, the authority, counts tokens; 0 where it is
-// none.
+// Reign returns the reign in which this member, the authority, counts tokens; 0 if it is not the authority.
 func (m *Machine) Reign() uint64 {
 	if m.authority == nil {
 		return 0
@@ -267,9 +262,8 @@ func (m *Machine) Reign() uint64 {
 	return m.authority.table.Reign()
 }
 
-// Count returns how many tokens this member, the authority, has given in its reign, with
-// those it began with; and with those that members may have given which keep what it has
-// lent them.
+// Count returns how many tokens this member, the authority, has given in its reign, including the initial count, and
+// the tokens that members with kept grants may have given.
 func (m *Machine) Count() uint32 {
 	if m.authority == nil {
 		return 0
@@ -277,14 +271,13 @@ func (m *Machine) Count() uint32 {
 	return m.authority.advancePastLent()
 }
 
-// Freeze stops granting for good: it is announced that this reign has ended, and how far
-// it has counted.
+// Freeze stops granting permanently: the end of this reign, and its count, are announced.
 func (m *Machine) Freeze() {
 	m.authority.frozen = true
 	m.pause()
 }
 
-// Recount goes on counting tokens in a higher reign. A lower one, or the same, is none.
+// Recount continues counting tokens in a higher reign. A lower or equal one has no effect.
 func (m *Machine) Recount(now protocol.Time, reign uint64, count uint32, out *protocol.Effects) {
 	if m.authority == nil || reign <= m.authority.table.Reign() {
 		return
@@ -296,7 +289,7 @@ func (m *Machine) Recount(now protocol.Time, reign uint64, count uint32, out *pr
 	}
 }
 
-// AnswerUndecided answers operators where no member is the authority, because none has anything.
+// AnswerUndecided answers operators if no member is the authority, because no client has anything.
 func (m *Machine) AnswerUndecided(now protocol.Time, out *protocol.Effects) {
 	for _, o := range m.calls.Waiting() {
 		if !m.doubted(o) {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// holder is the role that speaks for this member's clients, as long as they are not in
-// this member's own table: a record of each request.
+// holder is the role that acts for this member's clients, as long as they are not in this member's own table: a record
+// of each request.
 type holder struct {
 	records   map[uint64]*record // by request
 	byKey     map[recordKey]*record
@@ -21,7 +21,7 @@ type holder struct {
 	all       chain
 	seqs      uint64   // numbers given
 	lapses    uint64   // of the tenure that they are given in
-	requested []uint64 // numbers of what was asked for, in order, the first ones of which are unanswered
+	requested []uint64 // numbers of sent requests, in order, the first of which are unanswered
 	reign     uint64   // the last one in which this member was the authority
 	counted   uint32   // and the tokens that had been given in it
 
@@ -31,10 +31,10 @@ type holder struct {
 	acks            []uint64
 	acksDue         protocol.Time
 	held            int                    // records of holds
-	idle            chain                  // what is kept, in the order in which it was used last; by the links of sessions
+	idle            chain                  // kept grants, in order of last use; by the links of sessions
 	unused          int                    // how many those are
-	origins         map[lock.SessionID]int // of how many records a session is the grantee, of which it is not the holder
-	extending       int                    // of which another limit is asked for
+	origins         map[lock.SessionID]int // number of records of which a session is the grantee and not the holder
+	extending       int                    // with a pending new limit
 	unanswered      protocol.Time          // since when the authority has not answered, though it was asked; or Never
 	unconfirmed     int                    // holds that no authority of the newest epoch has confirmed
 	doubt           uint64                 // the view since which the authority that this member follows may decide no more, for those that wait here; or 0
@@ -63,7 +63,7 @@ func newHolder() holder {
 // unknownPosition is the position in a queue that no authority has reported yet.
 const unknownPosition = -1
 
-// holderCall takes a request of this member's clients while they are in no table here.
+// holderCall handles a request of this member's clients while they are in no table here.
 func (m *Machine) holderCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *lock.Request:
@@ -91,7 +91,7 @@ func (m *Machine) holderCall(now protocol.Time, ev protocol.Event, out *protocol
 	}
 }
 
-// requests lists what a session holds and waits for.
+// requests returns a session's holds and waits.
 func (h *holder) requests(s lock.SessionID) *protocol.Requests {
 	list := &protocol.Requests{}
 	if p := h.sessions[s]; p != nil {
@@ -105,8 +105,7 @@ func (h *holder) requests(s lock.SessionID) *protocol.Requests {
 	return list
 }
 
-// holderAcquire answers Queued at once, with a position as soon as one is known: what
-// becomes of the request follows.
+// holderAcquire answers Queued at once, with a position as soon as one is known: the outcome follows.
 func (m *Machine) holderAcquire(now protocol.Time, call protocol.CallID, q *lock.Request, out *protocol.Effects) {
 	h := &m.holder
 	if r := h.byKey[recordKey{q.Session, q.ID, q.Name}]; r != nil && r.state != ending {
@@ -144,7 +143,7 @@ func (m *Machine) holderAcquire(now protocol.Time, call protocol.CallID, q *lock
 	out.Decide(call, &d)
 }
 
-// holderRepeat tells again what is known of a request.
+// holderRepeat repeats the known state of a request.
 func (m *Machine) holderRepeat(call protocol.CallID, r *record, q *lock.Request, out *protocol.Effects) {
 	if r.waits() {
 		d := r.decision(lock.Queued)
@@ -153,7 +152,7 @@ func (m *Machine) holderRepeat(call protocol.CallID, r *record, q *lock.Request,
 	}
 	d := r.decision(lock.Granted)
 	if r.end != protocol.Never {
-		// What is left by this clock is not what is left by the authority's, which counts as well.
+		// The time left by this clock differs from that by the authority's, which counts as well.
 		d.Hold = min(lock.Shrink(r.end-q.Arrived, m.config.Table.Drift), r.limit-q.Arrived)
 		if d.Hold <= 0 {
 			d.Kind, d.Hold, d.Err = lock.Refused, 0, holdfast.HoldLimit // the authority may have freed it
@@ -215,11 +214,10 @@ func (m *Machine) holderRelease(now protocol.Time, call protocol.CallID, release
 	})
 }
 
-// maxCalls is how many may wait for one release.
+// maxCalls is the maximum number of calls that wait for one release.
 const maxCalls = 16
 
-// holderCancel ends a request for good, and says so at once: a grant that comes after
-// it is released.
+// holderCancel ends a request permanently, and confirms it at once: a later grant is released.
 func (m *Machine) holderCancel(now protocol.Time, call protocol.CallID, cancel *protocol.Cancel, out *protocol.Effects) {
 	d := lock.Decision{Kind: lock.Released, Session: cancel.Session, Request: cancel.Request, Name: cancel.Name}
 	r := m.holder.byKey[recordKey{cancel.Session, cancel.Request, cancel.Name}]
@@ -282,17 +280,16 @@ func (m *Machine) refuseExtension(r *record, err error, out *protocol.Effects) {
 	m.holder.extending--
 }
 
-// holderEndSession ends all that a session holds or waits for, and says so at once:
-// waits first, then holds, as a table does. One message ends it at the authority.
+// holderEndSession ends a session's holds and waits, and confirms it at once: waits first, then holds, as in a table.
+// One message ends it at the authority.
 func (m *Machine) holderEndSession(now protocol.Time, end *protocol.EndSession, out *protocol.Effects) {
 	p := m.holder.sessions[end.Session]
 	if p == nil {
 		return
 	}
 	var ended []*record
-	// Where a grant of this session is used by another one, or the other way round, the
-	// authority must not take what it knows as this session's for that. A release that a call
-	// waits for is answered when the authority has taken it.
+	// If another session uses a grant of this one, or the other way round, the authority must not end it as this
+	// session's. A release that a call waits for is answered when the authority has accepted it.
 	known, mixed := 0, m.holder.origins[end.Session] > 0
 	for r := p.first; r != nil; r = r.links[ofSession].next {
 		ended = append(ended, r)
@@ -329,7 +326,7 @@ func (m *Machine) holderEndSession(now protocol.Time, end *protocol.EndSession, 
 	}
 }
 
-// notifyEnd tells a session that has ended what it has no more.
+// notifyEnd informs an ended session of what it no longer has.
 func (m *Machine) notifyEnd(now protocol.Time, r *record, why holdfast.Loss, out *protocol.Effects) {
 	switch {
 	case why == "":
@@ -354,8 +351,8 @@ func (m *Machine) notifyRefused(now protocol.Time, r *record, err error, out *pr
 	out.Decide(protocol.CallID{}, &d)
 }
 
-// endRecord makes a record one that no client here wants any more. It goes when an
-// authority has said that nothing is left of it, or at once where none knows of it.
+// endRecord marks a record as unwanted by any client here. It is removed when an authority has confirmed that nothing
+// is left of it, or at once if none knows it.
 func (m *Machine) endRecord(now protocol.Time, r *record, out *protocol.Effects) {
 	h := &m.holder
 	m.refuseExtension(r, holdfast.ErrNotHeld, out)
@@ -371,8 +368,7 @@ func (m *Machine) endRecord(now protocol.Time, r *record, out *protocol.Effects)
 	m.confirm(out)
 }
 
-// drop forgets a record of which nothing is left anywhere, and answers who waited for
-// that.
+// drop removes a record of which nothing is left anywhere, and answers the waiting calls.
 func (m *Machine) drop(r *record, out *protocol.Effects) {
 	m.refuseExtension(r, holdfast.ErrNotHeld, out)
 	m.holder.leave(r)
@@ -384,8 +380,7 @@ func (m *Machine) drop(r *record, out *protocol.Effects) {
 	m.confirm(out)
 }
 
-// holderRestore makes a record of what this member's own table had of its clients, and
-// returns its request.
+// holderRestore makes a record of a client's entry in this member's own table, and returns its request.
 func (m *Machine) holderRestore(now protocol.Time, s *lock.Entry) uint64 {
 	h := &m.holder
 	r := &record{
@@ -412,8 +407,7 @@ func (m *Machine) holderRestore(now protocol.Time, s *lock.Entry) uint64 {
 	return r.seq
 }
 
-// holderLapsed ends every hold because of its member, and gives what waits the numbers
-// of the next tenure.
+// holderLapsed ends every hold because of its member, and gives waiting requests the numbers of the next tenure.
 func (m *Machine) holderLapsed(now protocol.Time, next protocol.Tenure, out *protocol.Effects) {
 	h := &m.holder
 	h.stage, h.report, h.acks, h.acksDue, h.revalidateDue = m.firstStage(m.reign), report{due: protocol.Never}, nil, protocol.Never, protocol.Never

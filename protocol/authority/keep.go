@@ -6,24 +6,23 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Holding on (Rules.HoldOn): a member keeps an exclusive grant that its client has released,
-// and gives it to its next client that asks, until the authority asks it to give way. This
-// is the holder's side of it; the authority's is in loan.go.
+// Holding on (Rules.HoldOn): a member keeps an exclusive grant that its client has released, and gives it to its next
+// client that requests it, until the authority recalls it. This is the holder's side; the authority's is in loan.go.
 
-// origin is what an authority knows of a grant that its member has kept: which session it
-// was given to, and under which token. Its request is the record's.
+// origin is the authority's knowledge of a grant that its member has kept: the session it was given to, and the token.
+// Its request is the record's.
 type origin struct {
 	session lock.SessionID
 	token   holdfast.Token
 }
 
-// maxKept is how many grants a member keeps unused in one space: the hot names of its
-// clients. One more, and the one that has not been used for the longest time is given back.
+// maxKept is the maximum number of unused grants that a member keeps in one space: its clients' hot names. With one
+// more, the least recently used one is returned.
 const maxKept = 1024
 
-// maxUses is how many tokens a member gives by itself under one grant. When they are used up
-// it gives the grant back; and so many are passed over where a member is lost that may have kept
-// something, because no other member knows how far it has counted.
+// maxUses is the maximum number of tokens that a member gives by itself under one grant. When they are used up it
+// returns the grant. That many are skipped if a member is lost that may have kept a grant, because no other member
+// knows its count.
 const maxUses = 1 << 20
 
 // grantee returns the session that the record's grant was given to, as an authority knows
@@ -35,8 +34,7 @@ func (r *record) grantee() lock.SessionID {
 	return r.request.Session
 }
 
-// last is the highest token that was given here under the record's grant; 0 where that is
-// the grant's own.
+// last returns the highest token given here under the record's grant; 0 if that is the grant's own.
 func (r *record) last() holdfast.Token {
 	if r.origin == nil || r.token == r.origin.token {
 		return 0
@@ -49,13 +47,13 @@ func (r *record) spent() bool {
 	return uint32(r.token) >= lock.MaxCount || r.origin != nil && r.token-r.origin.token >= maxUses
 }
 
-// lends reports whether this member may give what it keeps to a client: it follows an
-// authority, under a lease that has not ended, and has promised no candidate to follow another.
+// lends reports whether this member may give a kept grant to a client: it follows an authority, under an unexpired
+// lease, and has promised no candidate to follow another.
 func (m *Machine) lends(now protocol.Time) bool {
 	return m.config.HoldOn > 0 && m.speaks() && !m.instance.Closed() && now < m.lease.Member && m.view.Epoch.Counter >= m.lease.Promised
 }
 
-// Unused returns how many grants this member keeps that no client of its uses.
+// Unused returns how many of this member's kept grants no client uses.
 func (m *Machine) Unused() int { return m.holder.unused }
 
 // KeepsOn reports whether this member may keep the grant that a decision of an authority is about,
@@ -82,7 +80,7 @@ func (m *Machine) keeps(now protocol.Time, r *record) bool {
 	return true
 }
 
-// keep takes back what a client releases, and tells no other member.
+// keep keeps a grant that a client releases, without informing another member.
 func (m *Machine) keep(now protocol.Time, call protocol.CallID, r *record, out *protocol.Effects) {
 	h := &m.holder
 	d := r.decision(lock.Released)
@@ -102,10 +100,9 @@ func (m *Machine) keep(now protocol.Time, call protocol.CallID, r *record, out *
 	}
 }
 
-// lend gives a client what this member keeps, under a token of its own, and reports whether
-// it has. What does not suit the request is given back: the authority has to decide then.
-// Reentry and whose suspension may pass are the table's to judge, so a named owner is never
-// lent anything.
+// lend gives a client a kept grant, under a separate token, and reports whether it has. A grant that does not suit the
+// request is returned: the authority then has to decide. The table decides about reentry and suspensions, so a named
+// owner is never lent anything.
 func (m *Machine) lend(now protocol.Time, call protocol.CallID, q *lock.Request, out *protocol.Effects) bool {
 	names := m.holder.names[q.Name]
 	if names == nil {
@@ -151,16 +148,15 @@ func (m *Machine) giveBack(now protocol.Time, r *record, out *protocol.Effects) 
 	m.remind(r)
 }
 
-// letGo makes what is kept one that no client here wants any more.
+// letGo marks a kept grant as unwanted by any client here.
 func (h *holder) letGo(r *record) {
 	h.idle.unlink(ofSession, r)
 	h.unused--
 	r.state, r.pause, r.due = ending, 0, protocol.Never
 }
 
-// letAllGo does so with all that is kept, and keeps nothing more of what is held: another
-// authority, or one under another epoch, learns what is held here, and that the rest is
-// released.
+// letAllGo does so with all kept grants, and keeps none of the held ones later: another authority, or one under another
+// epoch, receives reports of the holds here, and of the released rest.
 func (h *holder) letAllGo() {
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		r.keep = false
@@ -170,9 +166,8 @@ func (h *holder) letAllGo() {
 	}
 }
 
-// giveWay hears that another client wants what this member holds on to. An unused grant is
-// given back, which is the answer; of one that is in use the authority learns at once
-// that it is, because a client may wait to hear just that.
+// giveWay handles the recall of a kept grant. An unused grant is returned, which is the answer; if the grant is in use
+// the authority is informed at once, because a client may wait for exactly that.
 func (m *Machine) giveWay(r *record, out *protocol.Effects) {
 	if !r.keep {
 		return
@@ -181,7 +176,7 @@ func (m *Machine) giveWay(r *record, out *protocol.Effects) {
 	m.toAuthority(Acks{Stamp: m.stamp()}, out)
 }
 
-// decidedKept takes what an authority says of a grant that is kept.
+// decidedKept handles an authority's decision about a kept grant.
 func (m *Machine) decidedKept(now protocol.Time, r *record, msg *Decided, out *protocol.Effects) {
 	switch {
 	case msg.Kind == lock.Granted && msg.Keep:
@@ -196,7 +191,7 @@ func (m *Machine) decidedKept(now protocol.Time, r *record, msg *Decided, out *p
 	}
 }
 
-// extendLent sets the hold limit of what was lent here: the authority has none for it.
+// extendLent sets the hold limit of a lent grant: the authority has none for it.
 func (m *Machine) extendLent(now protocol.Time, call protocol.CallID, r *record, hold lock.Time, out *protocol.Effects) {
 	r.end, r.limit = protocol.Never, protocol.Never
 	if hold > 0 {

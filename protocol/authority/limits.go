@@ -10,8 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// limits are the ends up to which a member's own clients may hold what they were granted before its reign. Its table counts longer, for
-// clocks that are slower; the authority before counts on as long as its lease lasts, and may grant the name as soon as its own limit is over.
+// limits are the ends of the hold limits that a member's own clients have had since before its reign. Its table counts
+// longer, for slower clocks; the previous authority counts on as long as its lease lasts, and may grant the name as
+// soon as its own limit has passed.
 type limits map[heldGrant]protocol.Time
 
 // heldGrant is a grant of a member's own client.
@@ -36,14 +37,14 @@ func (l limits) with(r *record) limits {
 	return l
 }
 
-// bound shortens the hold limit in the answer to a grant's holder, which counts from when it asked.
+// bound shortens the hold limit in the answer to a grant's holder, which counts from its request.
 func (l limits) bound(now protocol.Time, d *lock.Decision) {
 	if limit, known := l[heldGrant{d.Session, d.Name, d.Token}]; known && d.Kind == lock.Granted {
 		d.Hold = max(1, min(d.Hold, limit-(now-d.Waited)))
 	}
 }
 
-// keepLimits gives the records of what a table had, which has not served, the limits that they had before.
+// keepLimits restores the earlier limits of the records from a table that has not served.
 func (h *holder) keepLimits(l limits) {
 	for r := h.all.first; r != nil && len(l) > 0; r = r.links[ofAll].next {
 		if limit, known := l[heldGrant{r.request.Session, r.request.Name, r.token}]; known && r.state == held {
@@ -52,8 +53,8 @@ func (h *holder) keepLimits(l limits) {
 	}
 }
 
-// remains returns how long a request's client may hold what it is granted: where it enters a grant of its owner, no longer than
-// the others that hold it.
+// remains returns how long a request's client may hold its grant: if it enters a grant of its owner, no longer than the
+// others that hold it.
 func (h *holder) remains(r *record, msg *Decided) time.Duration {
 	hold := msg.Hold
 	if hold == 0 || r.request.Owner == "" || !bounded() {
@@ -73,7 +74,7 @@ func (m *Machine) withholds() bool {
 	return !m.authority.served && !protocol.Mutated("no limit is extended before it serves")
 }
 
-// extendsLater puts off what one of this member's own clients asks for until the table serves, and reports whether it has.
+// extendsLater defers an extension of this member's own clients until the table serves, and reports whether it has.
 func (m *Machine) extendsLater(x *protocol.Extend, out *protocol.Effects) bool {
 	c := m.authority
 	if !m.withholds() || !c.table.Held(x.Session, x.Name, x.Token) {
@@ -97,7 +98,7 @@ func (x *pendingExtension) refuse(err error, out *protocol.Effects) {
 	out.Decide(x.call, &lock.Decision{Kind: lock.Refused, Session: e.Session, Request: e.Request, Name: e.Name, Token: e.Token, Hold: e.Hold, Err: err})
 }
 
-// endExtension refuses what was put off for a grant that has ended.
+// endExtension refuses a deferred extension of a grant that has ended.
 func (m *Machine) endExtension(d *lock.Decision, out *protocol.Effects) {
 	c := m.authority
 	if len(c.extends) == 0 || d.Kind != lock.Lost && d.Kind != lock.Released || c.table.Held(d.Session, d.Name, d.Token) {
@@ -112,7 +113,7 @@ func (m *Machine) endExtension(d *lock.Decision, out *protocol.Effects) {
 	})
 }
 
-// extendDeferred executes what was put off, when the table serves.
+// extendDeferred executes deferred extensions, when the table serves.
 func (m *Machine) extendDeferred(now protocol.Time, out *protocol.Effects) {
 	extends, current := m.authority.extends, m.current
 	m.authority.extends = nil
@@ -120,7 +121,8 @@ func (m *Machine) extendDeferred(now protocol.Time, out *protocol.Effects) {
 	m.current = current
 }
 
-// keepExtensions makes what was put off a matter of the records, where the table ends before it has served: the next authority is asked for it.
+// keepExtensions moves deferred extensions to the records, if the table ends before it has served: they go to the next
+// authority.
 func (h *holder) keepExtensions(now protocol.Time, extends []pendingExtension) {
 	for i := range extends {
 		x := &extends[i].extend

@@ -18,9 +18,8 @@ type loan struct {
 	used     bool           // and has said that it is in use, and will be released
 }
 
-// visit is a request that does not want to wait, for a name that a member may hold on to
-// without using it. It is answered when that member has given way, or has said that the name
-// is in use.
+// visit is a request that does not wait, for a name that a member may hold on to without using it. It is answered when
+// that member has returned the name, or has reported that it is in use.
 type visit struct {
 	request lock.Request
 	asker   seqKey // the request that the answer is for, at another member; zero for this member's own
@@ -28,12 +27,11 @@ type visit struct {
 	until   protocol.Time
 }
 
-// maxVisits is how many such requests wait at an authority. One more is refused at once: the
-// name is held.
+// maxVisits is the maximum number of such requests at an authority. A further one is refused at once: the name is held.
 const maxVisits = 1024
 
-// tableConfig bounds the table. A session may have more entries in it than of its own: those
-// that its member keeps are not its any more.
+// tableConfig returns the table's configuration. A session may have more entries in it than its own: grants that its
+// member keeps are no longer the session's.
 func (m *Machine) tableConfig() lock.Config {
 	c := m.config.Table
 	if m.config.HoldOn > 0 {
@@ -42,8 +40,8 @@ func (m *Machine) tableConfig() lock.Config {
 	return c
 }
 
-// overLocks is the refusal of one more request of this member's own session: the table's
-// bound leaves room for what other members keep.
+// overLocks returns the refusal of one more request of this member's own session: the table's limit leaves room for
+// grants that other members keep.
 func (m *Machine) overLocks(r *lock.Request) error {
 	if m.config.HoldOn == 0 {
 		return nil
@@ -55,9 +53,8 @@ func (m *Machine) overLocks(r *lock.Request) error {
 	return &holdfast.LimitError{Limit: "locks_per_session", Value: int64(bound)}
 }
 
-// allowKeeping reports whether the grant of a decision may be kept by its member, and
-// remembers that it may. A named owner's may not, nor one with a hold limit: what they mean
-// is the table's to judge. Nor may one that another request waits for.
+// allowKeeping reports whether a decision's grant may be kept by its member, and records that. Excluded are grants of a
+// named owner or with a hold limit, because the table must judge those, and of names that another request waits for.
 func (m *Machine) allowKeeping(key seqKey, d *lock.Decision) bool {
 	c := m.authority
 	if l := c.loans[d.Name]; l != nil && l.key == key {
@@ -70,8 +67,8 @@ func (m *Machine) allowKeeping(key seqKey, d *lock.Decision) bool {
 	return true
 }
 
-// settleLoan takes what was decided about a grant that its member may keep. One that is
-// revoked is released when its client has stopped, and not asked for as well.
+// settleLoan processes a decision about a grant that its member may keep. A revoked one is released when its client has
+// stopped, and is not also recalled.
 func (c *authority) settleLoan(d *lock.Decision, key seqKey) {
 	l := c.loans[d.Name]
 	switch {
@@ -83,15 +80,15 @@ func (c *authority) settleLoan(d *lock.Decision, key seqKey) {
 	}
 }
 
-// useLoan hears that what was asked for is in use, from the acknowledgement of the asking.
+// useLoan records that a recalled name is in use, from the acknowledgement of the recall.
 func (c *authority) useLoan(key seqKey, msg *Decided) {
 	if l := c.loans[msg.Name]; l != nil && l.key == key && l.recalled && msg.Kind == lock.Granted {
 		l.used = true
 	}
 }
 
-// recallName asks the members that may hold on to a name that a request waits for to give way:
-// to all names, where the whole table is to be suspended.
+// recallName recalls a name that a request waits for from the members that may hold on to it: all names, if the whole
+// table is to be suspended.
 func (m *Machine) recallName(now protocol.Time, name string, out *protocol.Effects) {
 	c := m.authority
 	if name != lock.SpaceLock {
@@ -116,8 +113,7 @@ func (c *authority) lent() []string {
 	return names
 }
 
-// recall tells a grant again, without the permission to keep it, until it is acknowledged
-// or released.
+// recall repeats a grant, without the permission to keep it, until it is acknowledged or released.
 func (m *Machine) recall(now protocol.Time, name string, l *loan, out *protocol.Effects) {
 	if l.recalled {
 		return
@@ -134,8 +130,8 @@ func (m *Machine) recall(now protocol.Time, name string, l *loan, out *protocol.
 	out.Send(p.id, msg)
 }
 
-// advancePast makes the tokens to come higher than those that a member has given by itself. It
-// has said how far it has counted; what it cannot have counted to is not believed.
+// advancePast makes later tokens higher than those that a member has given by itself. The member has reported its
+// count; an impossible count is ignored.
 func (m *Machine) advancePast(name string, key seqKey, last holdfast.Token) {
 	l := m.authority.loans[name]
 	if l == nil || l.key != key || last <= l.token || last-l.token > maxUses || last>>32 != l.token>>32 {
@@ -146,7 +142,7 @@ func (m *Machine) advancePast(name string, key seqKey, last holdfast.Token) {
 	}
 }
 
-// advancePastLost makes the tokens to come higher than any that lost members can have given.
+// advancePastLost makes later tokens higher than any that lost members can have given.
 func (m *Machine) advancePastLost(lost func(lock.SessionID, uint64) bool) {
 	//tidy:unordered the highest of them counts
 	for _, l := range m.authority.loans {
@@ -156,8 +152,8 @@ func (m *Machine) advancePastLost(lost func(lock.SessionID, uint64) bool) {
 	}
 }
 
-// advancePastLent returns a count of tokens that no member that keeps a grant can have reached, and
-// the table's own where there is none.
+// advancePastLent returns a count of tokens that no member with a kept grant can have reached, and the table's own if
+// there is no such member.
 func (c *authority) advancePastLent() uint32 {
 	last := lock.Token(c.table.Reign(), c.table.Count())
 	//tidy:unordered the highest of them counts
@@ -167,8 +163,8 @@ func (c *authority) advancePastLent() uint32 {
 	return uint32(last)
 }
 
-// furthestLent is how far a member can have counted under a grant that it may keep; 0 where it
-// may not.
+// furthestLent returns the highest count that a member can have reached under a grant that it may keep; 0 if it may
+// not.
 func (c *authority) furthestLent(name string, key seqKey) holdfast.Token {
 	if l := c.loans[name]; l != nil && l.key == key {
 		return furthest(l.token)
@@ -182,11 +178,10 @@ func furthest(token holdfast.Token) holdfast.Token {
 	return lock.Token(reign, uint32(min(count+maxUses, lock.MaxCount)))
 }
 
-// inheritLoans takes every grant of another member that the authority before may have let it
-// keep for one that it did: before anything of it is freed, for then the tokens that a lost
-// member can have given are passed over, and nothing that is freed is asked for. What has a hold limit
-// its member keeps no more; and asking tells the grant again, without a limit, perhaps to one who
-// has not heard of it yet.
+// inheritLoans treats every grant of another member that the previous authority may have let it keep as such a grant.
+// It runs before anything of it is freed: freeing then skips the tokens that a lost member can have given, and no freed
+// grant is recalled. Grants with a hold limit are no longer kept by their member; and a recall repeats the grant,
+// without a limit, perhaps to a member that has not received it yet.
 func (m *Machine) inheritLoans(entries []lock.Entry) {
 	if m.config.HoldOn == 0 {
 		return
@@ -208,8 +203,8 @@ func (m *Machine) recallWanted(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// postpone reports whether a request that does not want to wait is answered later, because
-// who has the name may not be using it, and is being asked.
+// postpone reports whether a request that does not wait is answered later, because the name's holder may not be using
+// it, and is being asked.
 func (m *Machine) postpone(now protocol.Time, r *lock.Request, asker seqKey, out *protocol.Effects) bool {
 	c := m.authority
 	l := c.loans[r.Name]
@@ -225,8 +220,8 @@ func (m *Machine) postpone(now protocol.Time, r *lock.Request, asker seqKey, out
 	return true
 }
 
-// answerVisits lets the table answer those whose time has come: the name is free, or in use,
-// or its member does not answer.
+// answerVisits lets the table answer the requests whose time has come: the name is free, or in use, or its member does
+// not answer.
 func (m *Machine) answerVisits(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	if len(c.visits) == 0 || !m.deciding {
@@ -267,8 +262,8 @@ func (c *authority) endVisits(match func(*lock.Request) bool) {
 	c.visits = slices.DeleteFunc(c.visits, func(v visit) bool { return match(&v.request) })
 }
 
-// refuseVisits ends what matches of this member's own clients, and reports it: it would be
-// granted after its client had to stop. Without an error the client has ended it itself.
+// refuseVisits ends the matching requests of this member's own clients, and reports it: they would be granted after
+// their client had to stop. Without an error the client has ended them itself.
 func (m *Machine) refuseVisits(now protocol.Time, match func(*lock.Request) bool, err error, out *protocol.Effects) {
 	m.authority.endVisits(func(r *lock.Request) bool {
 		if protocol.ID(r.Session.Member) != m.self || !match(r) {

@@ -11,30 +11,29 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// Config is what a member needs to know to take part, in any protocol.
+// Config is a member's configuration, in any protocol.
 type Config struct {
 	// Self is this member's id. Required.
 	Self protocol.ID
-	// Table bounds the authority's table, and LocksPerSession what a holder keeps
-	// for one session; the zero value has the table's defaults. All members have the same.
+	// Table configures the authority's table; LocksPerSession also limits a holder's records for one session. The zero
+	// value has the table's defaults. All members have the same.
 	Table lock.Config
 	// Patience is T: how long an answer is waited for before a message is repeated,
 	// first; each time twice as long, up to eight times as long. Zero means 250 ms.
 	Patience time.Duration
-	// Operators is how many calls of operators may wait for the authority's answer at
-	// this member. Zero means 64.
+	// Operators is the maximum number of operators' calls that wait for the authority's answer at this member. Zero
+	// means 64.
 	Operators int
-	// Any says that the space is in partition mode any, of class available: every side
-	// of a partition goes on. Zero means primary, of class fenced.
+	// Any means that the space is in partition mode any, of class available: every side of a partition continues. Zero
+	// means primary, of class fenced.
 	Any bool
 	Tuning
 }
 
-// Tuning is what tests set.
+// Tuning is for tests.
 type Tuning struct {
-	// Chunk is how many requests one InfoAnswer reports, how many holders and waiters one
-	// Answer tells, and how many of both a part of a table has that is handed over. Zero
-	// means 512, and 1024 is the most.
+	// Chunk is the number of requests in one InfoAnswer, of holders and waiters in one Answer, and of both in a part of
+	// a handed-over table. Zero means 512, and 1024 is the maximum.
 	Chunk int
 }
 
@@ -46,25 +45,23 @@ func (t *Tuning) List() option.List {
 	}}
 }
 
-// Rules are what a protocol makes of an authority: the same at all members, regardless of
-// their configuration.
+// Rules are a protocol's choices for its authority: the same at all members, regardless of their configuration.
 type Rules struct {
-	// Title is what the protocol calls its authority, for what people read. Required.
+	// Title is the protocol's name for its authority, for display. Required.
 	Title string
 	// Terms are how the protocol reads a view. Required.
 	Terms Terms
-	// Outlives says that a reign goes on when the view's epoch changes, as long as the view
-	// has its authority. Zero means that it ends with its epoch.
+	// Outlives means that a reign continues when the view's epoch changes, as long as the view has its authority. Zero
+	// means that it ends with its epoch.
 	Outlives bool
-	// HoldOn is how long a member keeps an exclusive grant that no client uses and no other
-	// has asked for (keep.go). Zero means not at all.
+	// HoldOn is how long a member keeps an exclusive grant that no client uses and no other has requested (keep.go).
+	// Zero means not at all.
 	HoldOn time.Duration
-	// GrantCount says that an authority counts the grants that it gives (Machine.GrantCount). Zero means
-	// that it does not.
+	// GrantCount means that an authority counts its grants (Machine.GrantCount). Zero means that it does not.
 	GrantCount bool
 }
 
-// resolve puts the defaults in the place of zeros, and says what is not allowed.
+// resolve replaces zeros with defaults, and returns an error for invalid values.
 func (c *Config) resolve() error {
 	if c.Patience == 0 {
 		c.Patience = 250 * time.Millisecond
@@ -91,7 +88,7 @@ func (c *Config) resolve() error {
 	return nil
 }
 
-// flaw names a field, its value and what is allowed. Whose field it is the protocol says.
+// flaw names a field, its value and the allowed ones. The protocol adds the field's owner.
 func flaw(field string, value any, allowed string) error {
 	return fmt.Errorf("%s is %v; %s", field, value, allowed)
 }
@@ -108,7 +105,7 @@ func (r *Rules) check() error {
 	return nil
 }
 
-// maxChunk keeps a chunk of the longest names and texts below what one message may be.
+// maxChunk keeps a chunk of the longest names and texts below the maximum size of a message.
 const maxChunk = 1024
 
 // Machine is one member's part: the holder's role always, the authority's while it is one.
@@ -120,8 +117,8 @@ type Machine struct {
 	reign  Reign           // of the newest view
 	halted bool            // promised to a candidate, or the role has ended: no member decides under the view any more
 
-	// deciding says that this member's clients are in the table, and not in records:
-	// it is the authority, and has reconciled.
+	// deciding means that this member's clients are in the table, and not in records: it is the authority, and has
+	// reconciled.
 	deciding  bool
 	authority *authority // nil unless this member is the authority
 	holder    holder
@@ -134,7 +131,7 @@ type Machine struct {
 	scratch   []lock.Decision
 }
 
-// configuration is what the member and what the protocol has said.
+// configuration is the member's and the protocol's settings.
 type configuration struct {
 	Config
 	Rules
@@ -145,13 +142,11 @@ type configuration struct {
 type Reign struct {
 	// Authority is the member that decides; 0 while none is known to.
 	Authority protocol.ID
-	// Version tells one reign from every other. Messages under another one are void.
+	// Version identifies a reign. Messages under another one are void.
 	Version Version
-	// Settled says that no client holds or waits for anything when the reign begins, so that
-	// no reports are asked for.
+	// Settled means that no client holds or waits for anything when the reign begins, so that no reports are requested.
 	Settled bool
-	// Number is the reign's, the high part of every token that is given in it; Count is where
-	// the count begins.
+	// Number is the reign's, the high part of every token given in it; Count is the start of the count.
 	Number uint64
 	Count  uint32
 }
@@ -160,7 +155,7 @@ type Reign struct {
 // space have the same.
 type Version struct {
 	Epoch  uint64 // the counter of the epoch in which it began
-	Number uint64 // within the epoch; 0 where an epoch has one reign
+	Number uint64 // within the epoch; 0 if an epoch has one reign
 }
 
 // Before orders versions.
@@ -168,39 +163,38 @@ func (v Version) Before(o Version) bool {
 	return v.Epoch < o.Epoch || v.Epoch == o.Epoch && v.Number < o.Number
 }
 
-// Terms are how a protocol reads a view: when its authority may act, and when what lost
-// members held is free. They have no state.
+// Terms are a protocol's reading of a view: when its authority may act, and when lost members' holds are free. They
+// have no state.
 type Terms interface {
 	// From is when a reign may begin to grant, as far as the view says; Never while that
 	// is unknown.
 	From(view *protocol.View) protocol.Time
 	// Until is when the right to grant ends, in addition to the member's own lease.
 	Until(view *protocol.View) protocol.Time
-	// Dropped lists tenures that the view has left behind, and when what they hold is free;
-	// Gone is when that is which others held that are in the view no more.
+	// Dropped returns the tenures that the view has dropped, and when their holds are free; Gone returns when the holds
+	// of others are free that are no longer in the view.
 	Dropped(view *protocol.View) []protocol.Dropped
 	Gone(view *protocol.View) protocol.Time
 }
 
-// About is what a protocol adds to the space's condition.
+// About is a protocol's addition to the space's condition.
 type About struct {
 	Elder     protocol.ID
-	Transfers []protocol.Handover // that this member takes part in
+	Transfers []protocol.Handover // that involve this member
 }
 
-// SetAbout sets what is added to the space's condition.
+// SetAbout sets the addition to the space's condition.
 func (m *Machine) SetAbout(about About) { m.about = about }
 
-// currentCall is the call that is being answered within this step: the immediate answer to it
-// goes to the caller, and not where its session can be reached.
+// currentCall is the call that is being answered within this step: the immediate answer goes to the caller, and not to
+// its session.
 type currentCall struct {
 	call    protocol.CallID
 	session lock.SessionID
 	request uint64
 }
 
-// New makes a member's part. The error names the field that is wrong, for a protocol to say
-// whose it is.
+// New returns a member's machine. The error names the invalid field; the protocol adds the field's owner.
 func New(c Config, r Rules) (*Machine, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
@@ -228,9 +222,8 @@ func (m *Machine) Wake() protocol.Time {
 	return at
 }
 
-// Step takes a Tick, a Call or a message; views and what else the membership raises have
-// methods of their own. What the lease no longer covers has ended before anything else is
-// done.
+// Step processes a Tick, a Call or a message; views and the membership's other facts have separate methods. First,
+// everything that the lease no longer covers ends.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if m.holder.unconfirmed > 0 {
 		m.endCarried(now, out)
@@ -251,7 +244,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	}
 }
 
-// onTick does what time has come for, in both roles.
+// onTick does the work that is due, in both roles.
 func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 	if m.authority != nil {
 		m.authorityTick(now, out)
@@ -259,7 +252,7 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 	m.holderTick(now, out)
 }
 
-// onCall takes a request of this member's clients, or of an operator.
+// onCall handles a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if !m.deciding {
 		m.holderCall(now, *ev, out)
@@ -291,8 +284,8 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	m.current = currentCall{}
 }
 
-// onReceive takes a message from another member's role. The transport knows its sender
-// for certain; its contents are checked.
+// onReceive handles a message from another member's role. The transport authenticates its sender; its contents are
+// checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch msg := ev.Fact.(type) {
 	case Decided:
@@ -315,9 +308,8 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	}
 }
 
-// holderDecided tells a decision of this member's own table: the first one about what
-// is being asked in this step answers the call; every other goes where its session can
-// be reached. A release by token alone (request 0) is answered by the release it caused.
+// holderDecided passes on a decision of this member's own table: the first one about this step's call answers it; every
+// other goes to its session. A release by token alone (request 0) is answered by the release it caused.
 func (m *Machine) holderDecided(d *lock.Decision, out *protocol.Effects) {
 	var to protocol.CallID
 	if a := &m.current; a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0) {
@@ -335,7 +327,7 @@ func (m *Machine) class() holdfast.Class {
 	return holdfast.Fenced
 }
 
-// Ignored notes what was not acted upon.
+// Ignored notes a message without effect.
 type Ignored struct{ What string }
 
 func (n Ignored) String() string { return "ignored " + n.What }

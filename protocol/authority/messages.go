@@ -22,21 +22,19 @@ import (
 // that asks for the same thing again, after an end or after a lapse, takes another number. So no
 // copy of an old message can be about a new request (V21, V22).
 type (
-	// Stamp is what every message begins with: it tells old from new. A message of
-	// another epoch than the receiver's, or of or to another tenure, is void, and
-	// nothing is lost with it: a member that waits for an answer repeats.
+	// Stamp is the start of every message: it distinguishes old from new. A message of another epoch than the
+	// receiver's, or of or to another tenure, is void, and nothing is lost with it: a member that waits for an answer
+	// repeats.
 	Stamp struct {
 		Epoch protocol.Epoch
-		// Version is the reign's. With it a message of a holder's needs no epoch where reigns
-		// outlive epochs.
+		// Version is the reign's. With it a holder's message needs no epoch if reigns outlive epochs.
 		Version Version
-		// Tenure is the holder's, regardless of which of the two speaks.
+		// Tenure is the holder's, in both directions.
 		Tenure protocol.Tenure
 		// Acks, from an authority, are requests: their release has been executed, nothing of
 		// them is left. From a holder they are decisions (Decided.AckID) that it has heard.
 		Acks []uint64
-		// Known, from an authority, says that it knows all that the holder has reported
-		// in this epoch.
+		// Known, from an authority, confirms that it knows the holder's whole report in this epoch.
 		Known bool
 	}
 
@@ -57,8 +55,8 @@ type (
 	// has answered it.
 	Acquire struct {
 		Stamp
-		// Entry is what is wanted: Request is the number of the request, Age since when it was asked
-		// for, Left how long it still waits, Hold its hold limit, Try as in lock.Request.
+		// Entry is the requested lock: Request is the number of the request, Age the time since it was made, Left the
+		// rest of its wait, Hold its hold limit, Try as in lock.Request.
 		Entry lock.Entry
 		// After are requests for the same name whose release is under way, and comes first.
 		After []Released
@@ -66,11 +64,11 @@ type (
 		Low uint64
 	}
 
-	// Release ends a request for good, granted or not: RELEASE_LOCK, forced or not. It is
-	// repeated until it is acknowledged, whether or not anything was left to release.
+	// Release ends a request permanently, granted or not: RELEASE_LOCK, forced or not. It is repeated until it is
+	// acknowledged, whether or not anything was left to release.
 	//
-	// Last is as in Released. Awaited says that a client waits for the acknowledgement: it
-	// comes at once, and not with the next message.
+	// Last is as in Released. Awaited means that a client waits for the acknowledgement: it is sent at once, and not
+	// with the next message.
 	Release struct {
 		Stamp
 		Ended
@@ -79,9 +77,9 @@ type (
 		Awaited bool
 	}
 
-	// Extend replaces the hold limit of the grant that a request has; 0 removes it. Repeated
-	// or late it does no harm, because it never shortens: a holder whose shorter limit
-	// is over releases. Number tells its answer from those to earlier ones.
+	// Extend replaces the hold limit of a request's grant; 0 removes it. Repeated or late it does no harm, because it
+	// never shortens: a holder whose shorter limit has passed releases. Number distinguishes its answer from earlier
+	// ones.
 	Extend struct {
 		Stamp
 		Ended
@@ -91,41 +89,39 @@ type (
 		Number uint64
 	}
 
-	// EndSession ends all requests of a session. It is repeated until Seq, a number of its
-	// own, is acknowledged.
+	// EndSession ends all requests of a session. It is repeated until Seq, a separate number, is acknowledged.
 	EndSession struct {
 		Stamp
 		Ended
 		Why holdfast.Loss
 	}
 
-	// Decided tells what became of a request: LOCK_GRANTED, LOCK_DENIED, LOCK_REVOKED. An
-	// answer is given again as often as it is asked for; a grant, and a decision that was not
-	// asked for, is repeated until it is acknowledged or its request released.
+	// Decided reports the outcome of a request: LOCK_GRANTED, LOCK_DENIED, LOCK_REVOKED. An answer is repeated as often
+	// as it is requested; a grant, and an unrequested decision, is repeated until it is acknowledged or its request
+	// released.
 	Decided struct {
 		Stamp
 		Ended
 		Kind     lock.Kind // Granted Queued Refused Lost Revoked
 		Name     string
 		Token    holdfast.Token
-		Hold     time.Duration // Granted: counted from when the request was asked for (Age); 0 none
+		Hold     time.Duration // Granted: counted from when the request was made (Age); 0 none
 		Position int           // Queued: how many wait before it
 		Loss     holdfast.Loss // Lost, Revoked
 		Err      error         // Refused
-		// Keep, with Granted, says that the member may keep the grant when its client has
-		// released it, and lend it to others. The grant repeated without it asks to give
-		// way: to give it back as soon as it is unused. What was not allowed at first never
-		// is.
+		// Keep, with Granted, means that the member may keep the grant when its client has released it, and lend it to
+		// others. The grant repeated without it is a recall: return it as soon as it is unused. A grant that was not
+		// given with Keep never gets it.
 		Keep bool
 		// Extension is the Number of the Extend that this answers; 0 if it answers none.
 		Extension uint64
-		// AckID is a number of the authority's, by which this is to be acknowledged; it is
-		// repeated until it is. 0 for an answer that is given once.
+		// AckID is an authority's number for the acknowledgement of this message; it is repeated until then. 0 for an
+		// answer that is given once.
 		AckID uint64
 	}
 
-	// InfoRequest asks a holder for a part of what its clients hold and wait for:
-	// LOCK_INFO_REQ. Chunk counts from 0. It is repeated until it is answered.
+	// InfoRequest asks a holder for a part of its clients' holds and waits: LOCK_INFO_REQ. Chunk counts from 0. It is
+	// repeated until it is answered.
 	InfoRequest struct {
 		Stamp
 		Chunk uint32
@@ -149,11 +145,10 @@ type (
 		View uint64
 	}
 
-	// Revalidate asks the authority to say, under the view's new epoch, that it knows all that
-	// the holder's tenure holds; any message that says Known does. It is sent where a reign
-	// has outlived its epoch, and repeated until it is answered. It asks as well whether the
-	// authority is one still, under the sender's view: it is answered under that view or a
-	// later one.
+	// Revalidate asks the authority to confirm, under the view's new epoch, that it knows all holds of the holder's
+	// tenure; any message with Known does. It is sent if a reign has outlived its epoch, and repeated until it is
+	// answered. It also asks whether the authority still is one, under the sender's view: it is answered under that
+	// view or a later one.
 	Revalidate struct {
 		Stamp
 		View uint64
@@ -189,7 +184,7 @@ func (s Stamp) String() string {
 	return text
 }
 
-// Stamped returns what the message begins with.
+// Stamped returns the message's stamp.
 func (s Stamp) Stamped() Stamp { return s }
 
 func (e Ended) String() string { return fmt.Sprintf("%v %s", e.Session, number(e.Seq)) }
@@ -210,7 +205,7 @@ func (m Release) String() string {
 	return text + " · " + m.Stamp.String()
 }
 
-// lastUsed says how far a member has counted by itself.
+// lastUsed codes how far a member has counted by itself.
 func lastUsed(last holdfast.Token) string {
 	if last == 0 {
 		return ""

@@ -12,7 +12,7 @@ import (
 // operation is an operator's call that waits for the authority's answer.
 type operation = admin.Call[addressee]
 
-// addressee is the authority that an operation was sent to last. Of a Break it alone can say what became of it.
+// addressee is the authority that an operation was last sent to. Only it knows the result of a Break.
 type addressee struct {
 	authority   protocol.ID // 0 before it was sent, and once that authority has said that it has not executed it
 	incarnation uint64      // of the authority's process: a later one remembers nothing
@@ -20,8 +20,8 @@ type addressee struct {
 	name        string // of the authority that was asked last; "" before
 }
 
-// doubted reports whether an authority that this member follows no more may have executed the
-// operation: then that one is asked until it has answered, and no other.
+// doubted reports whether a former authority may have executed the operation: then that one is asked until it has
+// answered, and no other.
 func (m *Machine) doubted(o *operation) bool {
 	return mayBeBroken(o) && !protocol.Mutated("break sent on unanswered") && (o.Of.authority != m.reign.Authority || o.Of.version != m.reign.Version)
 }
@@ -29,7 +29,7 @@ func (m *Machine) doubted(o *operation) bool {
 // mayBeBroken reports whether an authority may have executed the operation.
 func mayBeBroken(o *operation) bool { return o.Query.Kind == admin.Break && o.Of.authority != 0 }
 
-// operate takes an operator's call: the authority answers it.
+// operate handles an operator's call: the authority answers it.
 func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	inspect, is := ev.Fact.(*protocol.Inspect)
 	switch {
@@ -75,7 +75,7 @@ func (a operators) Targets(o *operation) (targets []addressee, own bool) {
 	return []addressee{o.Of}, false
 }
 
-// Send asks the authority that there is now, or the one that may have executed a Break.
+// Send asks the present authority, or the one that may have executed a Break.
 func (a operators) Send(now protocol.Time, o *operation, _ addressee, query admin.Query, out *protocol.Effects) bool {
 	m := a.m
 	switch {
@@ -95,8 +95,8 @@ func (a operators) Send(now protocol.Time, o *operation, _ addressee, query admi
 	return true
 }
 
-// Unanswered is the ErrUnavailable of a call that no authority has answered: which one was asked, for how long, what stands
-// against it, and what has become of a Break.
+// Unanswered returns the ErrUnavailable of a call that no authority has answered: which one was asked, for how long,
+// why, and the possible effect of a Break.
 func (a operators) Unanswered(now protocol.Time, o *operation) error {
 	m := a.m
 	why := &lock.Unavailable{}
@@ -125,7 +125,7 @@ func (m *Machine) targetOf(o *operation) string {
 	return fmt.Sprintf("the %s, %s,", m.config.Title, o.Of.name)
 }
 
-// ofBreak says of a Break that was not answered whether it may have been executed; "" for any other call.
+// ofBreak returns whether an unanswered Break may have been executed, as text; "" for any other call.
 func ofBreak(o *operation) string {
 	switch {
 	case o.Query.Kind != admin.Break:
@@ -151,7 +151,7 @@ func (a operators) Condition(now protocol.Time, o *operation, answered bool) *pr
 	return c
 }
 
-// A member that is no authority answers for itself only where no member is one, because no client has anything.
+// A member that is not the authority answers for itself only if no member is one, because no client has anything.
 
 func (a operators) Show(_ protocol.Time, name string, skip, room int) (part lock.Lock, more int) {
 	if a.m.authority == nil {
@@ -173,8 +173,8 @@ func (a operators) Break(now protocol.Time, query *admin.Query, out *protocol.Ef
 
 func (a operators) Inspect(now protocol.Time) *protocol.Condition { return a.m.condition(now) }
 
-// turnOperations goes on under another reign. What changes nothing is asked again, from the
-// start. A Break that was sent waits for the word of the authority that has got it.
+// turnOperations continues under another reign. Calls without effect are repeated from the start. A Break that was sent
+// waits for the answer of the authority that received it.
 func (m *Machine) turnOperations(now protocol.Time, out *protocol.Effects) {
 	if !m.config.Outlives {
 		m.calls.End(now, out)
@@ -187,15 +187,15 @@ func (m *Machine) turnOperations(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onAnswer takes the authority's answer, or a part of it.
+// onAnswer handles the authority's answer, or a part of it.
 func (m *Machine) onAnswer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) {
 	if m.hears(now, from, &msg.Stamp, out) {
 		m.calls.Take(now, &msg.Answer, func(*operation, addressee) bool { return true }, out)
 	}
 }
 
-// onQuery answers an operator at another member. A Break is executed once: its answer is
-// kept until its number is below what is still asked.
+// onQuery answers an operator at another member. A Break is executed once: its answer is kept until its number is below
+// all pending ones.
 func (m *Machine) onQuery(now protocol.Time, p *peer, msg *Query, out *protocol.Effects) {
 	e := m.executedFor(p.id, p.tenure.Incarnation)
 	e.forget(msg.Low)
@@ -209,7 +209,7 @@ func (m *Machine) onQuery(now protocol.Time, p *peer, msg *Query, out *protocol.
 	switch {
 	case known:
 	case msg.Kind == admin.Break && len(e.answers) >= 4*m.config.Operators:
-		return // so many cannot be under way: it asks again
+		return // there cannot be that many: it asks again
 	default:
 		answer.Answer = admin.Tell(now, operators{m}, &msg.Query, m.config.Chunk, out)
 		if msg.Kind == admin.Break {

@@ -7,14 +7,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A request acts once, and when it is over it stays so. An Acquire is sent again until it is answered, so copies of it
-// may be under way when its answer is, and arrive when that has been acted on. One of a request that was released
-// would take the name for a request that is gone; one of a request that was refused, because too many waited
-// or the name was held, would queue it, though its client knows of the refusal, or is about to. Each
-// Acquire says below which number all of the sender's requests are answered (Low): copies of those are late. Which of
-// the others are over the authority remembers until they are below.
+// A request acts once, and its end is final. An Acquire is resent until it is answered, so copies of it may be in
+// flight when its answer is, and arrive when that has taken effect. A copy of a released request would take the name
+// for a request that is gone. A copy of a refused one would queue it, though its client knows of the refusal, or is
+// about to. Each Acquire carries the number below which all of the sender's requests are answered (Low): copies of
+// those are late. The authority remembers which of the others have ended until they are below.
 
-// past is what an authority remembers of a holder's requests that are over.
+// past is an authority's memory of a holder's ended requests.
 type past struct {
 	low   uint64 // all below are answered
 	top   uint64 // no request above is known
@@ -24,11 +23,11 @@ type past struct {
 // ended is a request that is over.
 type ended struct {
 	seq     uint64
-	refusal *Decided // the answer to its holder, repeated when it asks again; nil where it has ended it itself
+	refusal *Decided // the answer to its holder, repeated on request; nil if the holder has ended it itself
 }
 
-// maxPast is how many requests of one holder are remembered. With one more the oldest is forgotten: a copy of that,
-// which is later than those of so many others, is asked anew, and what it gets is given back.
+// maxPast is the maximum number of remembered requests of one holder. With one more the oldest is forgotten: a copy of
+// that, which is later than those of so many others, is processed as new, and its grant is returned.
 const maxPast = 4096
 
 // add remembers that a request is over, if a copy of it can still be taken.
@@ -43,7 +42,7 @@ func (p *past) add(seq uint64, refusal *Decided) {
 	p.ended = append(p.ended, ended{seq, refusal})
 }
 
-// take takes how far a holder has been answered, and finds a request that it asks for among those that are over.
+// take records how far a holder has been answered, and finds a request among the ended ones.
 func (p *past) take(low, seq uint64) (known ended, over bool) {
 	p.low = max(p.low, low)
 	first := 0
@@ -82,8 +81,8 @@ func (m *Machine) isOver(p *peer, msg *Acquire, out *protocol.Effects) bool {
 	return true
 }
 
-// low returns the lowest request that no authority has answered. Those that were asked for are in order, and one that
-// was answered is never asked for again under its number.
+// low returns the lowest request that no authority has answered. Sent requests are in order, and an answered one is
+// never sent again under its number.
 func (h *holder) low() uint64 {
 	if len(h.requested) > 2*len(h.records)+keptDecisions { // the first of them has long been without an answer
 		h.requested = slices.DeleteFunc(h.requested, func(seq uint64) bool { return !h.awaits(seq) })

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// peer is what an authority knows of another member of its view.
+// peer is an authority's knowledge of another member of its view.
 type peer struct {
 	id     protocol.ID
 	tenure protocol.Tenure
@@ -24,7 +24,7 @@ type peer struct {
 	acks    []uint64
 	acksDue protocol.Time // when acknowledgements travel by themselves
 
-	past past // its requests that are over, as far as copies of them may be under way
+	past past // its ended requests, as far as copies of them may be in flight
 
 	grants int // that were given to its clients since the last GrantCount
 }
@@ -59,8 +59,8 @@ func (c *authority) peer(id protocol.ID) *peer {
 	return nil
 }
 
-// authorityView takes the members of a view: newcomers are asked for a report, those that
-// it lacks keep what they hold until it is safe to free it.
+// authorityView processes the members of a view: newcomers are asked for a report, departed ones keep their holds until
+// it is safe to free them.
 func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	m.takePeers(now, out)
@@ -72,7 +72,7 @@ func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// takePeers makes the members of the view the authority's peers, and asks for the reports of those that are new.
+// takePeers makes the members of the view the authority's peers, and requests the reports of new ones.
 func (m *Machine) takePeers(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	before := c.peers
@@ -103,10 +103,9 @@ func (m *Machine) takePeers(now protocol.Time, out *protocol.Effects) {
 	c.sumUnheard()
 }
 
-// isEmpty reports whether a newcomer is known to hold nothing and to wait for nothing, so
-// that it need not be asked: no member did when the reign began; or its tenure was in no
-// view when one of this reign was open, so that it has begun since then. In mode any it may
-// have been in another side's view meanwhile, and is asked.
+// isEmpty reports whether a newcomer is known to hold nothing and to wait for nothing, so that it need not be asked: no
+// member did when the reign began; or its tenure was in no view when one of this reign was open, so that it has begun
+// since then. In mode any it may have been in another side's view in the meantime, and is asked.
 func (m *Machine) isEmpty(p *peer) bool {
 	c := m.authority
 	if m.config.Any && (c.opened || c.served) {
@@ -116,7 +115,7 @@ func (m *Machine) isEmpty(p *peer) bool {
 		!slices.ContainsFunc(c.departed, func(d departed) bool { return d.id == p.id && d.tenure == p.tenure })
 }
 
-// countDown learns when what departed members hold may be freed.
+// countDown determines when departed members' holds may be freed.
 func (m *Machine) countDown(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	for i := range c.departed {
@@ -133,7 +132,7 @@ func (m *Machine) countDown(now protocol.Time, out *protocol.Effects) {
 	m.freeDeparted(now, out)
 }
 
-// freeDeparted frees what departed members held, each in its time and not before.
+// freeDeparted frees departed members' holds, each in its time and not before.
 func (m *Machine) freeDeparted(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	var left, free []departed
@@ -163,8 +162,7 @@ func (m *Machine) freeDeparted(now protocol.Time, out *protocol.Effects) {
 	m.publish(now, seqKey{}, out)
 }
 
-// endWaits forgets what a departed member waits for: it will ask again, if it is there
-// (H7). What it holds stays.
+// endWaits forgets a departed member's waits: it will repeat them, if it is there (H7). Its holds stay.
 func (m *Machine) endWaits(now protocol.Time, p *peer, out *protocol.Effects) {
 	c := m.authority
 	c.pending = slices.DeleteFunc(c.pending, func(w pending) bool {
@@ -179,7 +177,7 @@ func (m *Machine) endWaits(now protocol.Time, p *peer, out *protocol.Effects) {
 	m.publish(now, seqKey{}, out)
 }
 
-// onHolder takes a message of another member's holder.
+// onHolder handles a message of another member's holder.
 func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *protocol.Effects) {
 	var p *peer
 	if m.authority != nil {
@@ -211,7 +209,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		return
 	}
 	if !m.deciding || !p.reported {
-		return // it is asked for its report, and repeats what it requests
+		return // it is asked for its report, and repeats its requests
 	}
 	m.attend(now, out)
 	switch msg := ev.Fact.(type) {
@@ -239,8 +237,8 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 	}
 }
 
-// malformed says which text of a request no edge lets through: it came from a member that
-// is at fault, and every listing would show it. The whole table has no name.
+// malformed returns the field of a request that no edge lets through: it came from a faulty member, and every listing
+// would show it. The whole table has no name.
 func malformed(s *lock.Entry) error {
 	if s.Name != lock.SpaceLock {
 		if err := holdfast.CheckName(s.Name); err != nil {
@@ -286,8 +284,7 @@ func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *proto
 	m.publish(now, seqKey{p.id, w.Request}, out)
 }
 
-// requestOf makes the request that a holder has described: its age is measured by its
-// own member.
+// requestOf returns the request that a holder has described: its age is measured by its own member.
 func requestOf(now protocol.Time, s *lock.Entry) *lock.Request {
 	r := &lock.Request{
 		Session: s.Session, ID: s.Request, Name: s.Name, Attributes: s.Attributes, Client: s.Client,
@@ -300,7 +297,7 @@ func requestOf(now protocol.Time, s *lock.Entry) *lock.Request {
 	return r
 }
 
-// onRelease ends a request, regardless of what has become of it.
+// onRelease ends a request, in any state.
 func (m *Machine) onRelease(now protocol.Time, p *peer, e Released, name string, out *protocol.Effects) {
 	key := seqKey{p.id, e.Seq}
 	p.past.add(e.Seq, nil)
@@ -327,8 +324,8 @@ func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protoco
 	out.Send(p.id, answer)
 }
 
-// notifyPeer tells a holder at another member what became of a request of its. A grant, and
-// what it has not just asked for, is repeated until the holder acknowledges it.
+// notifyPeer informs another member's holder of the outcome of its request. A grant, and an unrequested decision, is
+// repeated until the holder acknowledges it.
 func (m *Machine) notifyPeer(now protocol.Time, d *lock.Decision, answered seqKey, out *protocol.Effects) {
 	c := m.authority
 	p := c.peer(protocol.ID(d.Session.Member))
@@ -355,15 +352,15 @@ func (m *Machine) notifyPeer(now protocol.Time, d *lock.Decision, answered seqKe
 		return
 	case lock.Queued:
 		if key != answered {
-			return // it was reported as waiting, and goes on
+			return // it was reported as waiting, and continues
 		}
 	case lock.Lost:
-		// Its own clock has ended it; only one that never heard of its grant must hear this.
+		// Its own clock has ended it; only a holder that never received its grant must be informed.
 		p.past.add(d.Request, nil)
 		repeats = d.Loss != holdfast.HoldLimit || unheard != nil
 	case lock.Refused:
-		// Who has asked asks again, unless it has reported the request and takes it for queued: then the
-		// decision before, which answered the report, has not been heard.
+		// A holder that has asked repeats its question, unless it has reported the request and believes that it is
+		// queued: then it has not received the earlier decision, which answered the report.
 		refusal := msg
 		p.past.add(d.Request, &refusal)
 		repeats = key != answered || unheard != nil
@@ -379,8 +376,8 @@ func (m *Machine) notifyPeer(now protocol.Time, d *lock.Decision, answered seqKe
 	out.Send(p.id, msg)
 }
 
-// repeatUntilHeard gives a decision the number under which it is to be acknowledged, and
-// tells it again until it is. There is one about a request at a time.
+// repeatUntilHeard gives a decision the number for its acknowledgement, and repeats it until then. There is one per
+// request at a time.
 func (m *Machine) repeatUntilHeard(now protocol.Time, key seqKey, msg *Decided) {
 	c := m.authority
 	c.lastAckID++
@@ -415,7 +412,7 @@ func (m *Machine) scheduleResend(now protocol.Time, key seqKey, w *unacked) {
 	m.authority.reminders.Push(w.at, key)
 }
 
-// resendUnacked says again what has not been acknowledged.
+// resendUnacked resends unacknowledged decisions.
 func (m *Machine) resendUnacked(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	for c.reminders.First() <= now {
@@ -455,7 +452,7 @@ func (m *Machine) ackTo(now protocol.Time, p *peer, seq uint64) {
 	}
 }
 
-// peersTick sends what nothing else has carried, and asks again for reports.
+// peersTick sends acknowledgements that no message has carried, and repeats requests for reports.
 func (m *Machine) peersTick(now protocol.Time, out *protocol.Effects) {
 	for _, p := range m.authority.peers {
 		if p.due <= now {

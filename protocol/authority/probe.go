@@ -19,13 +19,13 @@ func Probes() probe.Probes {
 	}
 }
 
-// requestIn reads off what a holder asks an authority for.
+// requestIn returns a holder's request to an authority.
 func requestIn(m protocol.Message) (probe.Standing, bool) {
 	acquire, ok := m.(Acquire)
 	return probe.Standing{Name: acquire.Entry.Name, Session: acquire.Entry.Session, Request: acquire.Entry.Request}, ok
 }
 
-// positionIn reads off what an authority says that it has queued something, or has not.
+// positionIn returns whether an authority's message says that it has queued a request.
 func positionIn(m protocol.Message) (probe.Standing, bool) {
 	decided, ok := m.(Decided)
 	gone := decided.Kind == lock.Refused || decided.Kind == lock.Lost

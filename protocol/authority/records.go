@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// state is where a record's request stands, as its holder knows it.
+// state is the state of a record's request, as known to its holder.
 type state uint8
 
 const (
@@ -17,17 +17,16 @@ const (
 	ending                     // no client here wants it any more; an authority may still have it
 )
 
-// record is what a holder keeps of one request of its clients, from when it is asked
-// for until nothing of it is left anywhere. The records are what an authority's table
-// is rebuilt from.
+// record is a holder's record of one request of its clients, from its arrival until nothing of it is left anywhere. An
+// authority's table is rebuilt from the records.
 type record struct {
 	seq      uint64
 	state    state
-	request  lock.Request  // Arrived: when it was asked for here, from which everything counts
+	request  lock.Request  // Arrived: when it was made here, from which everything counts
 	sent     bool          // an authority may know of the request
 	first    protocol.Time // when it was sent for the first time to the present authority
 	position int           // in the queue; -1 while no authority has said
-	client   bool          // it is a client's; not what is kept, nor what was when it was given back
+	client   bool          // it belongs to a client; false for a kept grant, even while it is returned
 	reported bool          // the report to the present authority has it as wanted or held
 	freed    bool          // that report has it as released
 
@@ -35,7 +34,7 @@ type record struct {
 	token     holdfast.Token
 	since     protocol.Time
 	end       protocol.Time // when its hold limit has ended on every client's clock; or Never
-	limit     protocol.Time // until when its client may hold, where another member counts the limit; or Never
+	limit     protocol.Time // until when its client may hold, if another member counts the limit; or Never
 	revoked   bool
 	loss      holdfast.Loss // why it is revoked
 	confirmed bool          // the authority of the newest epoch has given it, or knows it
@@ -44,9 +43,9 @@ type record struct {
 	origin    *origin // what the authority knows of a grant that was kept; nil: of the request itself
 
 	// Ending.
-	calls      []protocol.CallID // who waits for the release
+	calls      []protocol.CallID // calls that wait for the release
 	haste      bool              // one of them does nothing else meanwhile
-	sessionEnd bool              // it stands for all that its session had
+	sessionEnd bool              // it represents all requests of its session
 	why        holdfast.Loss     // whole: why the session has ended
 
 	due, pause protocol.Time // when to send again, and how long after that
@@ -55,7 +54,7 @@ type record struct {
 	links [3]struct{ next, prev *record }
 }
 
-// extension is a new hold limit that is being asked for.
+// extension is a requested new hold limit.
 type extension struct {
 	number uint64
 	hold   lock.Time
@@ -77,7 +76,7 @@ func (r *record) key() recordKey {
 // waits reports whether a client waits for the request.
 func (r *record) waits() bool { return r.state == requested || r.state == queued }
 
-// decision describes the record's request, with kind as what became of it.
+// decision returns a Decision of a kind about the record's request.
 func (r *record) decision(kind lock.Kind) lock.Decision {
 	d := r.request.Decision(kind)
 	if d.Token = r.token; r.token != 0 {
@@ -124,14 +123,14 @@ func (c *chain) unlink(which int, r *record) {
 	link.next, link.prev = nil, nil
 }
 
-// presence is what one session has here.
+// presence is the records of one session here.
 type presence struct {
 	chain
 	count int // records that do not end
 	holds int
 }
 
-// enter puts a record where it is found.
+// enter adds a record to the indices.
 func (h *holder) enter(r *record) {
 	h.records[r.seq] = r
 	if r.state == requested {
@@ -150,7 +149,7 @@ func (h *holder) enter(r *record) {
 	names.link(ofName, r)
 }
 
-// enterClient puts a record where its client finds it.
+// enterClient adds a record to its client's index.
 func (h *holder) enterClient(r *record) {
 	h.byKey[r.key()] = r
 	p := h.sessions[r.request.Session]
@@ -170,7 +169,7 @@ func (h *holder) enterClient(r *record) {
 	r.client = true
 }
 
-// leaveClient takes a record out of where its client finds it.
+// leaveClient removes a record from its client's index.
 func (h *holder) leaveClient(r *record) {
 	h.leaveCount(r)
 	if h.byKey[r.key()] == r {
@@ -185,7 +184,7 @@ func (h *holder) leaveClient(r *record) {
 	r.client = false
 }
 
-// leave takes a record out of everything.
+// leave removes a record from all indices.
 func (h *holder) leave(r *record) {
 	h.settleHold(r)
 	delete(h.records, r.seq)
@@ -213,7 +212,7 @@ func (h *holder) leave(r *record) {
 	}
 }
 
-// settleHold takes a record out of the counts of what is held, if it is.
+// settleHold removes a record from the counts of holds, if it is in them.
 func (h *holder) settleHold(r *record) {
 	if r.state != held {
 		return
@@ -225,7 +224,7 @@ func (h *holder) settleHold(r *record) {
 	}
 }
 
-// leaveCount takes a record out of those that its session has a bound for.
+// leaveCount removes a record from those that count towards its session's limit.
 func (h *holder) leaveCount(r *record) {
 	if r.state != ending {
 		h.sessions[r.request.Session].count--

@@ -12,26 +12,25 @@ import (
 type stage uint8
 
 const (
-	silent    stage = iota // not asked for a report yet: no request is sent
-	reporting              // asked; what is wanted and held is on its way
+	silent    stage = iota // no report requested yet: no request is sent
+	reporting              // requested; the report is in flight
 	known                  // all that was reported is known there: requests are sent
 )
 
-// maxAfter is how many releases a request may have to come after. One more, and the
-// request waits until some of them are acknowledged.
+// maxAfter is the maximum number of releases that a request may have to come after. With one more, the request waits
+// until some of them are acknowledged.
 const maxAfter = 64
 
-// maxAcks is how many acknowledgements wait for a message to ride on.
+// maxAcks is the maximum number of acknowledgements that wait for a message to ride on.
 const maxAcks = 256
 
-// speaks reports whether requests are sent: there is an authority elsewhere, and it
-// knows all that this holder has reported.
+// speaks reports whether requests are sent: there is an authority elsewhere, and it knows this holder's whole report.
 func (m *Machine) speaks() bool {
 	return m.holder.stage == known && m.reign.Authority != 0 && m.admitted()
 }
 
-// seeks reports whether an authority is looked for, because something here needs one: the
-// protocol finds one, or makes this member it, without a change of the view.
+// seeks reports whether this member looks for an authority, because something here needs one: the protocol finds one,
+// or makes this member it, without a change of the view.
 func (m *Machine) seeks() bool {
 	return m.config.Outlives && m.reign.Authority == 0 && m.admitted()
 }
@@ -62,8 +61,7 @@ func (m *Machine) ack(now protocol.Time, id uint64, out *protocol.Effects) {
 	}
 }
 
-// send says what a record has to say, if there is a member to say it to, and sets when to
-// say it again.
+// send sends a record's message, if there is a receiver, and sets the time of its repetition.
 func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 	r.due = protocol.Never
 	if !m.speaks() {
@@ -71,8 +69,8 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 	}
 	switch {
 	case r.state == requested && now >= m.lease.Member:
-		// It could not take what it is granted, and would keep it from all others: a member
-		// that was just admitted has no lease yet, and one whose disk is full gets none.
+		// The member could not accept a grant, and would block all others: a newly admitted member has no lease yet,
+		// and one whose disk is full gets none.
 		r.due = now + m.config.Patience
 		return
 	case r.state == requested:
@@ -110,9 +108,8 @@ func (m *Machine) expect(now protocol.Time) { m.holder.unanswered = min(m.holder
 
 func (r *record) ended() Ended { return Ended{Session: r.grantee(), Seq: r.seq} }
 
-// endingBefore lists the releases of the same name that are under way: they come first,
-// regardless of what the network does with the order of messages. It reports false where
-// there are too many of them.
+// endingBefore returns the pending releases of the same name: they come first, even if the network reorders messages.
+// It reports false if there are too many of them.
 func (m *Machine) endingBefore(r *record) (after []Released, ok bool) {
 	for other := m.holder.names[r.request.Name].first; other != nil; other = other.links[ofName].next {
 		if other.state != ending {
@@ -146,11 +143,10 @@ func (m *Machine) entry(now protocol.Time, r *record) lock.Entry {
 	return s
 }
 
-// waitOver is when a request that waits has waited long enough. While the authority
-// answers, its own word about that comes first, because it says more; but a wait limit is a
-// promise, and is not exceeded by more than lock.WaitGrace. A request that does not want to wait
-// at all waits for a question and its answer nevertheless; first for the one about which
-// member the authority is, where that is not known.
+// waitOver returns when a waiting request has waited long enough. While the authority answers, its own answer comes
+// first, because it says more; but a wait limit is a promise, and is not exceeded by more than lock.WaitGrace. Even a
+// request that does not wait waits for a question and its answer; and before that for the one about the authority's
+// identity, if it is unknown.
 func (m *Machine) waitOver(r *record) protocol.Time {
 	end := r.request.WaitEnd
 	if !r.waits() || end == protocol.Never {
@@ -179,8 +175,8 @@ func (m *Machine) remind(r *record) {
 	}
 }
 
-// reminds reports whether a reminder is one that a record waits for. A client that asks
-// and gives up, with wait limits of an hour, must not leave an hour's reminders behind.
+// reminds reports whether a record waits for a reminder. A client that makes requests and gives them up, with wait
+// limits of an hour, must not leave an hour's reminders behind.
 func (h *holder) reminds(reminder protocol.Reminder[seqKey]) bool {
 	r := h.records[reminder.Key.seq]
 	return r != nil && r.at == reminder.At
@@ -196,7 +192,7 @@ func (m *Machine) holderWake() protocol.Time {
 	return min(at, m.calls.Wake())
 }
 
-// holderTick does what time has come for.
+// holderTick does the work that is due.
 func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	for h.reminders.First() <= now {
@@ -223,7 +219,7 @@ func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
 	m.calls.Tick(now, out)
 }
 
-// look does what a record's time has come for.
+// look does a record's due work.
 func (m *Machine) look(now protocol.Time, r *record, out *protocol.Effects) {
 	switch {
 	case m.waitOver(r) <= now:
@@ -249,10 +245,10 @@ func (m *Machine) look(now protocol.Time, r *record, out *protocol.Effects) {
 	m.remind(r)
 }
 
-// endCarried tells clients to stop whose holds were granted under earlier epochs and confirmed by no authority of the
-// newest one, as soon as the lease under which they were granted is over (V13). The authority may know of such a hold,
-// though its decision was lost, and would grant the name at once if it were released; and the client may believe for the
-// horizon beyond its member's lease. So the hold is released when the client has stopped.
+// endCarried notifies clients to stop whose holds were granted under earlier epochs and confirmed by no authority of
+// the newest one, as soon as the lease under which they were granted has ended (V13). The authority may know such a
+// hold, though its decision was lost, and would grant the name at once if it were released; and the client may believe
+// for the horizon beyond its member's lease. The hold is therefore released when the client has stopped.
 func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	if h.unconfirmed == 0 || now < m.lease.Carried || protocol.Mutated("unconfirmed grants renewed") {
@@ -274,8 +270,7 @@ func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 	m.confirm(out)
 }
 
-// seqKey names a request among those of all members; at a holder, where all are its own,
-// without the member.
+// seqKey identifies a request among those of all members; at a holder, where all are its own, without the member.
 type seqKey struct {
 	member protocol.ID
 	seq    uint64

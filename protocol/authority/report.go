@@ -6,18 +6,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// report is what a holder tells the authority of a new reign, cut into chunks once,
-// when it is asked first. What is asked for afterwards is sent as a request of its own.
+// report is a holder's report to the authority of a new reign, split into chunks once, at the first request. Later
+// requests of clients are sent separately.
 type report struct {
 	taken bool
 	epoch protocol.Epoch // under which it was taken
 	seqs  []uint64
-	cuts  []int         // where each chunk ends
+	cuts  []int         // the end of each chunk
 	due   protocol.Time // when to send the last chunk again, because no authority has said that it is known
 	pause protocol.Time
 }
 
-// maxChunkBytes bounds the texts of a chunk.
+// maxChunkBytes is the maximum size of a chunk's texts.
 const maxChunkBytes = 1 << 20
 
 // keptRequest is a request of an authority whose view has not been accepted here yet:
@@ -27,8 +27,8 @@ type keptRequest struct {
 	message InfoRequest
 }
 
-// beginReign forgets what the authority of an earlier reign knew. Where reigns outlive
-// epochs no holder waits to be asked: an authority that needs no reports asks for none.
+// beginReign clears the knowledge of an earlier reign's authority. If reigns outlive epochs no holder waits to be
+// asked: an authority that needs no reports requests none.
 func (m *Machine) beginReign(next Reign) {
 	h := &m.holder
 	h.stage, h.report = m.firstStage(next), report{due: protocol.Never}
@@ -49,7 +49,7 @@ func (m *Machine) firstStage(next Reign) stage {
 	return silent
 }
 
-// unconfirm begins an epoch: its authority has not said yet that it knows what is held here.
+// unconfirm begins an epoch: its authority has not confirmed yet that it knows the holds here.
 func (m *Machine) unconfirm() {
 	h := &m.holder
 	h.unconfirmed, h.revalidatePause, h.revalidateDue = 0, 0, protocol.Never
@@ -61,8 +61,8 @@ func (m *Machine) unconfirm() {
 	}
 }
 
-// revalidate asks the authority whether it knows what is held here, where a report does not say
-// so by itself; and where this member doubts, whether it is one still.
+// revalidate asks the authority whether it knows the holds here, if a report does not show that by itself; and, if this
+// member doubts it, whether it still is the authority.
 func (m *Machine) revalidate(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	h.revalidateDue = protocol.Never
@@ -75,7 +75,7 @@ func (m *Machine) revalidate(now protocol.Time, out *protocol.Effects) {
 	h.revalidateDue = now + h.revalidatePause
 }
 
-// revalidated goes on when the authority has said that it knows what is held here.
+// revalidated continues when the authority has confirmed that it knows the holds here.
 func (m *Machine) revalidated(out *protocol.Effects) {
 	h := &m.holder
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
@@ -93,15 +93,14 @@ func (h *holder) endRevalidation() {
 	}
 }
 
-// confirm tells the membership, once, that the authority of the newest epoch knows all
-// that is held here.
+// confirm informs the membership, once, that the authority of the newest epoch knows all holds here.
 func (m *Machine) confirm(out *protocol.Effects) {
 	h := &m.holder
 	if m.view == nil || h.confirmed == m.view.Epoch && h.tenure == m.lease.Tenure {
 		return
 	}
 	if m.authority != nil && h.unconfirmed > 0 {
-		// This member is the authority, and knows what it holds.
+		// This member is the authority, and knows its own holds.
 		for r := h.all.first; r != nil; r = r.links[ofAll].next {
 			r.confirmed = r.state == held
 		}
@@ -127,15 +126,15 @@ func (m *Machine) onInfoRequest(now protocol.Time, from protocol.ID, msg *InfoRe
 		return
 	}
 	if h := &m.holder; msg.Chunk == 0 && h.report.epoch != m.view.Epoch && (h.stage == known || protocol.Mutated("a report stays as it is until it is known")) {
-		// A reign that outlives epochs asks again each member that it has seen leave: that one may
-		// have got something since, from another side of a partition. A report that the authority has not said
-		// it knows stays as it is: a copy of it may be under way still.
+		// A reign that outlives epochs asks each member again that it has seen leave: that one may have got something
+		// since, from another side of a partition. A report that the authority has not confirmed stays unchanged: a
+		// copy of it may still be in flight.
 		h.report.taken = false
 	}
 	m.answerInfo(now, msg.Chunk, out)
 }
 
-// keptInfoRequest answers what was asked before this view was accepted.
+// keptInfoRequest answers a request that came before this view was accepted.
 func (m *Machine) keptInfoRequest(now protocol.Time, out *protocol.Effects) {
 	kept := m.holder.kept
 	if kept.from == 0 || kept.message.Epoch.Counter > m.view.Epoch.Counter {
@@ -145,7 +144,7 @@ func (m *Machine) keptInfoRequest(now protocol.Time, out *protocol.Effects) {
 	m.onInfoRequest(now, kept.from, &kept.message, out)
 }
 
-// answerInfo sends a chunk. Asked again, it sends what has become of the same part.
+// answerInfo sends a chunk. A repetition has the current state of the same part.
 func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effects) {
 	h := &m.holder
 	if !h.report.taken {
@@ -182,7 +181,7 @@ func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effe
 		return
 	}
 	if len(h.report.seqs) == 0 {
-		// There was no message, so there is nothing whose arrival matters.
+		// There was no message, so the order of arrival does not matter.
 		m.reportKnown(now, out)
 		return
 	}
@@ -199,8 +198,8 @@ func (m *Machine) repeatReport(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// takeReport decides what is reported, and in which chunks. A copy of an earlier report under the same reign may be taken for this one,
-// so what that does not have is sent again when the report is known.
+// takeReport determines the contents of the report and its chunks. A copy of an earlier report under the same reign may
+// be taken for this one, so anything missing from that is resent when the report is known.
 func (m *Machine) takeReport() {
 	h := &m.holder
 	first := len(h.report.cuts) == 0 || protocol.Mutated("a second report is confirmed wish by wish")
@@ -208,8 +207,8 @@ func (m *Machine) takeReport() {
 	h.report = report{taken: true, epoch: m.view.Epoch, due: protocol.Never}
 	bytes, begun := 0, 0
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
-		// A report lists no sessions that have ended. Where its authority has inherited a table that
-		// knows of one, it hears of the end afterwards.
+		// A report lists no ended sessions. If its authority has inherited a table with one, it is informed of the end
+		// afterwards.
 		inherited := r.sessionEnd && m.config.Outlives && m.config.Any
 		r.reported, r.freed = first && r.state != ending, first && r.state == ending && !inherited
 		q := &r.request
@@ -223,8 +222,8 @@ func (m *Machine) takeReport() {
 	h.report.cuts = append(h.report.cuts, len(h.report.seqs))
 }
 
-// reportKnown goes on when the authority knows the report: what is held is confirmed,
-// what waits is in its queue, what was released is gone, and everything else is sent.
+// reportKnown continues when the authority knows the report: holds are confirmed, waits are in its queue, released
+// requests are gone, and everything else is sent.
 func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	h.stage = known
@@ -257,9 +256,9 @@ func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 	m.revalidate(now, out)
 }
 
-// onAcks takes acknowledgements, and the answer to a Revalidate. A doubt ends with an answer that
-// was given under the view with which it began, or a later one: anything else may have been
-// sent before the authority was deposed, by any way that was slow.
+// onAcks handles acknowledgements, and the answer to a Revalidate. A doubt ends with an answer given under the view
+// with which it began, or a later one: anything else may have been sent before the authority was deposed, over a slow
+// path.
 func (m *Machine) onAcks(now protocol.Time, from protocol.ID, msg *Acks, out *protocol.Effects) {
 	if m.hears(now, from, &msg.Stamp, out) && msg.View >= m.holder.doubt {
 		m.holder.doubt = 0
@@ -267,9 +266,8 @@ func (m *Machine) onAcks(now protocol.Time, from protocol.ID, msg *Acks, out *pr
 	}
 }
 
-// hears reports whether a message is to be believed: it is from the authority of the
-// newest view, of its epoch, to this tenure, which still has a lease; and nothing newer
-// was promised. It takes the acknowledgements that the message carries.
+// hears reports whether a message is valid: it is from the authority of the newest view, of its epoch, to this tenure,
+// which still has a lease; and nothing newer was promised. It processes the message's acknowledgements.
 func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *protocol.Effects) bool {
 	if m.view == nil || s.Tenure != m.lease.Tenure || now >= m.lease.Member || m.authority != nil {
 		return false
@@ -303,15 +301,15 @@ func (m *Machine) isNewest(from protocol.ID, s *Stamp) bool {
 		s.Epoch == m.view.Epoch && s.Epoch.Counter >= m.lease.Promised
 }
 
-// hasNothing reports whether this member may tell an authority that it holds nothing, which
-// needs no lease: where reigns outlive epochs, one that cannot get a lease, having no disk
-// for example, would keep a reign from beginning otherwise.
+// hasNothing reports whether this member may report to an authority that it holds nothing, which needs no lease: if
+// reigns outlive epochs, a member that cannot get a lease, for example without a disk, would otherwise keep a reign
+// from beginning.
 func (m *Machine) hasNothing(from protocol.ID, s *Stamp) bool {
 	return m.config.Outlives && m.view != nil && m.authority == nil && m.holder.held == 0 &&
 		s.Tenure == m.lease.Tenure && m.isNewest(from, s)
 }
 
-// onDecided takes what became of a request.
+// onDecided handles the outcome of a request.
 func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, out *protocol.Effects) {
 	if !m.hears(now, from, &msg.Stamp, out) {
 		out.Note(Ignored{What: "void " + msg.String()})
@@ -387,8 +385,8 @@ func (m *Machine) decided(now protocol.Time, r *record, msg *Decided, out *proto
 	}
 }
 
-// granted takes a grant. Its hold limit counts from when the client asked; the client's
-// clock may be slower than this one, so the record lasts longer by the drift.
+// granted processes a grant. Its hold limit counts from the client's request; the client's clock may be slower than
+// this one, so the record lasts longer by the drift.
 func (m *Machine) granted(now protocol.Time, r *record, msg *Decided, out *protocol.Effects) {
 	hold := m.holder.remains(r, msg)
 	if msg.Hold > 0 && now >= lock.After(r.request.Arrived, hold) {
@@ -412,8 +410,7 @@ func (m *Machine) granted(now protocol.Time, r *record, msg *Decided, out *proto
 	m.remind(r)
 }
 
-// extended takes the answer to an extension. The limit is the grant's, so it holds for
-// every record of it.
+// extended processes the answer to an extension. The limit is the grant's, so it applies to every record of it.
 func (m *Machine) extended(r *record, msg *Decided, out *protocol.Effects) {
 	x := r.extension
 	if x == nil || x.number != msg.Extension {

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A member that leaves tells its clients to stop. That is between it and them: the
-// authority hears of it by what they release.
+// A member that leaves notifies its clients to stop. The authority is not involved: it learns of that by their
+// releases.
 
-// revokeSession tells a session to stop using what it holds, and refuses what it waits for.
+// revokeSession notifies a session to stop using its holds, and refuses its waits.
 func (m *Machine) revokeSession(now protocol.Time, s lock.SessionID, why holdfast.Loss, refusal error, out *protocol.Effects) {
 	if m.deciding {
 		m.authorityRevoke(now, s, why, refusal, out)
@@ -21,7 +21,7 @@ func (m *Machine) revokeSession(now protocol.Time, s lock.SessionID, why holdfas
 	m.holderRevoke(now, s, why, refusal, out)
 }
 
-// authorityRevoke revokes what a session has in the table.
+// authorityRevoke revokes a session's entries in the table.
 func (m *Machine) authorityRevoke(now protocol.Time, s lock.SessionID, why holdfast.Loss, refusal error, out *protocol.Effects) {
 	m.attend(now, out)
 	m.refuseVisits(now, func(q *lock.Request) bool { return q.Session == s }, refusal, out)
@@ -29,7 +29,7 @@ func (m *Machine) authorityRevoke(now protocol.Time, s lock.SessionID, why holdf
 	m.publish(now, seqKey{}, out)
 }
 
-// holderRevoke revokes what a session has in records: waits first, as a table does.
+// holderRevoke revokes a session's records: waits first, as in a table.
 func (m *Machine) holderRevoke(now protocol.Time, s lock.SessionID, why holdfast.Loss, refusal error, out *protocol.Effects) {
 	p := m.holder.sessions[s]
 	if p == nil {

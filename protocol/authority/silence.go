@@ -2,13 +2,12 @@ package authority
 
 import "github.com/holdfast-locks/holdfast/protocol"
 
-// Two members of a view may not hear each other, or one of them not the other, though the
-// coordinator hears both. A member that waits in vain knows it, and a protocol can find
-// one that hears every member.
+// Two members of a view may not hear each other, or one of them not the other, though the coordinator hears both. A
+// member that waits in vain knows it, and a protocol can find one that hears every member.
 
-// Silent returns since when this member waits for others without having heard anything: as
-// a holder for the authority; as the authority for the reports with which its reign begins,
-// or for a member to which it has repeated something. Never where it does not wait.
+// Silent returns since when this member waits for others without any message from them: as a holder for the authority;
+// as the authority for the reports with which its reign begins, or for a member to which it has repeated a message.
+// Never if it does not wait.
 func (m *Machine) Silent() protocol.Time {
 	switch {
 	case m.authority == nil:
@@ -19,14 +18,14 @@ func (m *Machine) Silent() protocol.Time {
 	return m.authority.unheard
 }
 
-// miss notes that a member has to be sent something again, because it has not answered. A
-// holder that hears its authority, and is not heard by it, does not know that.
+// miss records that a message to a member must be resent, because it has not answered. A holder that hears its
+// authority, and is not heard by it, does not know that.
 func (c *authority) miss(now protocol.Time, p *peer) {
 	p.unheard = min(p.unheard, now)
 	c.unheard = min(c.unheard, p.unheard)
 }
 
-// hear notes that a member was heard.
+// hear records that a member was heard.
 func (c *authority) hear(p *peer) {
 	if p.unheard != protocol.Never {
 		p.unheard = protocol.Never

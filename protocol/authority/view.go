@@ -9,9 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Follow takes the newest view, and the reign under it. The same reign goes on; under
-// another one, and after a halt, every member begins anew: what is held and waited for is
-// what the holders say, and no table outlives its reign.
+// Follow processes the newest view, and the reign under it. An unchanged reign continues; under another one, and after
+// a halt, every member starts over: the holders report the holds and waits, and no table outlives its reign.
 func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, out *protocol.Effects) {
 	m.endCarried(now, out)
 	before := m.view
@@ -40,7 +39,7 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 		m.holderLapsed(now, m.lease.Tenure, out)
 	}
 	for r := m.holder.all.first; !same && r != nil; r = r.links[ofAll].next {
-		m.remind(r) // waits end as they do where no member is in charge
+		m.remind(r) // waits end as without a member in charge
 	}
 	if m.decides() {
 		if m.authority == nil {
@@ -72,11 +71,10 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	}
 }
 
-// doubts reports whether a member has left the view while clients wait here, or may have come
-// and gone in a view that this member has not seen. It may have been the one that was to
-// decide: the authority that this member follows may have been deposed for it, without a
-// message to any holder, and a client that waits asks nothing by itself. The doubt lasts until it
-// is answered: an authority that this member comes to follow may have been deposed as well.
+// doubts reports whether a member has left the view while clients wait here, or may have come and gone in a view that
+// this member has not seen. It may have been the one that was to decide: the authority that this member follows may
+// have been deposed for it, without a message to any holder, and a client that waits asks nothing by itself. The doubt
+// lasts until it is answered: an authority that this member later follows may also have been deposed.
 func (m *Machine) doubts(view *protocol.View) bool {
 	if !m.config.Outlives || m.view == nil || m.deciding || len(m.holder.records) == m.holder.held+m.holder.unused {
 		return false
@@ -96,9 +94,9 @@ func (m *Machine) halts(before *protocol.View) bool {
 	return listed && member.Tenure == m.lease.Tenure
 }
 
-// speakUp repeats to an authority that is new here, or under a new epoch, what it must know:
-// all but what waits in a queue, which every authority learns from the one before or
-// from reports. One that has seen this member leave has forgotten its waits as well.
+// speakUp repeats to an authority that is new here, or under a new epoch, what it must know: everything except waits in
+// a queue, which every authority learns from the previous one or from reports. An authority that has seen this member
+// leave has also forgotten its waits.
 func (m *Machine) speakUp(now protocol.Time, left bool, out *protocol.Effects) {
 	if m.holder.stage == reporting {
 		m.repeatReport(now, out) // while it was halted it did not hear that its report is known
@@ -134,8 +132,7 @@ func (m *Machine) admitted() bool {
 	return ok && member.Tenure == m.lease.Tenure
 }
 
-// Halt stops granting, and asking: the next authority learns from reports what is held
-// and wanted. Holders go on.
+// Halt stops granting, and requests: the next authority learns the holds and waits from reports. Holders continue.
 func (m *Machine) Halt(now protocol.Time, out *protocol.Effects) {
 	m.endCarried(now, out)
 	m.halted = true
@@ -156,10 +153,9 @@ func (m *Machine) pause() {
 	}
 }
 
-// Lapse ends what the ended lease no longer covers: every hold is lost, because of
-// its member. What waits is asked for again under the next tenure, by other numbers:
-// the old ones' grants are void, and freed with the old tenure. Package session ends
-// the sessions of clients by itself.
+// Lapse ends everything that the expired lease no longer covers: every hold is lost, because of its member. Waiting
+// requests are repeated under the next tenure, with other numbers: grants of the old ones are void, and freed with the
+// old tenure. Package session ends the clients' sessions itself.
 func (m *Machine) Lapse(now protocol.Time, next protocol.Tenure, out *protocol.Effects) {
 	m.endCarried(now, out)
 	m.cease(now)
@@ -167,8 +163,7 @@ func (m *Machine) Lapse(now protocol.Time, next protocol.Tenure, out *protocol.E
 	m.holderLapsed(now, next, out)
 }
 
-// become begins this member's reign: it asks all others what they hold and wait for, and
-// grants nothing yet.
+// become begins this member's reign: it asks all others for their holds and waits, and grants nothing yet.
 func (m *Machine) become(now protocol.Time, out *protocol.Effects) {
 	table, err := lock.New(m.tableConfig())
 	if err != nil {
@@ -191,8 +186,8 @@ func (m *Machine) become(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// cease ends the role: the table is dropped, but for what this member's own clients
-// have in it. That becomes records, to be reported to the next authority.
+// cease ends the role: the table is dropped, except this member's own clients' entries. Those become records, to be
+// reported to the next authority.
 func (m *Machine) cease(now protocol.Time) {
 	c := m.authority
 	if c == nil {
@@ -222,8 +217,8 @@ func (c *authority) copyEntries(now protocol.Time) (entries []lock.Entry) {
 	}
 }
 
-// keepOwn makes records of what this member's own clients have among the entries of its
-// table, and gives those entries the numbers of their requests.
+// keepOwn makes records of this member's own clients' entries of its table, and gives those entries the numbers of
+// their requests.
 func (m *Machine) keepOwn(now protocol.Time, entries []lock.Entry) {
 	var own []*lock.Entry
 	for i := range entries {
@@ -243,7 +238,7 @@ func (m *Machine) keepOwn(now protocol.Time, entries []lock.Entry) {
 	}
 }
 
-// Reconciling notes that an authority has begun to ask what is held and waited for.
+// Reconciling notes that an authority has started to ask for holds and waits.
 type Reconciling struct {
 	Reign   uint64
 	Members int

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// Messages lists what holders and authorities send to each other.
+// Messages lists the messages between holders and authorities.
 var Messages = []wire.Type{
 	wire.Message[Acquire](32),
 	wire.Message[Release](33),
@@ -22,7 +22,7 @@ var Messages = []wire.Type{
 	wire.Message[Revalidate](42),
 }
 
-// leastDecision is the fewest bytes of a Decided without its stamp.
+// leastDecision is the minimum size of a Decided without its stamp.
 const leastDecision = 20
 
 func (s *Stamp) Code(c *wire.Coder) {
@@ -33,7 +33,7 @@ func (s *Stamp) Code(c *wire.Coder) {
 	c.Bool(&s.Known)
 }
 
-// Code takes one byte where it is zero, as it is in every epoch that has one reign.
+// Code uses one byte if it is zero, as it is in every epoch with one reign.
 func (v *Version) Code(c *wire.Coder) {
 	given := *v != (Version{})
 	if c.Bool(&given); given {
@@ -125,7 +125,7 @@ func (m *Answer) Code(c *wire.Coder) {
 	m.Answer.Code(c)
 }
 
-// Code leaves the stamps of decisions out: the heir puts its own before them.
+// Code omits the stamps of decisions: the heir adds its own.
 func (h *Handover) Code(c *wire.Coder) {
 	wire.Number(c, &h.Reign)
 	wire.Number(c, &h.Count)

@@ -23,8 +23,8 @@ func (m *Machine) proposeLock(now protocol.Time, x *ticket, out *protocol.Effect
 	m.sayAll(now, Activate{Key: x.Key, Count: x.page.count}, out)
 }
 
-// exhausted reports whether the epoch has no grant number for a ticket any more. Then leaders of another
-// one are needed.
+// exhausted reports whether the epoch has no grant number for a ticket any more. Then leaders of another one are
+// needed.
 func (m *Machine) exhausted(now protocol.Time, x *ticket) bool {
 	if x.page.count < lock.MaxCount {
 		return false
@@ -35,7 +35,7 @@ func (m *Machine) exhausted(now protocol.Time, x *ticket) bool {
 	return true
 }
 
-// sayUsed asks for another epoch, until there is one.
+// sayUsed requests another epoch, until there is one.
 func (m *Machine) sayUsed(now protocol.Time, out *protocol.Effects) {
 	if !m.used || m.usedDue > now || !m.standing.Admitted() {
 		return
@@ -52,7 +52,7 @@ func (m *Machine) sayUsed(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onActivated takes another leader's answer.
+// onActivated handles another leader's answer.
 func (m *Machine) onActivated(now protocol.Time, from protocol.ID, msg *Activated, out *protocol.Effects) {
 	if x := m.own(msg.Key); x != nil {
 		m.onVote(now, x, from, &msg.Vote, out)
@@ -60,8 +60,8 @@ func (m *Machine) onActivated(now protocol.Time, from protocol.ID, msg *Activate
 	}
 }
 
-// onVote locks a ticket that is the first here and there. Who stands before it at all is known to one of the
-// two; for slots, all of them together must leave enough.
+// onVote locks a ticket that is the first here and there. One of the two leaders knows any earlier ticket; for slots,
+// all earlier ones together must leave enough.
 func (m *Machine) onVote(now protocol.Time, x *ticket, from protocol.ID, vote *Vote, out *protocol.Effects) {
 	if x.step != ready || !x.proposed || !vote.First {
 		return
@@ -80,7 +80,7 @@ func (m *Machine) onVote(now protocol.Time, x *ticket, from protocol.ID, vote *V
 	m.lock(now, x, vote.Count, out)
 }
 
-// together reports whether slots fit with those that stand before them here and there.
+// together reports whether slots fit with the earlier ones here and there.
 func together(x *ticket, here, there []TicketUnits) bool {
 	units := x.Units
 	for _, p := range here {
@@ -94,7 +94,7 @@ func together(x *ticket, here, there []TicketUnits) bool {
 	return x.Mode != holdfast.ModeSlots || units <= x.Capacity
 }
 
-// lock tells a ticket's member that it is locked.
+// lock informs a ticket's member that it is locked.
 func (m *Machine) lock(now protocol.Time, x *ticket, count uint64, out *protocol.Effects) {
 	x.page.count, x.page.given = max(x.page.count, count), count
 	x.step, x.since = locked, now
@@ -116,8 +116,8 @@ func (m *Machine) onRaise(now protocol.Time, from protocol.ID, msg *Raise, out *
 	m.proposeAgain(now, x, out)
 }
 
-// proposeAgain asks the other leaders to agree to a ticket that they may know as locked, and that is not: they hear that even where it
-// has to wait, since another one may wait for it.
+// proposeAgain asks the other leaders to agree to a ticket that they may consider locked, and that is not: they learn
+// that even if it has to wait, since another one may wait for it.
 func (m *Machine) proposeAgain(now protocol.Time, x *ticket, out *protocol.Effects) {
 	if m.proposeLock(now, x, out); !m.fits(x) {
 		m.sayAll(now, Activate{Key: x.Key, Count: x.page.count}, out)

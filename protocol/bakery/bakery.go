@@ -11,24 +11,24 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// Config is what a member needs to know to take part.
+// Config is a member's configuration.
 type Config struct {
 	// Self is this member's id. Required.
 	Self protocol.ID
-	// Founders is how many founders the cluster has: snaplock's number of neighbours. Required.
-	// All members have the same.
+	// Founders is the number of the cluster's founders: snaplock's number of neighbours. Required. All members have the
+	// same.
 	Founders int
-	// Table bounds what this member's own clients may ask for; the zero value has the table's
-	// defaults. All members have the same.
+	// Table limits the requests of this member's own clients; the zero value has the table's defaults. All members have
+	// the same.
 	Table lock.Config
 	// Patience is T: how long an answer is waited for before something is sent again, first;
 	// each time twice as long, up to eight times as long. Zero means 250 ms.
 	Patience time.Duration
-	// Priority says how eligible this member is as a leader: 1 is the most, 14 the least, and Off
-	// never. Zero means 14, as in snaplock.
+	// Priority is this member's eligibility as a leader: 1 is the highest, 14 the lowest, and Off means never. Zero
+	// means 14, as in snaplock.
 	Priority int
-	// Random tells candidates of one priority apart, and says which leader is asked first: drawn once,
-	// at the start.
+	// Random distinguishes candidates of one priority, and determines which leader is asked first: drawn once, at the
+	// start.
 	Random uint32
 	// PID is the process, which is part of a candidate's address. Zero means 1.
 	PID int
@@ -42,10 +42,10 @@ const Off = protocol.NoCandidate
 // defaultPriority is that of a member that has not been given any.
 const defaultPriority = 14
 
-// maxCapacity is the highest capacity of slots: leaders tell each other who uses them.
+// maxCapacity is the highest capacity of slots: leaders exchange the units' owners.
 const maxCapacity = 4096
 
-// resolve puts the defaults in the place of zeros, and says what is not allowed.
+// resolve replaces zeros with defaults, and returns an error for invalid values.
 func (c *Config) resolve() error {
 	if c.Patience == 0 {
 		c.Patience = 250 * time.Millisecond
@@ -88,7 +88,7 @@ type Machine struct {
 
 	// As a member.
 	poll     poll
-	term     Election         // whose leaders this member talks to; zero where it knows none
+	term     Election         // whose leaders this member talks to; zero if it knows none
 	promised Term             // no older election is taken
 	mine     map[Key]*request // those that have tickets
 	ending   map[Key]*request // of those that were released, until their clients know
@@ -112,17 +112,17 @@ type Machine struct {
 	rank   int
 	serves bool
 	book   *book
-	former *former // what it knew as a leader of the term before, while that may be needed
+	former *former // its state as a leader of the previous term, while that may be needed
 	gather gather  // what a leader of a new term collects
 	parked []parked
 	// gracesDue is when the next grace of a member that has left ends.
 	gracesDue protocol.Time
 	used      bool          // the tokens of the term's epoch are used up
 	usedDue   protocol.Time // when to say so again
-	wanted    uint64        // the epoch above which the membership was asked for one
+	wanted    uint64        // the membership was asked for an epoch above this one
 }
 
-// New makes a member's machine. The error names the field that is wrong.
+// New returns a member's machine. The error names the invalid field.
 func New(c Config) (*Machine, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (m *Machine) Wake() protocol.Time {
 	return at
 }
 
-// Step takes one event.
+// Step processes one event.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch ev.Kind {
 	case protocol.Tick:
@@ -197,7 +197,7 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 	m.mindLinks(now, out)
 }
 
-// onCall takes a request of this member's clients, or of an operator.
+// onCall handles a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if m.stopsInGrace(now, ev, out) || m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) {
 		return
@@ -209,7 +209,7 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 
 var errTransfer = fmt.Errorf("%w: in protocol bakery leaders are elected", holdfast.ErrUnsupported)
 
-// onRaised takes what the membership says.
+// onRaised handles the membership's facts.
 func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.View:
@@ -219,7 +219,7 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 	}
 }
 
-// onReceive takes a message. The transport knows its sender for certain; its contents are checked.
+// onReceive handles a message. The transport authenticates its sender; its contents are checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if envelope, is := ev.Fact.(Envelope); is {
 		m.onEnvelope(now, ev, &envelope, out)
@@ -257,7 +257,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	}
 }
 
-// onBody takes what a member says under the term.
+// onBody handles a member's message under the term.
 func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *protocol.Effects) {
 	switch msg := body.(type) {
 	case Locked:
@@ -273,7 +273,7 @@ func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *pr
 		m.onUnlocked(from, &msg, out)
 		return
 	case Tickets:
-		if m.term.After != (Term{}) { // else the first leader names what is held, when it serves
+		if m.term.After != (Term{}) { // else the first leader lists the held tickets, when it serves
 			m.onTickets(now, from, &msg, out)
 			return
 		}
@@ -293,13 +293,13 @@ func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *pr
 	}
 }
 
-// parked is what waits until a leader serves. Its sender keeps its bounds.
+// parked is the messages that wait until a leader serves. Their sender limits their number.
 type parked struct {
 	from protocol.ID
 	body Body
 }
 
-// dispatch takes a message to a leader that serves.
+// dispatch passes a message to a leader that serves.
 func (m *Machine) dispatch(now protocol.Time, from protocol.ID, body Body, out *protocol.Effects) {
 	switch msg := body.(type) {
 	case Lock:
@@ -339,7 +339,7 @@ func (m *Machine) dispatch(now protocol.Time, from protocol.ID, body Body, out *
 	}
 }
 
-// hearOneself takes what this member has said to itself, in turn.
+// hearOneself processes this member's messages to itself, in order.
 func (m *Machine) hearOneself(now protocol.Time, out *protocol.Effects) {
 	for len(m.hearSelf) > 0 {
 		said := m.hearSelf

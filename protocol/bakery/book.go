@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// book is what a leader knows: of each name who is choosing a number, and who has one.
+// book is a leader's knowledge: for each name the tickets that are choosing a number, and those that have one.
 type book struct {
 	names   map[string]*page
 	tickets map[Key]*ticket
@@ -18,7 +18,7 @@ type book struct {
 	floor uint64
 }
 
-// page is a name in the book: it is there while a ticket is entering or stands in it.
+// page is a name in the book: it exists while a ticket is entering or has a number.
 type page struct {
 	name     string
 	count    uint64    // the highest grant number of the name that is known here
@@ -37,7 +37,7 @@ const (
 	entering step = iota + 1 // choosing a number
 	counting                 // published: its master asks for the highest one
 	adding                   // it has a number, and other leaders are learning it
-	waiting                  // for those who were choosing when it got it
+	waiting                  // for the tickets that were choosing when it got it
 	ready                    // for its turn
 	locked                   // its member has the message
 )
@@ -51,24 +51,24 @@ type ticket struct {
 	serial uint64 // its master's
 	number uint64 // 0 while it is choosing
 	chosen bool   // it has exited: no ticket waits for it to choose any more
-	// until is when the grace of its holder ends, whose hold limit has passed; 0 where it has none.
+	// until is the end of the grace of a holder whose hold limit has passed; 0 if it has none.
 	until protocol.Time
 
 	// What only its master keeps.
 	heard    []protocol.ID // the leaders that have answered to its entering
-	still    []Key         // who was choosing when it got its number, and has not exited
+	still    []Key         // tickets that were choosing when it got its number, and have not exited
 	early    bool          // they were asked to agree when they learnt its number
 	proposed bool          // they were asked to agree, and may do so
 	token    holdfast.Token
 	since    protocol.Time // when it was locked
 	notified bool          // its member knows that it has to wait
 
-	// wanted says, at another leader, that its master knows that it is not the first here, and waits to
-	// hear when it is.
+	// wanted means, at another leader, that its master knows that it is not the first here, and waits to learn when it
+	// is.
 	wanted bool
 
-	// accepted says that it may be locked, as far as another leader knows: this one has agreed to it, under
-	// this term or one before, or knows of a leader that may have.
+	// accepted means that it may be locked, as far as another leader knows: this one has agreed to it, under this term
+	// or an earlier one, or knows of a leader that may have.
 	accepted bool
 
 	// What was taken over from the term before.
@@ -84,7 +84,7 @@ func newBook() *book {
 	return &book{names: map[string]*page{}, tickets: map[Key]*ticket{}, serials: map[protocol.ID]uint64{}}
 }
 
-// pageOf returns the page of a name, and begins one where there is none.
+// pageOf returns the page of a name, and creates it if needed.
 func (b *book) pageOf(name string) *page {
 	p := b.names[name]
 	if p == nil {
@@ -94,8 +94,7 @@ func (b *book) pageOf(name string) *page {
 	return p
 }
 
-// enter takes up a ticket that is choosing its number. What the book has under its key is of
-// another time, and goes.
+// enter adds a ticket that is choosing its number. An entry under the same key is outdated, and is removed.
 func (b *book) enter(t Ticket, master protocol.ID, serial uint64) *ticket {
 	if known := b.tickets[t.Key]; known != nil {
 		b.remove(known)
@@ -108,7 +107,7 @@ func (b *book) enter(t Ticket, master protocol.ID, serial uint64) *ticket {
 	return entered
 }
 
-// add gives a ticket its number. It goes on choosing until it exits.
+// add gives a ticket its number. It is still choosing until it exits.
 func (b *book) add(t *ticket, number uint64) {
 	t.number, t.step = number, adding
 	p := t.page
@@ -165,7 +164,7 @@ func (p *page) max() uint64 {
 	return p.tickets[len(p.tickets)-1].number
 }
 
-// choosing lists who is choosing a number, but for one.
+// choosing returns the tickets that are choosing a number, except one.
 func (p *page) choosing(but Key) (list []Choosing) {
 	for _, t := range p.entering {
 		if t.Key != but {
@@ -180,10 +179,10 @@ func compatible(a, b *Ticket) bool {
 	return a.Mode == b.Mode && a.Mode != holdfast.ModeExclusive && a.Capacity == b.Capacity
 }
 
-// before looks at who stands before a ticket: whether it fits with them all, as far as this
-// leader knows, and which units they are for. Where it does not, by is the first that is in the way.
-// One that was locked in the term before, or may have been, is in the way behind it too: it was locked when the
-// ticket had ended, and a leader that had not heard of that has handed the ticket over.
+// before examines the tickets before a ticket: whether it is compatible with all of them, as far as this leader knows,
+// and their units. If not, by is the first that blocks it. A ticket that was locked in the previous term, or may have
+// been, also blocks it from behind: it was locked after this ticket had ended, and a leader that did not know of the
+// end has handed this ticket over.
 func (p *page) before(t *ticket) (ahead []TicketUnits, by *ticket) {
 	units := t.Units
 	fits := func(o *ticket) bool {
@@ -216,7 +215,8 @@ func (p *page) keep(t *ticket) {
 	}
 }
 
-// isHeld reports whether a ticket that was taken over is locked, as its master says or as it may be until its member has said it.
+// isHeld reports whether a taken-over ticket is locked, as reported by its master, or possibly until its member has
+// reported.
 func (t *ticket) isHeld() bool { return t.step == locked || t.held || t.orphan && t.accepted }
 
 // otherCapacity returns the capacity of a master's slots on the page that is another one than a ticket's,

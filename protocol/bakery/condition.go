@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Led notes who leads from now on.
+// Led notes the new leaders.
 type Led struct {
 	Term    Term
 	Leaders []protocol.ID
@@ -15,13 +15,13 @@ type Led struct {
 
 func (n Led) String() string { return fmt.Sprintf("leaders of %v are %v", n.Term, n.Leaders) }
 
-// Condition says how the space is: snaplock's LOCKREADY and NOLOCK, and why.
+// Condition returns the space's condition: snaplock's LOCKREADY and NOLOCK, and the reason.
 func (p proxy) Condition(now protocol.Time, counts *protocol.Condition) *protocol.Condition {
 	c, stands := p.clients.Describe(counts)
 	if !stands {
 		return c
 	}
-	// Where an election is refused no leader serves: what the leaders that are here wait for is gone.
+	// If an election is refused no leader serves: the present leaders wait for something that is gone.
 	if p.term.Term == (Term{}) || !p.Ready() || p.poll.refused != 0 {
 		c.Candidates, c.Why = p.listCandidates("was elected, and no leader serves"), p.whyLeaderless()
 		return c
@@ -43,7 +43,7 @@ func (p proxy) Condition(now protocol.Time, counts *protocol.Condition) *protoco
 	return c
 }
 
-// opens is when those outside the view are expected to count as gone; Never where that is not known.
+// opens returns when members outside the view are expected to count as gone; Never if unknown.
 func (m *Machine) opens(now protocol.Time) protocol.Time {
 	if m.openFrom != protocol.Never {
 		return m.openFrom
@@ -51,7 +51,7 @@ func (m *Machine) opens(now protocol.Time) protocol.Time {
 	return m.standing.View.Opens(now)
 }
 
-// whyLeaderless says why no member leads.
+// whyLeaderless returns why no member leads.
 func (m *Machine) whyLeaderless() string {
 	switch m.poll.refused {
 	case RefusedFew:
@@ -62,7 +62,7 @@ func (m *Machine) whyLeaderless() string {
 	return "leaders are being elected"
 }
 
-// whyFew says that there are too few candidates, and which members are none.
+// whyFew returns that there are too few candidates, and which members are none.
 func (m *Machine) whyFew() string {
 	needed, are, none := "1 candidate is needed to elect a leader", "are", ""
 	if wanted := m.leaderCount(); wanted > 1 {
@@ -86,7 +86,7 @@ func (m *Machine) whyFew() string {
 	return fmt.Sprintf("%s, and there %s %d%s", needed, are, there, none)
 }
 
-// whyNotServing says what a leader waits for.
+// whyNotServing returns what a leader waits for.
 func (m *Machine) whyNotServing() string {
 	switch {
 	case m.term.After != (Term{}):
@@ -97,7 +97,8 @@ func (m *Machine) whyNotServing() string {
 	return "waiting until all members have told what their clients hold"
 }
 
-// listCandidates says of each member why it is a candidate for leader, or none; elected is the text for the leaders.
+// listCandidates returns for each member why it is, or is not, a candidate for leader; elected is the text for the
+// leaders.
 func (m *Machine) listCandidates(elected string) (list []protocol.Candidate) {
 	for _, c := range m.poll.candidates {
 		shown := protocol.Candidate{Member: c.ID, Priority: c.Priority}
@@ -128,5 +129,5 @@ func (m *Machine) ranked(id protocol.ID) bool {
 	return false
 }
 
-// Own is how the space is at this member, with what its own clients have.
+// Own returns the space's condition at this member, counting only its own clients.
 func (m *Machine) Own(now protocol.Time) *protocol.Condition { return m.survey.Own(now) }

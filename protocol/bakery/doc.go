@@ -1,9 +1,9 @@
-// Package bakery is a replicated queue of tickets on three leaders: each request gets a number from a majority of the
-// leaders, and the lowest number holds the lock. It is Lamport's Bakery (CACM 17(8), 1974) as snaplock has it: each step waits for
-// the faster of two answers. Any one leader can be lost at any time: the other two know of every ticket, and nothing is
-// rebuilt.
+// Package bakery implements a replicated queue of tickets on three leaders: each request gets a number from a majority
+// of the leaders, and the lowest number holds the lock. It is Lamport's Bakery (CACM 17(8), 1974) in the form of
+// snaplock: each step waits for the faster of two answers. Any single leader can be lost at any time: the other two
+// know every ticket, and nothing is rebuilt.
 //
-// A client of leader a takes a lock; b and c are the other leaders, and a goes on with the faster answer of the two:
+// A client of leader a takes a lock; b and c are the other leaders, and a continues with the faster answer of the two:
 //
 //	a → b, c   Entering   ticket l1, "X"                  a chooses a number
 //	b, c → a   Entered    the highest number is 0
@@ -13,10 +13,10 @@
 //
 // # One page
 //
-// Each member has a [lock.Table] of its own clients' requests (package local). For each it asks a leader
-// for a ticket (Lock); a leader asks itself. That leader is the ticket's master, and alone says anything
-// about it. Leaders keep one book: of each name, which tickets are choosing a number, and which have one, in
-// order of it.
+// Each member has a [lock.Table] of its own clients' requests (package local). For each request it asks a leader for a
+// ticket (Lock); a leader asks itself. That leader is the ticket's master, and only the master makes statements about
+// it. Leaders keep one book: for each name, the tickets that are choosing a number, and those that have one, in its
+// order.
 //
 //	                         snaplock, published             merged (the default)
 //	choose a number          Entering, Entered               Entering, Entered with the highest number
@@ -28,121 +28,123 @@
 //	between two; one         10; 0                           4; 0
 //	end                      2 Drop                          2 Drop
 //
-// A member that is no leader also has Lock and Locked, Unlock and Unlocked. A ticket that has to wait
-// hears so once (Queued); when those before it have ended its master asks for the others' agreement
-// (Activate), and one that cannot agree yet says so again as soon as it can (Activated): no member polls.
+// A member that is not a leader also uses Lock and Locked, Unlock and Unlocked. A ticket that has to wait is notified
+// once (Queued). When those before it have ended its master asks for the others' agreement (Activate), and a leader
+// that cannot agree yet reports as soon as it can (Activated): no member polls.
 //
 // # Who leads
 //
-// Each view has an elector: the member with the smallest address. All others tell it who they are and
-// which leaders they know (Started). If those are complete they go on (Leaders); a newcomer learns them so. Otherwise a
-// member that leads stays, as if its priority were 0, and of the other founders that are not off those with the
-// smallest (priority, random number, address, process, name) fill up to three, or as many as there are. Founders that
-// are away are not waited for: a view does without them, and what they may hold it waits for before it is open.
-// snaplock needs all computers of a cluster of up to three, so with one away and another one that starts again nothing
-// is locked; it has no views, and the first of a cluster, which has all founders, is what that is for. A cluster with
-// so many founders off that the others never be so many elects no leaders, and status says why (Refused). Leaders
-// that are left, and are a majority of what they were, go on without a new one.
+// Each view has an elector: the member with the smallest address. All others send it their identity and the leaders
+// that they know (Started). If those are complete they continue (Leaders); a newcomer learns them in this way.
+// Otherwise a member that leads stays, as if its priority were 0, and of the other founders that are not off those with
+// the smallest (priority, random number, address, process, name) fill up to three, or as many as there are. Absent
+// founders are not waited for: a view does without them, and before it is open it waits for their possible holds.
+// snaplock needs all computers of a cluster of up to three, so with one absent and another one restarting nothing is
+// locked; it has no views, and the first view of a cluster, which has all founders, serves that purpose here. If so
+// many founders are off that the others can never be enough, the cluster elects no leaders, and status says why
+// (Refused). Remaining leaders that are a majority of the earlier ones continue without a new one.
 //
-// While not most of the leaders that are left serve, they go on as they are: an election takes what they hand over. Each says that it
-// serves (Started) until others are elected, since that word may be lost and the answer to an earlier one come after it.
+// While less than a majority of the remaining leaders serve, they continue as they are: an election takes over their
+// tickets. Each reports that it serves (Started) until others are elected, since that message may be lost and the
+// answer to an earlier one come after it.
 //
-// An election is named by a Term: the epoch's counter and the view's number, which is what snaplock's wall
-// clock date was for. Before any member hears of it, a majority of the view with the coordinator in it has
-// agreed to take no older one (Elect, Elected). A member that then hears of it leaves the term before for good:
-// each message is of one term, and of no other.
+// A Term identifies an election: the epoch's counter and the view's number, in place of snaplock's wall clock date.
+// Before any member learns of it, a majority of the view, including the coordinator, has agreed to accept no older one
+// (Elect, Elected). A member that then learns of it leaves the previous term permanently: each message belongs to
+// exactly one term.
 //
 // # From one term to the next
 //
-// A leader that leaves a term hands its tickets over as they were at that moment (Tickets), to all leaders of the
-// next. A leader serves when it has those of a majority of the leaders before: it has every ticket that a majority
-// knew, and no other counts. A ticket that was choosing chooses again; a ticket that has a number keeps
-// it. A ticket whose master is gone belongs to the leader of the first rank. Each member claims what it has of
-// each leader's (Claim); a ticket that it does not claim has ended. That is snaplock's question whether a client
-// is alive, answered before it is asked. A ticket has ended, too, that another leader hands over and its master has no more.
-// Where that master is gone, a ticket that it has ended may be handed over by a leader that had not heard of that. Its member claims it
-// if it has not heard of it either, and it waits as before. Tickets behind it may have been locked since, so it is not granted while
-// an incompatible one is held, or may be and is not claimed yet.
+// A leader that leaves a term hands its tickets over, as of that moment (Tickets), to all leaders of the next. A leader
+// serves when it has those of a majority of the previous leaders: it has every ticket that a majority knew, and no
+// other counts. A ticket that was choosing chooses again; a ticket that has a number keeps it. A ticket whose master is
+// gone belongs to the leader of the first rank. Each member claims its tickets at each leader (Claim); a ticket that it
+// does not claim has ended. This answers snaplock's question whether a client is alive before it is asked. A ticket has
+// also ended if another leader hands it over and its master no longer has it. If that master is gone, a leader that had
+// not learnt of the end may hand over an ended ticket. Its member claims it if it has not learnt of the end either, and
+// it waits as before. Tickets behind it may have been locked since, so it is not granted while an incompatible one is
+// held, or may be and is not claimed yet.
 //
-// Where no majority of the former leaders is left, new ones follow no earlier leaders: each member tells all of them what its
-// clients hold, which is the copy that is never lost as long as any client holds, and they serve when all have and the view is
-// open, so that no other member can hold anything. No member knows then which tokens were given before: it takes another epoch. The
-// first of them numbers the waiting requests in the order of age. That one is the master of all that is held, and names it when it
-// serves: a claim that others have had, of a member that was lost before the first one had it, ends with that.
+// If no majority of the former leaders is left, new ones follow no earlier leaders. Each member reports its clients'
+// holds to all of them, a copy that exists as long as any client holds. They serve when all members have reported and
+// the view is open, so that no other member can hold anything. No member then knows which tokens were given before, so
+// the new leaders take another epoch. The first of them numbers the waiting requests in the order of age. It is the
+// master of all held tickets, and lists them when it serves: this ends a claim that others received from a member that
+// was lost before the first one received it.
 //
-// A leader that was away or has started again has another place in the view, so it is none: it gets tickets
+// A leader that was absent or has restarted has another place in the view, so it is no longer a leader: it gets tickets
 // only as a new one.
 //
 // # Safety
 //
-// Let x and y be tickets for one name that exclude each other, with masters A and C. A step is known to a
-// majority: a ticket's master and the leader that has answered. Say {C, p} know the number of y, and x has
-// entered and got the highest numbers at {A, q}. The two have a leader r in common. If x came to r first, y's
-// answer from r, or C's own book, says that x is choosing, and y waits for its exit: from then on a majority
-// knows x's number. If y came to r first, x has a higher number. So when y is ready, any ticket with a smaller
-// number is known to a majority, and no ticket can get one any more. y is locked when it is the first in its
-// master's book and in that of one other: what is before it is in one of the two.
+// Let x and y be conflicting tickets for one name, with masters A and C. A majority knows each step: a ticket's master
+// and the leader that has answered. Say {C, p} know the number of y, and x has entered and got the highest numbers at
+// {A, q}. The two sets have a leader r in common. If x came to r first, y's answer from r, or C's own book, says that x
+// is choosing, and y waits for its exit: from then on a majority knows x's number. If y came to r first, x has a higher
+// number. So when y is ready, a majority knows any ticket with a smaller number, and no ticket can get one any more. y
+// is locked when it is the first in its master's book and in that of one other: any earlier ticket is in one of the
+// two.
 //
-// The published protocol takes the tickets that are choosing from the master's own book only. A ticket that
-// the other knows to be choosing, and the master not yet, may get a smaller number afterwards: two hold the
-// lock (W1). And a ticket that an answer lists as choosing may have exited in the master's book before, and
-// would be waited for without end: each master counts its tickets, and a leader that has heard of a later one
-// knows that an earlier one that it does not list has exited.
+// The published protocol takes the choosing tickets from the master's own book only. A ticket that the other leader
+// knows to be choosing, and the master does not know yet, may get a smaller number afterwards: two hold the lock (W1).
+// Conversely, a ticket that an answer lists as choosing may have exited in the master's book before, and would be
+// waited for without end. Each master therefore counts its tickets, and a leader that knows a later one knows that an
+// earlier one that the master does not list has exited.
 //
-// Modes: before a ticket there may be others that are compatible with it, shared ones or slots of one capacity. For slots
-// the answer lists whose units those are: two masters' books together have them all.
+// Modes: tickets before a ticket may be compatible with it, shared ones or slots of one capacity. For slots the answer
+// lists the owners of those units: two masters' books together have them all.
 //
-// Releases: a client learns that its lock is released when the ticket's master has ended it (Unlocked). Other
-// leaders may have it in their books still. But whether one that does not want to wait is refused, or slots of
-// another capacity, is up to the master of what is in the way, and its answer comes after its Drop. So what a client knows
-// to be released can be had at once, through any member.
+// Releases: a client learns that its lock is released when the ticket's master has ended it (Unlocked). Other leaders
+// may still have it in their books. But the decision to refuse a request that does not wait, or slots of another
+// capacity, is that of the blocking ticket's master, and its answer comes after its Drop. Once a client knows of a
+// release, the name can therefore be taken at once, through any member.
 //
-// Leases: a member takes Locked under its own lease only, and in its own term. While most of the term's leaders are gone, under a view of
-// another epoch than the term's, it takes none: others may have given tokens of an epoch between the two, under a view of which it has not
-// heard. To leaders that follow no earlier ones it claims what it has not taken as a request, and they give it a token of theirs. A ticket of
-// a member that has left ends when a view without it is open (protocol.View.Open): until then its clients may believe that they
-// hold. What was surely not locked ends at once: its master says so; or, where that is lost too, as a leader's own
-// clients' is, none of the leaders left has agreed to it, which they tell the next with its number (Accepted). So
-// a leader that is lost costs a lease only for what may be held through it. Leaders need no lease: what they
-// decide without the others counts for nothing.
+// Leases: a member accepts Locked only under its own lease, and in its own term. If most of the term's leaders are
+// gone, it accepts none under a view of another epoch than the term's: other leaders may have given tokens of an epoch
+// between the two, under a view that it does not know. At leaders that follow no earlier ones it claims the tickets
+// that it has not accepted as requests, and gets a token of theirs. A ticket of a member that has left ends when a view
+// without it is open (protocol.View.Open): until then its clients may believe that they hold. A ticket that was
+// certainly not locked ends at once: its master reports it; or, if that is lost too, as for a leader's own clients,
+// none of the remaining leaders has agreed to it, which they pass to the next leaders with its number (Accepted). The
+// loss of a leader thus costs a lease only for tickets that may be held through it. Leaders need no lease: their
+// decisions without the others have no effect.
 //
 // # Order
 //
-// First come, first served (P5), from where the doorway ends: when a majority knows x's number, a ticket y
-// that is asked for after that gets a higher number, for one of the leaders that answer to y's entering, or
-// y's master, has x in its book. If the two exclude each other x is locked first. That outlives a term, as
-// far as leaders take over from leaders: x keeps its number. A ticket that is choosing has no place yet.
-// Between leaders of different epochs, where members tell what they have, the order is that of age. Compatible
-// grants are not decided in order.
+// First come, first served (P5), from the end of the doorway: when a majority knows x's number, any later ticket y gets
+// a higher number, because one of the leaders that answer y's entering, or y's master, has x in its book. If the two
+// conflict x is locked first. That outlives a term, as long as leaders take over from leaders: x keeps its number. A
+// choosing ticket has no place yet. Between leaders of different epochs, where members report their tickets, the order
+// is that of age. Compatible grants are not decided in order.
 //
 // # Tokens
 //
-// (epoch of the term, grant number). The leader that agrees sets a number aside that is above all it knows for the
-// name and above the master's, and is one of the master's: those that leave its rank plus 1 when they are divided
-// by the number of leaders. So two masters never take one number. The master takes it if it is above its own and
-// above all that it had counted when a ticket of the name ended last, and asks again otherwise. Of each grant that
-// has ended its master and the one that agreed know the number, and one of the two has a part in the next one,
-// which gets a higher one. A name that no request wants any more is forgotten, and its number with it: no name's
-// numbers begin below the highest that was forgotten. Compatible grants are decided
-// at the same time: their tokens differ, and are not in the order of time.
+// A token is (epoch of the term, grant number). The leader that agrees reserves a number above all that it knows for
+// the name and above the master's. It must be one of the master's numbers, which are those that leave its rank plus 1
+// when divided by the number of leaders, so two masters never use the same number. The master accepts it if it is above
+// its own and above all that it had counted when a ticket of the name last ended, and asks again otherwise. The master
+// and the agreeing leader of each ended grant know its number, and one of the two has a part in the next one, which
+// gets a higher number. A name that no request wants any more is forgotten, and its number with it: no name's numbers
+// begin below the highest forgotten number. Compatible grants are decided at the same time: their tokens differ, and
+// are not in the order of time.
 //
 // # Grace
 //
 // snaplock's lock ends twice: its holder is notified to stop (UNLOCKING), and the lock is free after a grace
-// (UNLOCKED). Here the holder hears that its hold limit has passed as everywhere, and the name stays taken for
-// Config.Grace. Its member ends it then. The master has heard how long that is, and has told the other leaders
-// (Unlocking), so it is as long if the member is lost meanwhile, and under the next leaders: only a member that is lost
-// together with all leaders who know takes it along. A session that ends, and a member that is lost before the
-// hold limit, have waits of their own, which are the lease's. People are shown the last holder, by its member or,
-// where that is lost, by the ticket's master; and that is who a refusal names.
+// (UNLOCKED). Here the holder is notified as usual that its hold limit has passed, and the name stays taken for
+// Config.Grace. Its member then ends the ticket. The master knows the length of the grace, and has informed the other
+// leaders (Unlocking). It therefore applies even if the member is lost in the meantime, and under the next leaders; it
+// is lost only if the member and all leaders that know it are lost together. A session that ends, and a member that is
+// lost before the hold limit, have separate waits, which are the lease's. Operators see the last holder, from its
+// member or, if that is lost, from the ticket's master; a refusal names the same holder.
 //
 // # Links
 //
-// The protocol counts on messages that arrive once and in order. Each message between two members under a term is
-// numbered, taken in turn, and sent again until it is heard (link.go). A member that leaves three copies in a row
-// unheard is reported to the membership (protocol.Unheard), which does without one of the two. Until then no
-// answer of a leader that is not heard is missed, since the other one's is enough. But a ticket's number is only
-// its master's to tell: a leader that contends with that one for a name, and does not hear it, waits.
+// The protocol relies on messages that arrive once and in order. Each message between two members under a term is
+// numbered, processed in turn, and resent until it is acknowledged (link.go). A member that leaves three copies in a
+// row unacknowledged is reported to the membership (protocol.Unheard), which drops one of the two. Until then an
+// unheard leader's answers are not missed, since the other one's are enough. But only its master can give a ticket's
+// number: a leader that contends with that master for a name, and does not hear it, waits.
 //
 // # The published holes, and how each is closed
 //
@@ -166,19 +168,19 @@
 //	W13  no wake-up with one leader       one path for all numbers of leaders
 //	W14  numbers overflow                 they have 64 bits, and begin again with each term and idle name
 //	W15  deadlocks of lock order          out of scope: LockAll takes several names in one order
-//	W16  any member drops any ticket      only its master does, and its own member
-//	W17  no fencing token                 see above
+//	W16  any member drops any ticket      only its master and its own member do
+//	W17  no fencing token                 see Tokens
 //
 // # Bounds
 //
-// Tickets of a name: 131,072. What one leader leaves unheard: 65,536 envelopes; then nothing more is taken
-// (ErrLimit, unheard). Slots: a capacity of up to 4096. Envelopes and messages of what is about to come: 1024.
-// Limits of clients' requests are the table's.
+// Tickets of a name: 131,072. Unacknowledged envelopes to one leader: 65,536; then nothing more is accepted (ErrLimit,
+// unheard). Slots: a capacity of up to 4096. Envelopes and messages of a term or view to come: 1024. The table limits
+// clients' requests.
 //
 // # What it does not do
 //
-// No client can hold a whole space, and leaders cannot be handed over: ErrUnsupported. Partition mode any is refused: half of
-// the leaders decide nothing.
+// No client can hold a whole space, and leaders cannot be transferred: ErrUnsupported. Partition mode any is refused:
+// half of the leaders decide nothing.
 //
 // # Files
 //

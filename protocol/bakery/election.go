@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// How leaders are elected. Every view has one elector: the member with the smallest address. Each member
-// tells it who it is and which leaders it knows; when all have, the elector says that these go on, or
-// makes others. snaplock elects as soon as a quorum has been heard, by a wall clock's date, and a member
-// that hears of an election believes it; here a majority of the view, the coordinator among it, has agreed
-// to take no older one, and each view has its own elector, which its members hear under that view only.
+// The election of leaders. Every view has one elector: the member with the smallest address. Each member sends it its
+// identity and the leaders that it knows; when all have, the elector confirms these, or elects others. snaplock elects
+// as soon as a quorum has been heard, by a wall clock's date, and a member that learns of an election believes it. Here
+// a majority of the view, including the coordinator, has agreed to accept no older one, and each view has its own
+// elector, whose messages count under that view only.
 
 // poll is a view's election, as a member and as the elector see it.
 type poll struct {
@@ -22,7 +22,7 @@ type poll struct {
 	copies int // in a row that the elector has left unanswered
 
 	// What this member knows of the outcome.
-	settled    bool // the elector has said who leads, or why no member does
+	settled    bool // the elector has announced the leaders, or why no member leads
 	refused    Refusal
 	missing    []protocol.ID
 	candidates []Candidate
@@ -36,17 +36,16 @@ type poll struct {
 	delay    protocol.Time
 }
 
-// heardOf is what the elector knows from a member.
+// heardOf is the elector's knowledge of a member.
 type heardOf struct {
 	from protocol.ID
 	Started
 }
 
-// maxLeaders is how many leaders there are at most: with three of them each step waits for the
-// faster one of two.
+// maxLeaders is the maximum number of leaders: with three of them each step waits for the faster one of two.
 const maxLeaders = 3
 
-// electionIn returns the election of which a message tells, if it tells of any.
+// electionIn returns the election in a message, if there is one.
 func electionIn(message any) *Election {
 	switch msg := message.(type) {
 	case Started:
@@ -72,7 +71,7 @@ func (e *Election) valid() bool {
 	return led(e.Term, e.Leaders) && led(e.After, e.AfterLeaders)
 }
 
-// elector returns who elects under the view.
+// elector returns the elector of the view.
 func (m *Machine) elector() protocol.ID {
 	first := m.standing.View.Members[0]
 	for _, member := range m.standing.View.Members[1:] {
@@ -89,7 +88,7 @@ func (m *Machine) takePoll(now protocol.Time, out *protocol.Effects) {
 	m.start(now, out)
 }
 
-// start tells the elector who this member is, and sees to its being repeated.
+// start informs the elector of this member's identity, and ensures its repetition.
 func (m *Machine) start(now protocol.Time, out *protocol.Effects) {
 	own, _ := m.standing.View.Of(m.config.Self)
 	msg := Started{
@@ -112,7 +111,7 @@ func (m *Machine) start(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// pollTick says again what was not answered.
+// pollTick resends unanswered messages.
 func (m *Machine) pollTick(now protocol.Time, out *protocol.Effects) {
 	if m.poll.due <= now {
 		if m.elector() != m.config.Self {
@@ -126,7 +125,7 @@ func (m *Machine) pollTick(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onStarted takes what a member tells the elector, and answers as far as something is decided.
+// onStarted handles a member's message to the elector, and answers as far as something is decided.
 func (m *Machine) onStarted(now protocol.Time, from protocol.ID, msg *Started, out *protocol.Effects) {
 	if m.elector() != m.config.Self {
 		return
@@ -147,7 +146,7 @@ func (m *Machine) onStarted(now protocol.Time, from protocol.ID, msg *Started, o
 	m.answer(now, from, out)
 }
 
-// answer tells a member how the election stands, if that is known.
+// answer informs a member of the election's state, if it is known.
 func (m *Machine) answer(now protocol.Time, to protocol.ID, out *protocol.Effects) {
 	p := &m.poll
 	switch {
@@ -156,14 +155,14 @@ func (m *Machine) answer(now protocol.Time, to protocol.ID, out *protocol.Effect
 	case p.done:
 		m.deliver(now, to, Leaders{Tag: m.standing.Tag(), Election: p.election, Candidates: p.candidates}, out)
 	case p.election.Term == (Term{}) && len(p.started) == len(m.standing.View.Members):
-		// These go on until they can hand over what they have.
+		// These continue until they can hand over their tickets.
 		m.deliver(now, to, Leaders{Tag: m.standing.Tag(), Election: m.newest(), Candidates: p.candidates}, out)
 	case to != m.config.Self:
 		out.Send(to, Elected{Tag: m.standing.Tag()}) // it is heard, and has to wait
 	}
 }
 
-// deliver tells a member of the view, this one too, something of the election.
+// deliver sends a member of the view, possibly this one, a message of the election.
 func (m *Machine) deliver(now protocol.Time, to protocol.ID, msg protocol.Message, out *protocol.Effects) {
 	if to != m.config.Self {
 		out.Send(to, msg)
@@ -177,7 +176,7 @@ func (m *Machine) deliver(now protocol.Time, to protocol.ID, msg protocol.Messag
 	}
 }
 
-// announce tells all members how the election stands.
+// announce informs all members of the election's state.
 func (m *Machine) announce(now protocol.Time, out *protocol.Effects) {
 	view := m.standing.View
 	for i := range view.Members {
@@ -195,7 +194,7 @@ func (m *Machine) newest() (known Election) {
 	return known
 }
 
-// startedBy returns what a member has told the elector.
+// startedBy returns a member's message to the elector.
 func (m *Machine) startedBy(id protocol.ID) *Started {
 	for i := range m.poll.started {
 		if m.poll.started[i].from == id {
@@ -205,8 +204,8 @@ func (m *Machine) startedBy(id protocol.ID) *Started {
 	return nil
 }
 
-// decide makes up the elector's mind, when all have told it who they are: those who lead go on,
-// others are elected, or there is no election, and why.
+// decide makes the elector's decision, when all have identified themselves: the leaders continue, others are elected,
+// or there is no election, with a reason.
 func (m *Machine) decide(now protocol.Time, out *protocol.Effects) {
 	p := &m.poll
 	known := m.newest()
@@ -230,7 +229,7 @@ func (m *Machine) decide(now protocol.Time, out *protocol.Effects) {
 	case majority && m.serving(&known) > len(known.Leaders)/2:
 		p.election = next
 	case majority && m.mayServe(&known):
-		// It is not known yet what they have to hand over. They say when they serve.
+		// It is not known yet which tickets they have to hand over. They report when they serve.
 	case why != 0:
 		p.refused, p.missing = why, missing
 	case m.highest(known.Term).Epoch >= next.Term.Epoch:
@@ -247,7 +246,7 @@ func (m *Machine) decide(now protocol.Time, out *protocol.Effects) {
 	m.announce(now, out)
 }
 
-// remaining lists the leaders of an election who are still here, by rank.
+// remaining returns the leaders of an election that are still present, by rank.
 func (m *Machine) remaining(known *Election) (remaining []local.Place) {
 	for _, leader := range known.Leaders {
 		if m.present(leader) {
@@ -257,7 +256,7 @@ func (m *Machine) remaining(known *Election) (remaining []local.Place) {
 	return remaining
 }
 
-// serving counts the leaders of an election who have all tickets.
+// serving counts the leaders of an election that have all tickets.
 func (m *Machine) serving(known *Election) (count int) {
 	for _, leader := range m.remaining(known) {
 		if s := m.startedBy(leader.ID); s != nil && s.Serves && s.Known.Term == known.Term {
@@ -267,8 +266,8 @@ func (m *Machine) serving(known *Election) (count int) {
 	return count
 }
 
-// mayServe reports whether those leaders who do not serve yet can come to it: from what members hold, or
-// from what a majority of the leaders before them has.
+// mayServe reports whether the leaders that do not serve yet can come to serve: from members' holds, or from the
+// tickets of a majority of the previous leaders.
 func (m *Machine) mayServe(known *Election) bool {
 	if known.After == (Term{}) {
 		return true
@@ -292,12 +291,12 @@ func (m *Machine) highest(known Term) Term {
 	return known
 }
 
-// leaderCount is how many leaders the cluster has: all, where it has no more than three founders.
+// leaderCount returns the cluster's number of leaders: all, if it has no more than three founders.
 func (m *Machine) leaderCount() int { return min(maxLeaders, m.config.Founders) }
 
-// obstacle says why no new member can be elected, or 0. Founders that are not here are not waited for: the view
-// does without them, and the first one of a cluster has all of them. But a cluster in which so many are off that
-// those who are not can never be so many hears that.
+// obstacle returns why no new member can be elected, or 0. Absent founders are not waited for: the view does without
+// them, and the first one of a cluster has all of them. But a cluster in which too many founders are off to ever reach
+// that number gets this reason.
 func (m *Machine) obstacle() (why Refusal, who []protocol.ID) {
 	founders, candidates := 0, 0
 	for i := range m.poll.started {
@@ -324,13 +323,12 @@ func (m *Machine) obstacle() (why Refusal, who []protocol.ID) {
 // eligible reports whether a member can be made a leader. Guests come and go, so they are not.
 func (c *Candidate) eligible() bool { return !c.Guest && c.Priority != Off && c.valid() }
 
-// valid reports whether what a candidate says of itself can be true.
+// valid reports whether a candidate's description of itself can be true.
 func (c *Candidate) valid() bool {
 	return c.Priority >= 1 && c.Priority <= Off && c.PID >= 1 && c.Name != ""
 }
 
-// compareCandidates orders by what makes eligible: priority, then what is drawn, and at last what is
-// different for sure.
+// compareCandidates orders by eligibility: priority, then the random number, and finally fields that always differ.
 func compareCandidates(a, b Candidate) int {
 	return cmp.Or(
 		cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Random, b.Random),
@@ -338,7 +336,7 @@ func compareCandidates(a, b Candidate) int {
 	)
 }
 
-// candidates lists the members as candidates, the most eligible first; who leads counts as priority 0.
+// candidates returns the members as candidates, the most eligible first; leaders count as priority 0.
 func (m *Machine) candidates(remaining []local.Place) (list []Candidate) {
 	for i := range m.poll.started {
 		c := m.poll.started[i].Candidate
@@ -351,7 +349,7 @@ func (m *Machine) candidates(remaining []local.Place) (list []Candidate) {
 	return list
 }
 
-// choose keeps the leaders who are here and fills their number up with the most eligible candidates.
+// choose keeps the present leaders and adds the most eligible candidates up to the number of leaders.
 func (m *Machine) choose(remaining []local.Place) []local.Place {
 	leaders := slices.Clone(remaining)
 	for _, c := range m.poll.candidates {
@@ -363,8 +361,8 @@ func (m *Machine) choose(remaining []local.Place) []local.Place {
 	return leaders
 }
 
-// propose asks the view to agree to an election, again and again until all members have: a member that knew
-// before who goes on asks nothing of its own accord, and the announcement may be lost on its way to it.
+// propose asks the view to agree to an election, repeatedly until all members have: a member that already knew that the
+// leaders continue asks nothing by itself, and the announcement may be lost on its way to it.
 func (m *Machine) propose(now protocol.Time, out *protocol.Effects) {
 	p := &m.poll
 	p.delay = protocol.Longer(p.delay, m.config.Patience)
@@ -377,7 +375,7 @@ func (m *Machine) propose(now protocol.Time, out *protocol.Effects) {
 	m.onAccepted(now, m.config.Self, out)
 }
 
-// onElect agrees to take no older election. A member that does not know the outcome yet asks for it, until it does.
+// onElect agrees to accept no older election. A member that does not know the outcome yet asks for it, until it does.
 func (m *Machine) onElect(now protocol.Time, from protocol.ID, msg *Elect, out *protocol.Effects) {
 	if from != m.elector() || msg.Election.Term.Before(m.promised) || msg.Election.Term.Before(m.term.Term) {
 		return
@@ -392,8 +390,7 @@ func (m *Machine) onElect(now protocol.Time, from protocol.ID, msg *Elect, out *
 	out.Send(from, Elected{Tag: m.standing.Tag(), Term: m.promised})
 }
 
-// onElected takes a member's agreement; or, from the elector, that it has heard this member and cannot
-// say anything yet.
+// onElected handles a member's agreement; or, from the elector, that it has heard this member and has no result yet.
 func (m *Machine) onElected(now protocol.Time, from protocol.ID, msg *Elected, out *protocol.Effects) {
 	switch {
 	case from == m.elector():
@@ -404,8 +401,8 @@ func (m *Machine) onElected(now protocol.Time, from protocol.ID, msg *Elected, o
 	}
 }
 
-// onAccepted counts a member's agreement. A majority of the view is enough if the coordinator is in it, who
-// is the one that remembers for as long as the epoch lasts which terms it has had.
+// onAccepted counts a member's agreement. A majority of the view is enough if it includes the coordinator, which
+// remembers for as long as the epoch lasts which terms it has had.
 func (m *Machine) onAccepted(now protocol.Time, from protocol.ID, out *protocol.Effects) {
 	p := &m.poll
 	if from == m.config.Self {
@@ -423,7 +420,7 @@ func (m *Machine) onAccepted(now protocol.Time, from protocol.ID, out *protocol.
 	}
 }
 
-// onLeaders takes who leads.
+// onLeaders handles the announcement of the leaders.
 func (m *Machine) onLeaders(now protocol.Time, from protocol.ID, msg *Leaders, out *protocol.Effects) {
 	if from != m.elector() || msg.Election.Term.Before(m.promised) && m.promised.View == m.standing.View.Number {
 		return
@@ -439,14 +436,15 @@ func (m *Machine) onLeaders(now protocol.Time, from protocol.ID, msg *Leaders, o
 	}
 }
 
-// isAwaited reports whether the elector may wait for this leader's word that it serves: one of its term has left, and the others
-// elect as soon as most of them serve. An answer that says that they go on may be to an earlier word, and this one be lost.
+// isAwaited reports whether the elector may wait for this leader's report that it serves: one of its term has left, and
+// others are elected as soon as most of them serve. An answer that they continue may be to an earlier report, and this
+// one be lost.
 func (m *Machine) isAwaited(e *Election) bool {
 	left := func(leader local.Place) bool { return !m.present(leader) }
 	return m.serves && e.Term == m.term.Term && slices.ContainsFunc(m.term.Leaders, left) && !protocol.Mutated("a leader that serves says so until others are elected")
 }
 
-// onRefused takes why no member leads.
+// onRefused handles the reason why no member leads.
 func (m *Machine) onRefused(from protocol.ID, msg *Refused, out *protocol.Effects) {
 	if from != m.elector() {
 		return
@@ -460,7 +458,7 @@ func (m *Machine) onRefused(from protocol.ID, msg *Refused, out *protocol.Effect
 	}
 }
 
-// needEpoch asks the membership for another epoch, where this member coordinates.
+// needEpoch requests another epoch from the membership, if this member coordinates.
 func (m *Machine) needEpoch(above uint64, out *protocol.Effects) {
 	view := m.standing.View
 	if view.Coordinator == m.config.Self && m.wanted < above && view.Epoch.Counter <= above {
@@ -472,8 +470,8 @@ func (m *Machine) needEpoch(above uint64, out *protocol.Effects) {
 // onExhausted takes, as the coordinator, that the tokens of an epoch are used up.
 func (m *Machine) onExhausted(msg *Exhausted, out *protocol.Effects) { m.needEpoch(msg.Epoch, out) }
 
-// reportServing tells the elector that this leader has come to serve: it may have waited for that. It is
-// repeated until the elector has heard it.
+// reportServing informs the elector that this leader now serves: it may have waited for that. It is repeated until the
+// elector has received it.
 func (m *Machine) reportServing(now protocol.Time, out *protocol.Effects) {
 	m.poll.settled, m.poll.pause = false, 0
 	m.start(now, out)

@@ -29,7 +29,7 @@ func (m *Machine) grace(r *request) time.Duration {
 	return m.config.Grace
 }
 
-// beginGrace keeps a ticket, and tells its master how long.
+// beginGrace keeps a ticket, and informs its master for how long.
 func (m *Machine) beginGrace(now protocol.Time, r *request, d time.Duration, out *protocol.Effects) {
 	m.graces = append(m.graces, grace{r, now + d})
 	if m.standing.Admitted() && m.present(r.master) {
@@ -57,8 +57,8 @@ func (p proxy) Graces(now protocol.Time) (list []local.Grace) {
 	return list
 }
 
-// stopsInGrace takes the release of what its hold limit has ended: its holder has stopped, and the
-// name is free at once. It reports whether the call is one. It is answered as any other release is.
+// stopsInGrace handles the release of a hold that its hold limit has ended: its holder has stopped, and the name is
+// free at once. It reports whether the call is one. It is answered like any other release.
 func (m *Machine) stopsInGrace(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
 	release, is := ev.Fact.(*protocol.Release)
 	if !is || len(m.graces) == 0 {
@@ -97,7 +97,7 @@ func (m *Machine) endGraces(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// gracesWake returns when the next grace is over: of a client of this member, or of one who has left.
+// gracesWake returns when the next grace ends: of a client of this member, or of a departed one.
 func (m *Machine) gracesWake() protocol.Time {
 	at := protocol.Never
 	if m.serves {
@@ -109,7 +109,7 @@ func (m *Machine) gracesWake() protocol.Time {
 	return at
 }
 
-// onUnlocking takes how long a ticket stays locked at the most. Its master tells the other leaders.
+// onUnlocking handles the maximum time for which a ticket stays locked. Its master informs the other leaders.
 func (m *Machine) onUnlocking(now protocol.Time, from protocol.ID, msg *Unlocking, out *protocol.Effects) {
 	t := m.book.tickets[msg.Key]
 	switch {

@@ -9,45 +9,45 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// Messages under a term must arrive, once and in the order in which they were sent: the published
-// protocol counts on TCP for that, and a ticket's steps make no sense in another order. The
-// contract between members promises less, so each pair of members keeps a link: envelopes are
-// numbered, taken in turn only, and sent again until the other end confirms them. The confirmation
-// rides along on envelopes in the other direction; where there are none, it goes by itself
-// after a while. A link ends with the term: both ends start anew.
+// Messages under a term must arrive, once and in the order in which they were sent: the published protocol relies on
+// TCP for that, and a ticket's steps make no sense in another order. The contract between members promises less, so
+// each pair of members keeps a link: envelopes are numbered, processed in order only, and resent until the other end
+// confirms them. The confirmation rides on envelopes in the other direction; if there are none, it is sent by itself
+// after a while. A link ends with the term: both ends start over.
 
 // link is this member's end of one.
 type link struct {
 	to      local.Place
 	sent    uint64 // the number of the newest envelope
-	queue   []Body // what was not heard yet, the newest last: its number is sent
+	queue   []Body // unacknowledged messages, the newest last: its number is sent
 	seen    uint64 // up to which number the other end's envelopes were taken
 	due     protocol.Time
 	pause   protocol.Time
 	heard   bool          // nothing that was taken is still to be confirmed
 	hearBy  protocol.Time // when it is confirmed, if no envelope goes before
 	copies  int           // in a row that were not heard
-	again   uint64        // where the other end is behind: up to which number envelopes were sent; 0 elsewhere
+	again   uint64        // if the other end is behind: the number up to which envelopes were sent; else 0
 	batch   int           // how many are sent at a time then
 	acked   uint64        // up to which number the other end's envelopes were confirmed
 	ackedAt protocol.Time // and when they were confirmed last
 
 	timed   uint64        // the envelope whose round trip is measured; 0 for none
 	timedAt protocol.Time // when it was first sent
-	latest  protocol.Time // how long the latest two round trips took; 0 where there were none
+	latest  protocol.Time // duration of the latest two round trips; 0 if there were none
 	other   protocol.Time
 }
 
-// mostWaited is how many times patience an envelope is waited for at most before it is sent for the second time. A round trip
-// takes up to a fifth of the lease, which is 2.4 times patience; the other end confirms an envelope half of patience later.
+// mostWaited is the maximum wait before an envelope is first resent, in units of patience. A round trip takes up to a
+// fifth of the lease, which is 2.4 times patience; the other end confirms an envelope half of patience later.
 const mostWaited = 4
 
 const (
-	// maxCopies is how many envelopes are sent again when they were not heard for a while: the oldest ones. When
-	// these are heard twice as many follow at once, up to maxBatch, until the other end is not behind any more.
+	// maxCopies is the maximum number of unacknowledged envelopes that are resent: the oldest ones. When these are
+	// acknowledged twice as many follow at once, up to maxBatch, until the other end has caught up.
 	maxCopies = 64
 	maxBatch  = 4096
-	// maxQueue is how much may be unheard on one link before its leader takes no further tickets.
+	// maxQueue is the maximum number of unacknowledged envelopes on one link before its leader accepts no further
+	// tickets.
 	maxQueue = 1 << 16
 )
 
@@ -66,8 +66,7 @@ func (m *Machine) linkTo(to protocol.ID) *link {
 	return m.links[i]
 }
 
-// say says something to a member under the term: at once where that is this one, and not at all where it has
-// left.
+// say sends a message to a member under the term: at once if that is this one, and not at all if it has left.
 func (m *Machine) say(now protocol.Time, to protocol.ID, body Body, out *protocol.Effects) {
 	if to == m.config.Self {
 		m.hearSelf = append(m.hearSelf, body)
@@ -92,13 +91,13 @@ func (m *Machine) say(now protocol.Time, to protocol.ID, body Body, out *protoco
 	m.post(now, l, l.sent, body, out)
 }
 
-// post sends an envelope, which confirms what was taken.
+// post sends an envelope, with a confirmation.
 func (m *Machine) post(now protocol.Time, l *link, seq uint64, body Body, out *protocol.Effects) {
 	l.heard, l.hearBy, l.acked, l.ackedAt = true, protocol.Never, l.seen, now
 	out.Send(l.to.ID, Envelope{Term: m.term.Term, From: m.standing.Place, To: l.to, Seq: seq, Seen: l.seen, Body: body})
 }
 
-// onEnvelope takes a message under the term, in turn.
+// onEnvelope handles a message under the term, in order.
 func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope, out *protocol.Effects) {
 	switch {
 	case m.term.Term.Before(msg.Term):
@@ -132,7 +131,7 @@ func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope
 	if l.heard {
 		l.heard, l.hearBy = false, now+m.config.Patience/2
 	}
-	// A malformed message is taken, too: it would be sent again for ever, and all that follows it.
+	// A malformed message also counts as processed: otherwise it would be resent forever, with all that follows it.
 	if err := malformed(msg.Body); err != nil {
 		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d: %v", msg, ev.From, err)})
 		return
@@ -140,8 +139,8 @@ func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope
 	m.onBody(now, ev.From, msg.Body, out)
 }
 
-// hearCopy confirms again what was taken, because a copy has come: at once, or some time after a confirmation that was sent a moment ago. Of
-// many copies that come together, over a slow link, one is answered.
+// hearCopy repeats a confirmation, because a copy has come: at once, or some time after a very recent confirmation. Of
+// many copies that arrive together, over a slow link, one is answered.
 func (m *Machine) hearCopy(now protocol.Time, l *link, out *protocol.Effects) {
 	again := l.ackedAt + m.config.Patience/4
 	if l.acked < l.seen || now >= again {
@@ -151,8 +150,8 @@ func (m *Machine) hearCopy(now protocol.Time, l *link, out *protocol.Effects) {
 	l.heard, l.hearBy = false, min(l.hearBy, again)
 }
 
-// take notes up to which number the other end has taken envelopes. It reports whether the other end is behind
-// still, and has taken all that was sent again.
+// take records the number up to which the other end has processed envelopes. It reports whether the other end is still
+// behind, and has processed all resent ones.
 func (l *link) take(now protocol.Time, seen uint64, patience protocol.Time) (more bool) {
 	first := l.sent - uint64(len(l.queue)) + 1
 	if seen < first || seen > l.sent {
@@ -169,10 +168,10 @@ func (l *link) take(now protocol.Time, seen uint64, patience protocol.Time) (mor
 	return l.again != 0 && seen >= l.again
 }
 
-// patience is for how long an envelope is waited for before it is sent for the second time: for a round trip and a quarter of it, and
-// for the patience that is configured at least. An envelope that is sent before its confirmation can have come is for nothing, and
-// the other end would never be sent more than maxCopies at a time. A round trip counts from the first sending of an envelope, so
-// one whose envelope was lost seems to take longer, and the shorter one of two is believed.
+// patience returns the wait before an envelope is first resent: a round trip and a quarter of it, and at least the
+// configured patience. An envelope that is resent before its confirmation can arrive is wasted, and the other end would
+// never be sent more than maxCopies at a time. A round trip counts from the first sending of an envelope, so one whose
+// envelope was lost seems to take longer, and the shorter one of two counts.
 func (l *link) patience(configured protocol.Time) protocol.Time {
 	if protocol.Mutated("a link waits for a round trip") {
 		return configured
@@ -184,8 +183,8 @@ func (l *link) patience(configured protocol.Time) protocol.Time {
 	return max(configured, min(trip+trip/4, mostWaited*configured))
 }
 
-// sayAgain sends the oldest envelopes that were not heard. Where these are not all, no other ones are sent until they
-// are heard.
+// sayAgain resends the oldest unacknowledged envelopes. If there are more, they are not sent until these are
+// acknowledged.
 func (m *Machine) sayAgain(now protocol.Time, l *link, out *protocol.Effects) {
 	first := l.sent - uint64(len(l.queue)) + 1
 	some := l.queue[:min(len(l.queue), l.batch)]
@@ -198,7 +197,7 @@ func (m *Machine) sayAgain(now protocol.Time, l *link, out *protocol.Effects) {
 	}
 }
 
-// mindLinks says again what was not heard, and confirms what was.
+// mindLinks resends unacknowledged envelopes, and confirms processed ones.
 func (m *Machine) mindLinks(now protocol.Time, out *protocol.Effects) {
 	for _, l := range m.links {
 		if l.due <= now {
@@ -224,8 +223,8 @@ func (m *Machine) linksWake() protocol.Time {
 	return at
 }
 
-// cut ends the links to members that have lost their places: no member waits for what they have not heard, and a
-// member that comes back starts anew.
+// cut ends the links to members that have lost their places: no member waits for their acknowledgements, and a member
+// that comes back starts over.
 func (m *Machine) cut() {
 	m.links = slices.DeleteFunc(m.links, func(l *link) bool { return !m.present(l.to) })
 }

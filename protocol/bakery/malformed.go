@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// What members say is checked before anything follows from it.
+// Members' messages are checked before they have any effect.
 
-// malformed says what is wrong with what no honest member says.
+// malformed returns the error of a message that no honest member sends.
 func malformed(body Body) error {
 	switch msg := body.(type) {
 	case nil:
@@ -56,14 +56,14 @@ func malformed(body Body) error {
 	return nil
 }
 
-// What numbers can be at most. A vote is above the highest count by which it is asked for, and the number of
-// a ticket above all that were drawn one by one.
+// The maximum values of numbers. A vote is above the highest count in its request, and the number of a ticket above all
+// that were drawn one by one.
 const (
 	maxNumber = 1 << 62
 	maxVote   = lock.MaxCount + 2*maxLeaders
 )
 
-// beyond says that a number is above what it can be, or nil.
+// beyond returns an error if a number is above its maximum.
 func beyond(what string, number, most uint64) error {
 	if number > most {
 		return fmt.Errorf("%s %d; at most %d is possible", what, number, most)
@@ -71,7 +71,7 @@ func beyond(what string, number, most uint64) error {
 	return nil
 }
 
-// malformed says what is wrong with a ticket that no honest member draws.
+// malformed returns the error of a ticket that no honest member draws.
 func (t *Ticket) malformed() error {
 	if err := holdfast.CheckName(t.Name); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (t *Ticket) malformed() error {
 	return nil
 }
 
-// malformed says what is wrong with what no honest leader hands over.
+// malformed returns the error of a handover that no honest leader sends.
 func (m *Tickets) malformed() error {
 	if err := beyond("floor", m.Floor, maxVote); err != nil {
 		return err

@@ -21,7 +21,7 @@ func (m *Machine) onLock(now protocol.Time, from protocol.ID, msg *Lock, out *pr
 		return
 	}
 	if m.book.tickets[t.Key] != nil {
-		return // it was claimed, or begun again, before this came
+		return // it was claimed, or started over, before this arrived
 	}
 	if failed := m.refusal(t); failed != nil {
 		failed.Key = t.Key
@@ -70,7 +70,7 @@ func (m *Machine) inTheWay(x *ticket, master protocol.ID) *ticket {
 	return nil
 }
 
-// refusal says why no ticket is drawn, or nil.
+// refusal returns why no ticket is drawn, or nil.
 func (m *Machine) refusal(t *Ticket) *Failed {
 	p := m.book.names[t.Name]
 	if m.congested() {
@@ -91,7 +91,7 @@ func (m *Machine) refusal(t *Ticket) *Failed {
 // alone reports whether this leader is all of them.
 func (m *Machine) alone() bool { return len(m.others) == 0 }
 
-// sayAll says something to the other leaders.
+// sayAll sends a message to the other leaders.
 func (m *Machine) sayAll(now protocol.Time, body Body, out *protocol.Effects) {
 	for _, to := range m.others {
 		if m.here(to) {
@@ -113,7 +113,7 @@ func (m *Machine) own(key Key) *ticket {
 	return nil
 }
 
-// onEntered takes that another leader knows a ticket, and goes on by the first such answer.
+// onEntered records that another leader knows a ticket, and continues with the first such answer.
 func (m *Machine) onEntered(now protocol.Time, from protocol.ID, msg *Entered, out *protocol.Effects) {
 	x := m.own(msg.Key)
 	if x == nil {
@@ -141,15 +141,15 @@ func (m *Machine) onEntered(now protocol.Time, from protocol.ID, msg *Entered, o
 	m.number(now, x, msg.Max, out)
 }
 
-// onMax takes the highest number that another leader knows.
+// onMax handles the highest number that another leader knows.
 func (m *Machine) onMax(now protocol.Time, msg *Max, out *protocol.Effects) {
 	if x := m.own(msg.Key); x != nil && x.step == counting {
 		m.number(now, x, msg.Max, out)
 	}
 }
 
-// number gives a ticket the next number. In the merged set, if no other ticket is choosing here and it
-// is the first, leaders where that is so too have nothing to wait for, and agree at once.
+// number gives a ticket the next number. In the merged set, if no other ticket is choosing here and it is the first,
+// leaders with the same state have nothing to wait for, and agree at once.
 func (m *Machine) number(now protocol.Time, x *ticket, highest uint64, out *protocol.Effects) {
 	m.book.add(x, max(x.page.max(), highest)+1)
 	x.page.waits = append(x.page.waits, x)
@@ -168,13 +168,13 @@ func (m *Machine) number(now protocol.Time, x *ticket, highest uint64, out *prot
 	m.sayAll(now, add, out)
 }
 
-// fits reports whether a ticket fits with all that stand before it, as far as this leader knows.
+// fits reports whether a ticket is compatible with all earlier ones, as far as this leader knows.
 func (m *Machine) fits(x *ticket) bool {
 	_, by := x.page.before(x)
 	return by == nil
 }
 
-// onAdded takes that another leader knows a ticket's number, and who was choosing there at that moment.
+// onAdded records that another leader knows a ticket's number, and the tickets that were choosing there at that moment.
 func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *protocol.Effects) {
 	x := m.own(msg.Key)
 	if x == nil {
@@ -205,9 +205,9 @@ func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *
 	m.notifyQueued(now, x, out)
 }
 
-// settle notes for which tickets a ticket that has its number waits: those that were choosing here or there,
-// and have not exited meanwhile. The other leader's list may be older than an exit that was heard of here, and the
-// ticket would wait for it for ever: a serial tells (the tombstones of the model).
+// settle determines the tickets that a numbered ticket waits for: those that were choosing here or there, and have not
+// exited since. The other leader's list may be older than an exit that is known here, and the ticket would wait for it
+// forever: a serial shows that (the tombstones of the model).
 func (m *Machine) settle(now protocol.Time, x *ticket, there []Choosing, out *protocol.Effects) {
 	still := x.page.choosing(x.Key)
 	if protocol.Mutated("still entering from the own map") {
@@ -243,7 +243,7 @@ func (m *Machine) exiting(now protocol.Time, x *ticket) Exiting {
 	return e
 }
 
-// hasExited notes that no other ticket has to wait any more for this one to choose its number.
+// hasExited records that no other ticket has to wait any more for this one to choose its number.
 func (m *Machine) hasExited(now protocol.Time, p *page, key Key, out *protocol.Effects) {
 	for _, x := range slices.Clone(p.waits) {
 		x.still = slices.DeleteFunc(x.still, func(k Key) bool { return k == key })
@@ -255,7 +255,7 @@ func (m *Machine) hasExited(now protocol.Time, p *page, key Key, out *protocol.E
 	}
 }
 
-// readied goes on with a ticket if it waits for no other one to choose any more.
+// readied continues a ticket that no longer waits for another one to choose.
 func (m *Machine) readied(now protocol.Time, x *ticket, out *protocol.Effects) {
 	if x.step != ready {
 		return
@@ -268,8 +268,8 @@ func (m *Machine) readied(now protocol.Time, x *ticket, out *protocol.Effects) {
 	m.notifyQueued(now, x, out)
 }
 
-// refuseTry refuses a ticket that does not want to wait and has to: another ticket stands before it, and the
-// master of that one, which knows whether it has ended, has been heard since.
+// refuseTry refuses a ticket that does not wait and has to: another ticket is before it, and that one's master, which
+// knows whether it has ended, has been heard since.
 func (m *Machine) refuseTry(now protocol.Time, x *ticket, out *protocol.Effects) {
 	if !x.Try || x.step != ready {
 		return
@@ -280,8 +280,8 @@ func (m *Machine) refuseTry(now protocol.Time, x *ticket, out *protocol.Effects)
 	}
 }
 
-// notifyQueued tells a ticket's member once that it has to wait, and behind how many. One that fits, as far as this leader knows, and
-// has asked for agreement may not have to.
+// notifyQueued informs a ticket's member once that it has to wait, and behind how many. A ticket that is compatible, as
+// far as this leader knows, and has asked for agreement may not have to.
 func (m *Machine) notifyQueued(now protocol.Time, x *ticket, out *protocol.Effects) {
 	if x.notified || x.Try || x.orphan || x.step > ready || x.proposed && m.fits(x) {
 		return
@@ -294,7 +294,7 @@ func (m *Machine) notifyQueued(now protocol.Time, x *ticket, out *protocol.Effec
 	m.say(now, x.For.ID, Queued{Key: x.Key, Position: at}, out)
 }
 
-// fail tells a ticket's member why it is not locked, and ends it.
+// fail informs a ticket's member why it is not locked, and ends it.
 func (m *Machine) fail(now protocol.Time, x *ticket, why Failed, out *protocol.Effects) {
 	why.Key = x.Key
 	m.say(now, x.For.ID, why, out)
@@ -320,8 +320,8 @@ func (m *Machine) end(now protocol.Time, x *ticket, out *protocol.Effects) {
 	m.remove(now, x, out)
 }
 
-// remove takes a ticket out of the book. A ticket that has waited for it goes on, whether it waited for its
-// choosing or for its turn.
+// remove removes a ticket from the book. A ticket that has waited for it continues, whether it waited for its choosing
+// or for its turn.
 func (m *Machine) remove(now protocol.Time, t *ticket, out *protocol.Effects) {
 	choosing := !t.chosen
 	m.book.remove(t)
@@ -331,8 +331,8 @@ func (m *Machine) remove(now protocol.Time, t *ticket, out *protocol.Effects) {
 	m.turn(now, t.page, out)
 }
 
-// turn goes on with those whose turn it is on a page: from the first ticket on, until one does not fit.
-// None behind it does.
+// turn continues the tickets of a page whose turn it is: from the first ticket on, until one is incompatible. No later
+// one is compatible.
 func (m *Machine) turn(now protocol.Time, p *page, out *protocol.Effects) {
 	units := 0
 	for i, t := range p.tickets {
@@ -351,7 +351,7 @@ func (m *Machine) turn(now protocol.Time, p *page, out *protocol.Effects) {
 	}
 }
 
-// activateAll goes on with all whose turn it is, when this leader begins to serve.
+// activateAll continues all tickets whose turn it is, when this leader starts to serve.
 func (m *Machine) activateAll(now protocol.Time, out *protocol.Effects) {
 	names := make([]string, 0, len(m.book.names))
 	//tidy:unordered they are put in order
@@ -364,7 +364,7 @@ func (m *Machine) activateAll(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onClaim takes what a member has at this leader under a new term: what is not claimed has ended.
+// onClaim handles a member's tickets at this leader under a new term: unclaimed ones have ended.
 func (m *Machine) onClaim(now protocol.Time, from protocol.ID, msg *Claim, out *protocol.Effects) {
 	for i := range msg.Claims {
 		c := &msg.Claims[i]
@@ -402,10 +402,10 @@ func (m *Machine) onClaim(now protocol.Time, from protocol.ID, msg *Claim, out *
 	m.activateAll(now, out)
 }
 
-// mostTickets is how many tickets a name may have. Each member's own table bounds how many of its clients
-// wait, so this is for those whose tables are larger.
+// mostTickets is the maximum number of tickets of a name. Each member's own table limits its clients' waits, so this is
+// for members with larger tables.
 func (m *Machine) mostTickets() int { return maxTickets }
 
-// maxTickets is snaplock's limit of a hundred for those who are entering, for all tickets of a name and
-// generous enough for crowds.
+// maxTickets is snaplock's limit of a hundred entering tickets, applied to all tickets of a name and generous enough
+// for crowds.
 const maxTickets = 1 << 17

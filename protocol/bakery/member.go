@@ -19,16 +19,16 @@ type request struct {
 	local.Request
 	arrived   protocol.Time
 	ticket    Ticket         // with a key, once a leader was asked
-	master    local.Place    // that leader, or who has followed it; zero before
+	master    local.Place    // that leader, or its successor; zero before
 	queued    bool           // it is known to wait
 	locked    holdfast.Token // of a Locked that it has not taken, mostly because this member had no lease; 0 for nothing
 	notifyEnd bool           // its client hears of its release when its ticket has ended
 }
 
-// proxy is what this member's clients need of the protocol.
+// proxy is the protocol's handling of this member's clients.
 type proxy struct{ *Machine }
 
-// Ready reports whether there are leaders who can be asked.
+// Ready reports whether there are leaders to ask.
 func (p proxy) Ready() bool {
 	here := 0
 	for _, leader := range p.term.Leaders {
@@ -39,7 +39,7 @@ func (p proxy) Ready() bool {
 	return here > len(p.term.Leaders)/2
 }
 
-// Refusal says why a request is not taken at all.
+// Refusal returns why a request is refused outright.
 func (p proxy) Refusal(q *lock.Request) error {
 	if q.Mode == holdfast.ModeSlots && q.Capacity > maxCapacity {
 		return fmt.Errorf("%w: slots %d/%d: in protocol bakery the capacity is at most %d, because leaders exchange lists of holders; use protocol central or grantor",
@@ -48,7 +48,7 @@ func (p proxy) Refusal(q *lock.Request) error {
 	return nil
 }
 
-// Keep makes what is kept of a request.
+// Keep returns the record of a request.
 func (p proxy) Keep(r local.Request) *request { return &request{Request: r} }
 
 // Enroll asks a leader for a ticket, if there is one.
@@ -76,7 +76,7 @@ func (p proxy) Ended(r *request) {
 // Named lists this member's requests for a name.
 func (p proxy) Named(name string) []*request { return p.byName[name] }
 
-// Explain says why a request was not granted in time.
+// Explain returns why a request was not granted in time.
 func (p proxy) Explain(now protocol.Time, r *request, err error) error {
 	switch {
 	case r.By != nil:
@@ -96,7 +96,7 @@ func (p proxy) Explain(now protocol.Time, r *request, err error) error {
 	return err
 }
 
-// holder says who holds a name, or has held it and is in its grace, as far as this member knows; else nil.
+// holder returns the holder of a name, or the one in its grace, as far as this member knows; else nil.
 func (m *Machine) holder(now protocol.Time, name string) *lock.HeldBy {
 	if m.serves && m.book.names[name] != nil {
 		for _, t := range m.book.names[name].tickets {
@@ -121,7 +121,7 @@ func (p proxy) Knows(r *request) bool { return r.queued }
 // Settled reports that others ask this member when they want to know.
 func (p proxy) Settled() bool { return true }
 
-// Awaits reports whether a request waits for what a leader says.
+// Awaits reports whether a request waits for a leader's answer.
 func (p proxy) Awaits(r *request, peer protocol.ID) bool { return !r.Held && r.master.ID == peer }
 
 // Withhold reports that a release is answered when the ticket's master has ended it: from then on any client
@@ -131,8 +131,8 @@ func (p proxy) Withhold(r *request) bool {
 	return r.notifyEnd
 }
 
-// askLeader asks a leader for a ticket: this member itself, where it leads; else one after the other, the first by
-// chance.
+// askLeader asks a leader for a ticket: this member itself, if it leads; else one after another, starting at a random
+// one.
 func (m *Machine) askLeader(now protocol.Time, r *request, out *protocol.Effects) {
 	m.numbers++
 	key := r.Request.Key
@@ -168,7 +168,7 @@ func (m *Machine) askAll(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// rename forgets the tickets of what waits: they were those of a stay that has ended.
+// rename forgets the tickets of waiting requests: they belonged to an ended stay.
 func (m *Machine) rename(out *protocol.Effects) {
 	clear(m.mine)
 	m.ended = nil
@@ -181,11 +181,11 @@ func (m *Machine) rename(out *protocol.Effects) {
 	}
 }
 
-// claimsPerPart bounds what one message claims.
+// claimsPerPart is the maximum number of claims in one message.
 const claimsPerPart = 128
 
-// claimAll tells the leaders of a new term what this member has: each what it is the master of now; and
-// where they follow no earlier leaders, all of them what is held.
+// claimAll informs the leaders of a new term of this member's tickets: each of those whose master it now is; and if
+// they follow no earlier leaders, all of them of the held ones.
 func (m *Machine) claimAll(now protocol.Time, out *protocol.Effects) {
 	rebuilt := m.term.After == (Term{})
 	claims := make([][]Claimed, len(m.term.Leaders))
@@ -222,7 +222,7 @@ func (m *Machine) claimAll(now protocol.Time, out *protocol.Effects) {
 		}
 	}
 	for _, r := range m.releases() {
-		// What is not claimed ends, and who says so here has heard of that.
+		// An unclaimed ticket ends, and the leader here knows of that.
 		if !slices.Contains(m.term.Leaders, r.master) {
 			r.master = m.term.Leaders[0]
 		}
@@ -231,10 +231,10 @@ func (m *Machine) claimAll(now protocol.Time, out *protocol.Effects) {
 	m.askAll(now, out)
 }
 
-// claimed lists what has tickets, in the order in which they were asked for.
+// claimed returns the requests with tickets, in request order.
 func (m *Machine) claimed() []*request { return inOrder(m.mine) }
 
-// releases lists what was released and has not ended yet, as far as its client waits for that.
+// releases returns the released tickets that have not ended yet, as far as their client waits for that.
 func (m *Machine) releases() []*request { return inOrder(m.ending) }
 
 func inOrder(tickets map[Key]*request) []*request {
@@ -247,7 +247,7 @@ func inOrder(tickets map[Key]*request) []*request {
 	return list
 }
 
-// onLocked takes that a ticket is locked. A ticket that no request wants any more is given back.
+// onLocked handles a ticket's lock. A ticket that no request wants any more is returned.
 func (m *Machine) onLocked(now protocol.Time, from protocol.ID, msg *Locked, out *protocol.Effects) {
 	r := m.mine[msg.Key]
 	switch {
@@ -259,7 +259,7 @@ func (m *Machine) onLocked(now protocol.Time, from protocol.ID, msg *Locked, out
 	}
 }
 
-// awaits reports whether a request waits for what a leader says of it: only its master is believed.
+// awaits reports whether a request waits for a leader's message about it: only its master's counts.
 func (m *Machine) awaits(r *request, from protocol.ID, body Body, out *protocol.Effects) bool {
 	if r == nil || r.Held || r.Dropped {
 		return false
@@ -270,10 +270,10 @@ func (m *Machine) awaits(r *request, from protocol.ID, body Body, out *protocol.
 	return r.master.ID == from
 }
 
-// takeLock lets a request hold what its Locked says: under a lease only, by the clock and not by a timer.
+// takeLock makes a request hold according to its Locked: only under a lease, by the clock and not by a timer.
 func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects) {
 	if now >= m.standing.View.Lease.Member || m.outlived() {
-		// A member that was just admitted has no lease yet. Nothing says when it gets one, or when others lead.
+		// A newly admitted member has no lease yet. No event announces it, or new leaders.
 		m.leaseDue = now + m.config.Patience
 		return
 	}
@@ -294,14 +294,15 @@ func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects)
 	m.clients.Permit(now, r, token, out)
 }
 
-// outlived reports whether the view is of another epoch than the term, and most of the term's leaders are gone. Then others may
-// have given tokens of an epoch between the two, under views of which this member has not heard. So it takes no word of those leaders,
-// and keeps it: for when most of them are back, or until it tells leaders that follow no earlier ones that it is not held.
+// outlived reports whether the view is of another epoch than the term, and most of the term's leaders are gone. Then
+// others may have given tokens of an epoch between the two, under views that this member does not know. It then accepts
+// no message of those leaders, but keeps it until most of them are back, or until it reports to leaders that follow no
+// earlier ones that the ticket is not held.
 func (m *Machine) outlived() bool {
 	return !proxy{m}.Ready() && m.standing.View.Epoch.Counter != m.term.Term.Epoch && !protocol.Mutated("a word that was not taken ends with its leaders")
 }
 
-// fitsHere reports whether a request is compatible with what this member's other clients hold.
+// fitsHere reports whether a request is compatible with this member's other clients' holds.
 func (m *Machine) fitsHere(r *request) bool {
 	units := r.ticket.Units
 	for _, other := range m.byName[r.Request.Key.Name] {
@@ -316,7 +317,7 @@ func (m *Machine) fitsHere(r *request) bool {
 	return true
 }
 
-// takeLocks takes what had to wait, mostly for a lease.
+// takeLocks accepts the locks that had to wait, usually for a lease.
 func (m *Machine) takeLocks(now protocol.Time, out *protocol.Effects) {
 	if m.leaseDue == protocol.Never {
 		return
@@ -329,7 +330,7 @@ func (m *Machine) takeLocks(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onQueued takes that a ticket has to wait.
+// onQueued records that a ticket has to wait.
 func (m *Machine) onQueued(from protocol.ID, msg *Queued, out *protocol.Effects) {
 	if r := m.mine[msg.Key]; m.awaits(r, from, msg, out) {
 		r.queued = true
@@ -337,7 +338,7 @@ func (m *Machine) onQueued(from protocol.ID, msg *Queued, out *protocol.Effects)
 	}
 }
 
-// onFailed takes why a ticket will not be locked.
+// onFailed handles the reason why a ticket will not be locked.
 func (m *Machine) onFailed(now protocol.Time, from protocol.ID, msg *Failed, out *protocol.Effects) {
 	r := m.mine[msg.Key]
 	if !m.awaits(r, from, msg, out) {
@@ -348,8 +349,7 @@ func (m *Machine) onFailed(now protocol.Time, from protocol.ID, msg *Failed, out
 	delete(m.mine, msg.Key)
 }
 
-// marked says of a hold through a member that was lost until when it is waited for, as far as is
-// known.
+// marked returns until when a hold through a lost member is waited for, as far as is known.
 func (m *Machine) marked(now protocol.Time, by *lock.HeldBy) *lock.HeldBy {
 	member, listed := m.standing.View.Of(protocol.ID(by.Holder.Member))
 	if by.Holder == (lock.SessionID{}) || listed && member.Tenure.Incarnation == by.Holder.Number>>32 {
@@ -362,8 +362,8 @@ func (m *Machine) marked(now protocol.Time, by *lock.HeldBy) *lock.HeldBy {
 	return &gone
 }
 
-// heldBy names the holder of a ticket for those that wait for it. A grace is counted by the member of its holder, and by
-// the slowest clock where that is lost.
+// heldBy returns the holder of a ticket for the tickets that wait for it. Its holder's member counts a grace, and the
+// slowest clock if that member is lost.
 func (m *Machine) heldBy(now protocol.Time, t *ticket) *lock.HeldBy {
 	by := &lock.HeldBy{Owner: t.Owner, Holder: t.Session, Suspended: t.Name == lock.SpaceLock, Age: lock.UnknownAge}
 	if t.step == locked && t.since != 0 {
@@ -393,8 +393,8 @@ func (m *Machine) failure(now protocol.Time, r *request, msg *Failed) error {
 	return &holdfast.LimitError{Limit: "waiters", Value: int64(msg.Limit)}
 }
 
-// endTickets ends the tickets of what has ended in this step: at once, or when the grace is over in which its holder,
-// which knows that its hold limit has passed, can stop.
+// endTickets ends the tickets of requests that ended in this step: at once, or after the grace in which a holder that
+// knows that its hold limit has passed can stop.
 func (m *Machine) endTickets(now protocol.Time, out *protocol.Effects) {
 	for len(m.ended) > 0 {
 		ended := m.ended
@@ -423,7 +423,7 @@ func (m *Machine) unlock(now protocol.Time, r *request, out *protocol.Effects) {
 	}
 }
 
-// onUnlocked takes that a ticket has ended.
+// onUnlocked records that a ticket has ended.
 func (m *Machine) onUnlocked(from protocol.ID, msg *Unlocked, out *protocol.Effects) {
 	if r := m.ending[msg.Key]; r != nil && r.master.ID == from {
 		delete(m.ending, msg.Key)

@@ -33,15 +33,15 @@ type (
 	Election struct {
 		Term    Term
 		Leaders []local.Place // one to three, by rank
-		// After is the election before, whose leaders hand their tickets over; zero where
-		// members tell what they hold instead.
+		// After is the previous election, whose leaders hand their tickets over; zero if members report their holds
+		// instead.
 		After        Term
 		AfterLeaders []local.Place
-		// Count is where grant numbers begin, if After has another epoch or is zero.
+		// Count is the start of grant numbers, if After has another epoch or is zero.
 		Count uint32
 	}
 
-	// Candidate is who can be made a leader, and why a member is or is none.
+	// Candidate is a possible leader, with the reason why it is or is not one.
 	Candidate struct {
 		ID       protocol.ID
 		Priority int // 1 to 14; 15 is off
@@ -52,67 +52,66 @@ type (
 		Guest    bool
 	}
 
-	// Key names a ticket for ever: the request of a member's client that it was drawn for.
+	// Key identifies a ticket permanently: the request of a member's client for which it was drawn.
 	Key struct {
 		Member      protocol.ID
 		Incarnation uint64
 		Number      uint64
 	}
 
-	// Ticket is what a master tells the other leaders of a ticket when it enters.
+	// Ticket is a master's description of a ticket for the other leaders when it enters.
 	Ticket struct {
 		Key  Key
-		For  local.Place // who has asked
+		For  local.Place // the member that made the request
 		Name string
 		holdfast.Shape
 		Try     bool
-		Owner   string // for people
+		Owner   string // for display
 		Session lock.SessionID
 	}
 
-	// Started tells the elector of a view who a member is, and which leaders it knows
-	// (LOCKSTARTED). It is repeated until the elector has answered under that view.
+	// Started informs the elector of a view of a member's identity, and the leaders that it knows (LOCKSTARTED). It is
+	// repeated until the elector has answered under that view.
 	Started struct {
 		local.Tag
 		Candidate Candidate
-		Known     Election // the newest that was confirmed; zero where there was none
+		Known     Election // the newest confirmed one; zero if there was none
 		Promised  Term     // the newest that it was asked to agree to
 		Serves    bool     // it is one of those leaders and has all their tickets
 		Used      bool     // it is one of those leaders and the tokens of their epoch are used up
 	}
-	// Elect asks a member to take no older election than this one (LOCKLEADERS, first half).
+	// Elect asks a member to accept no older election than this one (LOCKLEADERS, first half).
 	Elect struct {
 		local.Tag
 		Election Election
 	}
-	// Elected says that it will not.
+	// Elected confirms that it will not.
 	Elected struct {
 		local.Tag
 		Term Term
 	}
-	// Leaders says who leads (LOCKLEADERS): a majority of the view has agreed, or nothing has changed.
+	// Leaders announces the leaders (LOCKLEADERS): a majority of the view has agreed, or nothing has changed.
 	Leaders struct {
 		local.Tag
 		Election   Election
 		Candidates []Candidate
 	}
-	// Refused says why there is no election, as no member leads.
+	// Refused gives the reason why there is no election, while no member leads.
 	Refused struct {
 		local.Tag
 		Why        Refusal
-		Missing    []protocol.ID // RefusedFew: who is no candidate
+		Missing    []protocol.ID // RefusedFew: the members that are not candidates
 		Candidates []Candidate
 	}
-	// Exhausted tells the coordinator that the tokens of an epoch are used up, or that leaders
-	// are needed who use none of its tokens.
+	// Exhausted informs the coordinator that the tokens of an epoch are used up, or that leaders are needed that use
+	// none of its tokens.
 	Exhausted struct {
 		local.Tag
 		Epoch uint64
 	}
 
-	// Envelope brings a message under a term. A link is a pair of members under one term; it
-	// loses nothing and keeps its order, because what is not heard is sent again and what comes
-	// out of turn is not taken.
+	// Envelope carries a message under a term. A link is a pair of members under one term; it loses nothing and keeps
+	// its order, because unacknowledged messages are resent and those out of order are ignored.
 	Envelope struct {
 		Term     Term
 		From, To local.Place
@@ -120,33 +119,33 @@ type (
 		Seen     uint64 // up to which number those in the other direction were taken
 		Body     Body
 	}
-	// Body is what an envelope says: one of the types below.
+	// Body is the contents of an envelope: one of the types below.
 	Body interface{ String() string }
-	// Heard says Seen where there is nothing else to say.
+	// Heard carries Seen if there is no other message.
 	Heard struct{}
 
 	// Entering begins a ticket (LOCKENTERING): its master is choosing a number for it.
 	Entering struct {
 		Ticket Ticket
-		// Serial counts the tickets that the sender has begun in this term, from 1.
+		// Serial counts the tickets that the sender has started in this term, from 1.
 		Serial uint64
 	}
-	// Entered says that the sender knows (LOCKENTERED). In the merged set it has what Max has.
+	// Entered confirms that the sender knows the ticket (LOCKENTERED). In the merged set it includes the contents of
+	// Max.
 	Entered struct {
 		Key Key
-		Max uint64 // merged: the highest number of the name here; 0 where there is none
-		// Capacity is the capacity of slots of the sender's own tickets of the name, where it is
-		// another one than the ticket's.
+		Max uint64 // merged: the highest number of the name here; 0 if there is none
+		// Capacity is the capacity of slots of the sender's own tickets of the name, if it differs from the ticket's.
 		Capacity int
-		// By names the owner of the ticket that stands before one that does not want to wait, as
-		// far as the sender's own tickets are concerned; nil where there is none.
+		// By is the owner of the ticket before one that does not wait, among the sender's own tickets; nil if there is
+		// none.
 		By *lock.HeldBy
 	}
 	// GetMax asks for the highest number of the ticket's name (GETMAXTICKET).
 	GetMax struct {
 		Key Key
 	}
-	// Max tells it (MAXTICKET).
+	// Max reports the highest number (MAXTICKET).
 	Max struct {
 		Key Key
 		Max uint64
@@ -155,29 +154,28 @@ type (
 	Add struct {
 		Key    Key
 		Number uint64
-		// Activate, in the merged set, says that the ticket exits, is ready and asks for the sender's
-		// agreement where no other ticket is entering; Count is then what it is in Activate.
+		// Activate, in the merged set, means that the ticket exits, is ready and asks for the sender's agreement if no
+		// other ticket is entering; Count is then that of Activate.
 		Activate bool
 		Count    uint64
 	}
-	// Added says that the sender has it (TICKETADDED), and who is choosing a number there for the
-	// same name. Activated, in the merged set, says that the ticket has exited there, and Vote what it
-	// says in Activated.
+	// Added confirms that the sender has it (TICKETADDED), with the tickets that are choosing a number there for the
+	// same name. Activated, in the merged set, means that the ticket has exited there, and Vote is that of Activated.
 	Added struct {
 		Key       Key
 		Entering  []Choosing
 		Activated bool
 		Vote      Vote
 	}
-	// Exiting says that a ticket has its number (LOCKEXITING): no ticket waits for it to choose
-	// any more. In the merged set Ready and Activate say that it is ready, and ask for agreement.
+	// Exiting reports that a ticket has its number (LOCKEXITING): no ticket waits for it to choose any more. In the
+	// merged set Ready and Activate mean that it is ready, and asks for agreement.
 	Exiting struct {
 		Key      Key
 		Ready    bool
 		Activate bool
 		Count    uint64
 	}
-	// Ready says that a ticket waits for no other one that is choosing (TICKETREADY).
+	// Ready reports that a ticket waits for no other one that is choosing (TICKETREADY).
 	Ready struct {
 		Key Key
 	}
@@ -192,18 +190,18 @@ type (
 		Key  Key
 		Vote Vote
 	}
-	// Choosing is a ticket that is choosing its number. Who has heard of its master's serial, and does
-	// not know the ticket as one that is choosing, has heard of its exit.
+	// Choosing is a ticket that is choosing its number. A leader that knows its master's serial, and does not know the
+	// ticket as a choosing one, knows of its exit.
 	Choosing struct {
 		Key    Key
 		Master protocol.ID
 		Serial uint64
 	}
-	// Vote is what a leader says to a ticket's being granted.
+	// Vote is a leader's answer about the grant of a ticket.
 	Vote struct {
-		// First says that no ticket stands before it there that it is incompatible with.
+		// First means that no incompatible ticket is before it there.
 		First bool
-		// Before lists the units of slots that stand before it there.
+		// Before lists the units of slots before it there.
 		Before []TicketUnits
 		// Count is the grant number that the sender has set aside for it.
 		Count uint64
@@ -218,8 +216,8 @@ type (
 		Key Key
 	}
 
-	// Tickets hands over what a leader of the term before has: names in order, in parts (LOCKTICKETS). Where leaders follow no
-	// others, that of the first rank names so what is held when it serves.
+	// Tickets hands over the tickets of a leader of the previous term: names in order, in parts (LOCKTICKETS). If
+	// leaders follow no others, the one of the first rank lists the held tickets in this way when it serves.
 	Tickets struct {
 		Names []NameState
 		Floor uint64 // no grant number of a name that is not listed is higher
@@ -231,8 +229,8 @@ type (
 		Count   uint64
 		Tickets []Numbered
 	}
-	// Numbered is a ticket with its number. Accepted says that it may be locked: the sender is its master and
-	// has locked it, or has agreed to that, or knows of a leader that may have.
+	// Numbered is a ticket with its number. Accepted means that it may be locked: the sender is its master and has
+	// locked it, or has agreed to that, or knows of a leader that may have.
 	Numbered struct {
 		Ticket   Ticket
 		Number   uint64
@@ -249,15 +247,14 @@ type (
 	Unlock struct {
 		Key Key
 	}
-	// Unlocking says that a ticket stays locked for a grace, though its hold limit has passed and its
-	// holder was asked to stop (UNLOCKING); and then even if its member is lost. A master tells the other
-	// leaders.
+	// Unlocking reports that a ticket stays locked for a grace, though its hold limit has passed and its holder was
+	// asked to stop (UNLOCKING); and then even if its member is lost. A master informs the other leaders.
 	Unlocking struct {
 		Key  Key
 		Left time.Duration
 	}
-	// Claim tells a leader of a new term what the sender has of it: what is not claimed is gone. A
-	// leader that has died and come back claims nothing (ALIVE and ABSOLUTELY, unasked).
+	// Claim informs a leader of a new term of the sender's tickets there: unclaimed ones are gone. A leader that has
+	// died and come back claims nothing (ALIVE and ABSOLUTELY, unasked).
 	Claim struct {
 		Claims []Claimed
 		Done   bool
@@ -265,21 +262,21 @@ type (
 	// Claimed is a request of the sender's clients that holds, or waits.
 	Claimed struct {
 		Ticket Ticket
-		Token  holdfast.Token // 0 where it waits
+		Token  holdfast.Token // 0 while it waits
 		Age    protocol.Time  // how long it has waited
 	}
 
-	// Locked says that a ticket is locked (LOCKED).
+	// Locked reports that a ticket is locked (LOCKED).
 	Locked struct {
 		Key   Key
 		Token holdfast.Token
 	}
-	// Queued says that so many tickets stand before a ticket.
+	// Queued reports the number of tickets before a ticket.
 	Queued struct {
 		Key      Key
 		Position int
 	}
-	// Failed says that a ticket is not locked and will not be (LOCKFAILED).
+	// Failed reports that a ticket is not locked and will not be (LOCKFAILED).
 	Failed struct {
 		Key      Key
 		Why      Failure
@@ -293,26 +290,26 @@ type (
 		Key   Key
 		Above holdfast.Token
 	}
-	// Unlocked says that a ticket has ended (UNLOCKED).
+	// Unlocked reports that a ticket has ended (UNLOCKED).
 	Unlocked struct {
 		Key Key
 	}
 )
 
-// Refusal says why a view has no leaders.
+// Refusal is the reason why a view has no leaders.
 type Refusal uint8
 
 // The refusals.
 const (
-	// RefusedFew: too few members are candidates; the others are off, guests, or say of themselves
-	// what cannot be.
+	// RefusedFew: too few members are candidates; the others are off, guests, or describe themselves in an impossible
+	// way.
 	RefusedFew Refusal = iota + 1
 	// RefusedEpoch: leaders that follow no earlier ones need an epoch in which no leader has
 	// given tokens.
 	RefusedEpoch
 )
 
-// Failure says why a ticket is not locked.
+// Failure is the reason why a ticket is not locked.
 type Failure uint8
 
 // The failures.
@@ -323,12 +320,12 @@ const (
 	FailedOverflow
 	// FailedConflict: slots of another capacity are live (invalid).
 	FailedConflict
-	// FailedLimit: the leader has too much to say to another one that does not answer.
+	// FailedLimit: the leader has too many unacknowledged messages to another one.
 	FailedLimit
 )
 
-// Kind returns the name of what the envelope says, without its package. An envelope is only how that
-// travels: code that counts messages by their types, or loses those of one type, means what they say.
+// Kind returns the name of the envelope's body type, without its package. An envelope is only the transport: code that
+// counts messages by type, or loses those of one type, means the bodies.
 func (m Envelope) Kind() string {
 	name := fmt.Sprintf("%T", m.Body)
 	return name[strings.LastIndexByte(name, '.')+1:]

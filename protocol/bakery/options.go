@@ -12,12 +12,11 @@ import (
 // Options are those of a space. All members have the same.
 type Options struct {
 	protocol.Common
-	// Published says that each step of a lock has its own message, as with snaplock: 20 messages
-	// between leaders, where 8 are enough.
+	// Published gives each step of a lock its own message, as in snaplock: 20 messages between leaders, where 8 are
+	// enough.
 	Published bool
-	// Grace is how long a name stays taken after a hold limit has passed, so that its holder,
-	// which is notified, can stop. GraceOfHold stands for snaplock's: as long as the hold limit, and a minute at
-	// least. Zero means not at all.
+	// Grace is how long a name stays taken after a hold limit has passed, so that its holder, which is notified, can
+	// stop. GraceOfHold means snaplock's: as long as the hold limit, and at least a minute. Zero means no grace.
 	Grace time.Duration
 }
 
@@ -42,7 +41,7 @@ func (o *Options) List() option.List {
 // HasGrace reports whether there is a Grace.
 func (o *Options) HasGrace() bool { return o.Grace != 0 }
 
-// New makes a member's machine.
+// New returns a member's machine.
 func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 	return New(Config{
 		Self: s.Self, Founders: s.Founders, Table: s.Table, Patience: s.Patience,

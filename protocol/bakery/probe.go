@@ -29,22 +29,23 @@ func draw(r *probe.Run) {
 	}
 }
 
-// unordered are the fields that tell no states apart where no time passes.
+// unordered are the fields that distinguish no states if no time passes.
 func unordered(members int) []probe.Field {
 	fields := []probe.Field{
-		// Envelopes come in turn and none is lost, so their numbers say nothing but the order in which they are under
-		// way; what is sent again, and when, is a matter of time.
+		// Envelopes arrive in order and none is lost, so their numbers show only the order in which they are in flight;
+		// resending is a matter of time.
 		{In: Envelope{}, Name: "Seq"},
 		{In: Envelope{}, Name: "Seen"},
 		{In: Machine{}, Name: "links"},
-		// Which members have answered to a ticket's entering is asked of one that does not want to wait; no user wants that here.
+		// The members that have answered a ticket's entering matter only for one that does not wait; no user makes such
+		// a request here.
 		{In: ticket{}, Name: "heard", Unless: "Try"},
 	}
 	if members > 3 {
 		return fields
 	}
-	// That one waits is a message for people. Where all members lead, each knows it by itself, so that nothing is on
-	// its way for it.
+	// A notice of waiting is a message for people. If all members lead, each knows it by itself, so that none is in
+	// flight.
 	return append(fields, []probe.Field{
 		{In: ticket{}, Name: "notified"},
 		{In: request{}, Name: "queued"},
@@ -53,7 +54,7 @@ func unordered(members int) []probe.Field {
 	}...)
 }
 
-// links says how envelopes travel.
+// links describes the delivery of envelopes.
 type links struct{}
 
 // InTurn reports whether a message is an envelope.
@@ -62,8 +63,8 @@ func (links) InTurn(message protocol.Message) bool {
 	return is
 }
 
-// Late reports whether an envelope answers for a step of a ticket. Such a step is over because the other leader's answer
-// has come before, or has ended with the ticket. That the answer comes before that step has begun cannot be.
+// Late reports whether an envelope answers a finished step of a ticket: the other leader's answer has come first, or
+// the ticket has ended. The answer cannot come before that step has started.
 func (links) Late(message protocol.Message) bool {
 	envelope, _ := message.(Envelope)
 	switch body := envelope.Body.(type) {
@@ -93,7 +94,7 @@ func (links) Ignored(note protocol.Note) bool {
 	return is
 }
 
-// carried is what an envelope carries; nil of any other message.
+// carried returns the contents of an envelope; nil for any other message.
 func carried(m any) any {
 	if envelope, is := m.(Envelope); is {
 		return envelope.Body
@@ -101,7 +102,7 @@ func carried(m any) any {
 	return nil
 }
 
-// leaders is what can be read off leaders, other members and their messages.
+// leaders reads leaders, other members and their messages.
 type leaders struct{}
 
 // steps are those of a ticket; one that counts is choosing. In the merged set of messages none counts.
@@ -133,10 +134,10 @@ func (leaders) Drawn(space protocol.Machine) (list []probe.Drawn) {
 // Serves reads off a space whether its member is a leader that has all tickets.
 func (leaders) Serves(space protocol.Machine) bool { return space.(*Machine).serves }
 
-// Graces reads off a space how many names stay taken through it though the hold limits have passed.
+// Graces returns how many names stay taken through a space after their hold limits have passed.
 func (leaders) Graces(space protocol.Machine) int { return len(space.(*Machine).graces) }
 
-// Behind reads off a space how many other members are behind: more envelopes to each are unheard than were sent again.
+// Behind returns how many other members are behind: more envelopes to each are unacknowledged than were resent.
 func (leaders) Behind(space protocol.Machine) (behind int) {
 	for _, l := range space.(*Machine).links {
 		if l.again != 0 {
@@ -146,7 +147,7 @@ func (leaders) Behind(space protocol.Machine) (behind int) {
 	return behind
 }
 
-// TopicOf reads off a message what it is about.
+// TopicOf returns the topic of a message.
 func (l leaders) TopicOf(space protocol.Machine, message any) probe.Topic {
 	if _, is := message.(Leaders); is {
 		return probe.TopicLeaders
@@ -164,9 +165,8 @@ func (l leaders) TopicOf(space protocol.Machine, message any) probe.Topic {
 	return probe.TopicNone
 }
 
-// Finds reads off a message that is about to reach a space what it finds there. A message about an
-// election is for one view alone. A leader rebuilds that follows no earlier leaders and does not serve yet: it
-// waits for what members claim.
+// Finds returns the finding of a message that is about to reach a space. A message about an election is for one view
+// alone. A leader that follows no earlier leaders and does not serve yet is rebuilding: it waits for members' claims.
 func (l leaders) Finds(space protocol.Machine, view *protocol.View, from protocol.ID, message any) probe.Finding {
 	m := space.(*Machine)
 	if said, is := message.(Leaders); is && said.Election.Term.Before(m.term.Term) {
@@ -200,7 +200,7 @@ func (l leaders) Finds(space protocol.Machine, view *protocol.View, from protoco
 	return probe.FindsNothing
 }
 
-// findsLeaders reads off who leads whether a member has known that, or anything newer.
+// findsLeaders returns whether a member already knew the announced leaders, or newer ones.
 func (m *Machine) findsLeaders(view *protocol.View, said *Leaders) probe.Finding {
 	own, _ := view.Of(m.config.Self)
 	switch term := said.Election.Term; {

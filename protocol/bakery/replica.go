@@ -19,7 +19,7 @@ func (m *Machine) foreign(from protocol.ID, key Key, out *protocol.Effects) *tic
 	return nil
 }
 
-// onEntering takes that a ticket is choosing its number.
+// onEntering records that a ticket is choosing its number.
 func (m *Machine) onEntering(now protocol.Time, from protocol.ID, msg *Entering, out *protocol.Effects) {
 	if !m.here(from) {
 		return
@@ -44,14 +44,14 @@ func (m *Machine) onEntering(now protocol.Time, from protocol.ID, msg *Entering,
 	m.say(now, from, answer, out)
 }
 
-// onGetMax tells the highest number of a name.
+// onGetMax answers with the highest number of a name.
 func (m *Machine) onGetMax(now protocol.Time, from protocol.ID, msg *GetMax, out *protocol.Effects) {
 	if t := m.foreign(from, msg.Key, out); t != nil {
 		m.say(now, from, Max{Key: t.Key, Max: t.page.max()}, out)
 	}
 }
 
-// onAdd takes a ticket's number, and says who is choosing here.
+// onAdd records a ticket's number, and answers with the tickets that are choosing here.
 func (m *Machine) onAdd(now protocol.Time, from protocol.ID, msg *Add, out *protocol.Effects) {
 	t := m.foreign(from, msg.Key, out)
 	if t == nil || t.step != entering {
@@ -70,8 +70,8 @@ func (m *Machine) onAdd(now protocol.Time, from protocol.ID, msg *Add, out *prot
 	m.notifyOvertaken(now, t, out)
 }
 
-// notifyOvertaken tells this leader's own tickets that have to wait now: they have asked for agreement already, before a ticket with a
-// lower number was known here.
+// notifyOvertaken notifies this leader's own tickets that have to wait now: they have already asked for agreement,
+// before a ticket with a lower number was known here.
 func (m *Machine) notifyOvertaken(now protocol.Time, by *ticket, out *protocol.Effects) {
 	for _, x := range slices.Backward(by.page.tickets) {
 		if x == by {
@@ -96,7 +96,7 @@ func (m *Machine) refuseTries(now protocol.Time, p *page, out *protocol.Effects)
 	}
 }
 
-// onExiting takes that a ticket has its number.
+// onExiting records that a ticket has its number.
 func (m *Machine) onExiting(now protocol.Time, from protocol.ID, msg *Exiting, out *protocol.Effects) {
 	t := m.foreign(from, msg.Key, out)
 	if t == nil {
@@ -117,14 +117,14 @@ func (m *Machine) onExiting(now protocol.Time, from protocol.ID, msg *Exiting, o
 	}
 }
 
-// onReady takes that a ticket waits for no other one to choose.
+// onReady records that a ticket waits for no other one to choose.
 func (m *Machine) onReady(from protocol.ID, msg *Ready) {
 	if t := m.book.tickets[msg.Key]; t != nil && t.master == from {
 		t.step = ready
 	}
 }
 
-// onActivate says whether a ticket is the first.
+// onActivate answers whether a ticket is the first.
 func (m *Machine) onActivate(now protocol.Time, from protocol.ID, msg *Activate, out *protocol.Effects) {
 	t := m.foreign(from, msg.Key, out)
 	if t == nil {
@@ -138,8 +138,8 @@ func (m *Machine) onActivate(now protocol.Time, from protocol.ID, msg *Activate,
 	}
 }
 
-// vote is what this leader says to a ticket's being granted. If it does not agree now, it will as soon as
-// it can. The grant number that it sets aside is above all that it knows, and above count.
+// vote returns this leader's answer about the grant of a ticket. If it does not agree now, it will as soon as it can.
+// The grant number that it reserves is above all that it knows, and above count.
 func (m *Machine) vote(t *ticket, count uint64) Vote {
 	ahead, by := t.page.before(t)
 	t.wanted = by != nil
@@ -151,9 +151,9 @@ func (m *Machine) vote(t *ticket, count uint64) Vote {
 	return Vote{First: true, Before: ahead, Count: t.page.count}
 }
 
-// above returns the next grant number above count that is the master's to give. The numbers are dealt out by rank, so that
-// two masters never meet in one, regardless of which leader sets it aside for them: they would ask again and again, each
-// time raising the number of the other one.
+// above returns the next grant number above count that belongs to the master. Numbers are assigned by rank, so that two
+// masters never get the same one, regardless of the leader that reserves it for them: they would ask again and again,
+// each time raising the other's number.
 func (m *Machine) above(count uint64, master protocol.ID) uint64 {
 	leaders := uint64(len(m.term.Leaders))
 	rank := uint64(max(0, slices.Index(idsOf(m.term.Leaders), master)))

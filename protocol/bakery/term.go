@@ -10,14 +10,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// A term begins when a member hears who leads. Leaders of the term before stop at that moment, and
-// hand what they have to those of the new one: a leader of the new term serves when it has that of a
-// majority of them, because every ticket that counts is known to a majority. Where no majority is
-// left, each member tells the new leaders what its clients hold, and they serve when all have and no
-// other member can hold anything. A member that has just come, or come back, knows nothing and serves
-// no sooner than any other.
+// A term begins when a member learns the leaders. Leaders of the previous term stop at that moment, and hand their
+// tickets to those of the new one: a leader of the new term serves when it has those of a majority of them, because a
+// majority knows every ticket that counts. If no majority is left, each member reports its clients' holds to the new
+// leaders, and they serve when all have and no other member can hold anything. A member that has just come, or come
+// back, knows nothing and serves no sooner than any other.
 
-// former is what a leader had when its term ended: the same for all who ask.
+// former is a leader's state at the end of its term: the same for all that ask.
 type former struct {
 	Election
 	book *book
@@ -33,10 +32,10 @@ func (f *former) placeOf(id protocol.ID) local.Place {
 	return local.Place{}
 }
 
-// gather is what a leader of a new term collects before it serves.
+// gather is the information that a leader of a new term collects before it serves.
 type gather struct {
 	from    []protocol.ID // whose tickets, or claims, are complete
-	waiting []claimedBy   // of those that members wait for, where the leaders follow no earlier ones
+	waiting []claimedBy   // of waiting tickets, if the leaders follow no earlier ones
 }
 
 // claimedBy is a claim, by this leader's clock.
@@ -45,7 +44,7 @@ type claimedBy struct {
 	since protocol.Time
 }
 
-// setTerm takes another election's outcome, with nothing known of it.
+// setTerm adopts another election's outcome, without any state of it.
 func (m *Machine) setTerm(e Election) {
 	m.term, m.links, m.hearSelf, m.parked = e, nil, nil, nil
 	m.leads, m.serves, m.others, m.rank, m.book, m.gather = false, false, nil, 0, nil, gather{}
@@ -85,7 +84,7 @@ func (m *Machine) adopt(now protocol.Time, e *Election, out *protocol.Effects) {
 	m.takeLocks(now, out)
 }
 
-// handOver gives what this member had as a leader of the term before to the others, and to itself.
+// handOver sends this member's tickets as a leader of the previous term to the others, and to itself.
 func (m *Machine) handOver(now protocol.Time, out *protocol.Effects) {
 	if m.former == nil || m.former.Term != m.term.After {
 		return
@@ -100,7 +99,7 @@ func (m *Machine) handOver(now protocol.Time, out *protocol.Effects) {
 	m.gather.from = append(m.gather.from, m.config.Self)
 }
 
-// namesPerPart and ticketsPerPart bound what one message hands over.
+// namesPerPart and ticketsPerPart limit the contents of one handover message.
 const (
 	namesPerPart   = 64
 	ticketsPerPart = 256
@@ -139,9 +138,8 @@ func (f *former) parts(now protocol.Time, drift float64) (parts []Tickets) {
 	return append(parts, part)
 }
 
-// inherit takes over what this member itself had. Those tickets whose number enough leaders know keep
-// it, regardless of what they had still to wait for: a ticket that was choosing chooses anew, and
-// gets a higher one. Its own others begin again.
+// inherit takes over this member's own tickets. Those whose number enough leaders know keep it, regardless of what they
+// still waited for: a choosing ticket chooses again, and gets a higher one. Its other own tickets start over.
 func (m *Machine) inherit(now protocol.Time) {
 	b := m.former.book
 	m.inheritCounts(b.floor, nil)
@@ -176,13 +174,13 @@ func (m *Machine) inherit(now protocol.Time) {
 	}
 }
 
-// keepsNumber reports whether a ticket that has a number keeps it in the next term, as far as this leader can say:
-// of its own, those that a majority knows. So the order of tickets outlives a term.
+// keepsNumber reports whether a numbered ticket keeps its number in the next term, as far as this leader can say: of
+// its own, those that a majority knows. The order of tickets thus outlives a term.
 func (m *Machine) keepsNumber(t *ticket) bool {
 	return t.master != m.config.Self || t.step == locked || t.step >= waiting && !protocol.Mutated("a number outlives its term")
 }
 
-// inheritCounts takes over how far grants were counted, where the new term goes on in the same epoch.
+// inheritCounts takes over the counts of grants, if the new term continues in the same epoch.
 func (m *Machine) inheritCounts(floor uint64, name *NameState) {
 	if m.term.After.Epoch != m.term.Term.Epoch {
 		return
@@ -232,8 +230,8 @@ func (m *Machine) inheritTicket(now protocol.Time, n Numbered) *ticket {
 	return t
 }
 
-// setAccepted notes whether another leader may have agreed to a ticket that was taken over. That says nothing to its master, which knows
-// whether it has locked it, unless it was another one's and its member has not claimed it yet.
+// setAccepted records whether another leader may have agreed to a taken-over ticket. That matters not to its master,
+// which knows whether it has locked it, unless it was another one's and its member has not claimed it yet.
 func (m *Machine) setAccepted(t *ticket, accepted bool) {
 	t.accepted = accepted && (t.master != m.config.Self || t.orphan)
 	if t.mayBeLocked() {
@@ -241,8 +239,8 @@ func (m *Machine) setAccepted(t *ticket, accepted bool) {
 	}
 }
 
-// successor returns who is the master of a ticket under the term: who was it, if it leads, else the leader of
-// the first rank.
+// successor returns the master of a ticket under the term: the previous one, if it leads, else the leader of the first
+// rank.
 func (m *Machine) successor(master local.Place) protocol.ID {
 	if slices.Contains(m.term.Leaders, master) {
 		return master.ID
@@ -250,7 +248,8 @@ func (m *Machine) successor(master local.Place) protocol.ID {
 	return m.term.Leaders[0].ID
 }
 
-// onTickets takes what a leader of the term before has. What it was the master of it knows best.
+// onTickets handles the tickets of a leader of the previous term. That leader knows best about those whose master it
+// was.
 func (m *Machine) onTickets(now protocol.Time, from protocol.ID, msg *Tickets, out *protocol.Effects) {
 	former := slices.ContainsFunc(m.term.AfterLeaders, func(p local.Place) bool { return p == m.placeOf(from) })
 	if !m.leads || !former || slices.Contains(m.gather.from, from) {
@@ -281,8 +280,8 @@ func (m *Machine) onTickets(now protocol.Time, from protocol.ID, msg *Tickets, o
 	m.serveIfAble(now, out)
 }
 
-// hasEnded reports whether a ticket that another leader hands over has ended: its master has handed over what it has, and that is
-// not among it. Where the master hands over later, purge drops it.
+// hasEnded reports whether a ticket that another leader hands over has ended: its master has handed over its tickets,
+// and it is not among them. If the master hands over later, purge drops it.
 func (m *Machine) hasEnded(n *Numbered) bool {
 	if !slices.Contains(m.gather.from, n.Master.ID) || protocol.Mutated("a master knows what it has ended") {
 		return false
@@ -294,8 +293,8 @@ func (m *Machine) hasEnded(n *Numbered) bool {
 	return book.tickets[n.Ticket.Key] == nil
 }
 
-// purge drops the tickets of a master that does not name them: they have ended, and this leader has them
-// from one who had not heard of that.
+// purge drops the tickets of a master that does not list them: they have ended, and this leader has them from one that
+// did not know of that.
 func (m *Machine) purge(now protocol.Time, master protocol.ID, out *protocol.Effects) {
 	for _, t := range m.book.all() {
 		if t.master == master && !t.named && t.formerly == master {
@@ -333,9 +332,8 @@ func (m *Machine) serveIfAble(now protocol.Time, out *protocol.Effects) {
 	m.reportServing(now, out)
 }
 
-// gathered reports whether this leader has the tickets of a majority of those before it; or, where it
-// follows no earlier leaders, the claims of all members that were there before it was elected, and no
-// other member can hold anything.
+// gathered reports whether this leader has the tickets of a majority of the previous ones; or, if it follows no earlier
+// leaders, the claims of all members that were present before it was elected, and no other member can hold anything.
 func (m *Machine) gathered() bool {
 	if m.term.After != (Term{}) {
 		return len(m.gather.from) > len(m.term.AfterLeaders)/2
@@ -352,8 +350,8 @@ func (m *Machine) gathered() bool {
 	return true
 }
 
-// onClaimOfAll takes what a member has, where leaders follow no earlier ones: all of them take what is held,
-// and the first one also what is waited for.
+// onClaimOfAll handles a member's tickets, if leaders follow no earlier ones: all of them accept the held ones, and the
+// first one also the waiting ones.
 func (m *Machine) onClaimOfAll(now protocol.Time, from protocol.ID, msg *Claim, out *protocol.Effects) {
 	for i := range msg.Claims {
 		c := &msg.Claims[i]
@@ -372,8 +370,8 @@ func (m *Machine) onClaimOfAll(now protocol.Time, from protocol.ID, msg *Claim, 
 	}
 }
 
-// nameHeld tells the other leaders what is held, where they follow no others: the leader of the first rank is the master of all of
-// it. While the view is that of the election all leaders have the claims of the same members.
+// nameHeld sends the held tickets to the other leaders, if they follow no others: the leader of the first rank is the
+// master of all of them. While the view is that of the election all leaders have the claims of the same members.
 func (m *Machine) nameHeld(now protocol.Time, out *protocol.Effects) {
 	if m.term.After != (Term{}) || m.rank != 0 || m.standing.View.Number == m.term.Term.View || protocol.Mutated("the first leader names what is held") {
 		return
@@ -384,8 +382,8 @@ func (m *Machine) nameHeld(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onNamed takes what the leader of the first rank names. What it does not name has ended: this leader has the claim of a member
-// that was lost before that one had it.
+// onNamed handles the list of the leader of the first rank. Any ticket that it does not list has ended: this leader has
+// the claim of a member that was lost before that one had it.
 func (m *Machine) onNamed(now protocol.Time, from protocol.ID, msg *Tickets, out *protocol.Effects) {
 	if from != m.term.Leaders[0].ID {
 		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d, which is not of the first rank", msg, from)})
@@ -403,7 +401,7 @@ func (m *Machine) onNamed(now protocol.Time, from protocol.ID, msg *Tickets, out
 	}
 }
 
-// hold takes up a ticket that is locked, before all that will have a number.
+// hold adds a locked ticket, before all that will have a number.
 func (m *Machine) hold(now protocol.Time, c *Claimed) {
 	t := m.inheritTicket(now, Numbered{Ticket: c.Ticket, Master: m.term.Leaders[0], Accepted: true})
 	t.step, t.token, t.orphan = locked, c.Token, false
@@ -412,8 +410,8 @@ func (m *Machine) hold(now protocol.Time, c *Claimed) {
 	}
 }
 
-// dropLost ends the tickets of those who have left, as far as they cannot hold anything any more and have no grace;
-// and at once those that were never locked.
+// dropLost ends the tickets of departed members, as far as they cannot hold anything any more and have no grace; and at
+// once those that were never locked.
 func (m *Machine) dropLost(now protocol.Time, out *protocol.Effects) {
 	if !m.serves {
 		return
@@ -433,9 +431,8 @@ func (m *Machine) dropLost(now protocol.Time, out *protocol.Effects) {
 // mayBeLocked reports whether a leader cannot rule out that a ticket is locked, its own or another's.
 func (t *ticket) mayBeLocked() bool { return t.accepted || t.step == locked }
 
-// neverLocked reports whether a lost master has not locked a ticket: it needed the agreement of one of the others,
-// and all of them have said that they have not agreed. What they know of earlier terms is
-// in that.
+// neverLocked reports whether a lost master has not locked a ticket: it needed the agreement of one of the others, and
+// all of them have reported that they have not agreed. Their reports include earlier terms.
 func (m *Machine) neverLocked(t *ticket) bool {
 	return !t.accepted && !slices.ContainsFunc(m.term.AfterLeaders, func(p local.Place) bool {
 		return p.ID != t.formerly && !slices.Contains(m.gather.from, p.ID)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// How messages and what is in them read in traces.
+// The text of messages and their contents in traces.
 
 func (k Key) String() string {
 	return fmt.Sprintf("%d/%d/%s", k.Member, k.Incarnation, protocol.FormatNumber("l", k.Number))
@@ -38,7 +38,7 @@ func (t *Ticket) String() string {
 	return text
 }
 
-// shapeText says what a ticket is for.
+// shapeText describes a ticket's shape.
 func shapeText(mode holdfast.Mode, units, capacity int) string {
 	if mode == holdfast.ModeSlots {
 		return fmt.Sprintf("slots %d/%d", units, capacity)

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// onView takes the newest view. The leaders and their links go on under it, but for those who have
-// left; the view's elector says whether others lead from now on.
+// onView handles the newest view. The leaders and their links continue under it, except departed ones; the view's
+// elector announces whether others lead from now on.
 func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.Effects) {
 	lapsed := m.standing.View != nil && m.standing.Place.ID != 0 && view.Lease.Tenure != m.standing.Place.Tenure
 	if lapsed {
@@ -26,7 +26,8 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 		m.forget(now, out)
 	}
 	if anew || !confirmed {
-		// Leaders know what this member's clients hold, or ask it before they grant anything: so it may be renewed.
+		// Leaders know this member's clients' holds, or ask for them before they grant anything: the holds may
+		// therefore be renewed.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	m.cut()
@@ -50,8 +51,8 @@ func (m *Machine) leave(now protocol.Time, out *protocol.Effects) {
 	m.forget(now, out)
 }
 
-// forget forgets all that this member knows: it is a newcomer, and what its clients held has ended.
-// What they wait for is asked anew when it knows leaders again.
+// forget clears this member's state: it is a newcomer, and its clients' holds have ended. Their waits are requested
+// again when it knows leaders again.
 func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
 	m.clients.Lose(now, holdfast.MemberLost, out)
 	m.endTickets(now, out)
@@ -78,15 +79,14 @@ func (m *Machine) count(now protocol.Time, view *protocol.View, out *protocol.Ef
 	m.onOpen(now, out)
 }
 
-// onOpen counts those as gone who have left: their tickets end, and a leader of a new term knows all that
-// is held.
+// onOpen counts departed members as gone: their tickets end, and a leader of a new term knows all held ones.
 func (m *Machine) onOpen(now protocol.Time, out *protocol.Effects) {
 	m.open = true
 	m.dropLost(now, out)
 	m.serveIfAble(now, out)
 }
 
-// present reports whether a stay goes on in the newest view.
+// present reports whether a stay continues in the newest view.
 func (m *Machine) present(p local.Place) bool {
 	at, listed := m.standing.View.Of(p.ID)
 	return listed && local.PlaceOf(&at) == p
@@ -105,14 +105,14 @@ func (m *Machine) keepEarly(ev protocol.Event) {
 	}
 }
 
-// maxEarly is how many envelopes wait for a term that is about to come.
+// maxEarly is the maximum number of envelopes that wait for a term that is about to come.
 const maxEarly = 1024
 
 // maxUnheard is how often in a row a member may leave repeated messages unheard: after that, the
 // member reports it to the membership (protocol.Unheard), which may have to do without one of the two.
 const maxUnheard = 2
 
-// sayUnheard tells the membership which members this one does not hear, when that has changed.
+// sayUnheard reports to the membership which members this one does not hear, when that has changed.
 func (m *Machine) sayUnheard(out *protocol.Effects) {
 	if !m.recount || !m.standing.Admitted() {
 		return

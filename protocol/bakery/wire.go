@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// messages lists what members send to each other, except the queries of package local.
+// messages lists the messages between members, except the queries of package local.
 var messages = []wire.Type{
 	wire.Message[Started](128),
 	wire.Message[Elect](129),
@@ -16,7 +16,7 @@ var messages = []wire.Type{
 	wire.Message[Envelope](134, bodies...),
 }
 
-// bodies lists what envelopes carry.
+// bodies lists the types that envelopes carry.
 var bodies = []wire.Type{
 	wire.Message[Heard](160),
 	wire.Message[Entering](161),

@@ -7,13 +7,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// Config is what a member needs to know to take part. Its Table is the coordinator's.
+// Config is a member's configuration. Its Table is the coordinator's.
 type Config = authority.Config
 
 // Machine is one member's part of the protocol.
 type Machine struct{ part *authority.Machine }
 
-// New makes a member's machine. The error names the field that is wrong.
+// New returns a member's machine. The error names the invalid field.
 func New(c Config) (*Machine, error) {
 	part, err := authority.New(c, authority.Rules{Title: "coordinator", Terms: terms{}})
 	if err != nil {
@@ -25,7 +25,7 @@ func New(c Config) (*Machine, error) {
 // Wake returns when the holder or the coordinator has something to do.
 func (m *Machine) Wake() protocol.Time { return m.part.Wake() }
 
-// Step takes one event. What the membership raises says who coordinates.
+// Step processes one event. The membership's facts name the coordinator.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.Kind != protocol.Raised {
 		m.part.Step(now, ev, out)
@@ -46,10 +46,9 @@ func reignOf(view *protocol.View) authority.Reign {
 	return authority.Reign{Authority: view.Coordinator, Number: view.Epoch.Counter, Count: view.Count}
 }
 
-// terms are a coordinator's: it grants as soon as the view is installed and what was
-// promised before has run out, as long as its role lasts; and the membership tells it when
-// what a dropped tenure holds is free. A tenure that the view neither has nor lists holds
-// nothing any more.
+// terms are a coordinator's: it grants once the view is installed and all earlier promises have expired, until its role
+// ends; the membership reports when a dropped tenure's holds are free. A tenure that is neither in the view nor in its
+// list of dropped ones holds nothing any more.
 type terms struct{}
 
 func (terms) From(view *protocol.View) protocol.Time {

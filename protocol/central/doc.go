@@ -1,6 +1,6 @@
-// Package central is a lock manager on one coordinator: the coordinator of the membership view keeps the lock table
-// for all members, and the next coordinator rebuilds it from what the members report. It is JGroups' CENTRAL_LOCK2, whole
-// and with its published holes closed.
+// Package central implements a lock manager on one coordinator: the coordinator of the membership view keeps the lock
+// table for all members, and the next coordinator rebuilds it from the members' reports. It is all of JGroups'
+// CENTRAL_LOCK2, with its published holes closed.
 //
 // A client of member b takes and releases a lock, while a is the coordinator:
 //
@@ -12,47 +12,38 @@
 //
 // # The manager, on one page
 //
-// A course on distributed systems begins with this: one process is the manager. A
-// process that wants a resource sends it REQUEST and waits for GRANT; one that has used
-// it sends RELEASE. The manager keeps the holder and a queue of those that want it,
-// first come first served. A use costs three messages and no broadcast. With a message's
-// time T and W of use the resource is in use W/(W+2T) of the time, because a hand-over
-// is a release and a grant, and one process alone gets it 1/(W+3T) times a second:
-// request, grant, use, release.
+// A course on distributed systems begins with this: one process is the manager. A process that wants a resource sends
+// it REQUEST and waits for GRANT; after use it sends RELEASE. The manager keeps the holder and a
+// first-come-first-served queue of waiting processes. A use costs three messages and no broadcast. With message time T
+// and use time W the resource is in use W/(W+2T) of the time, because a hand-over is a release and a grant, and a
+// single process gets it 1/(W+3T) times a second: request, grant, use, release.
 //
-// What the page leaves out is the rest of this package: messages are lost, doubled and
-// reordered; processes stop, sleep and return; and the manager itself dies with the
-// table in its head. Here the manager is the coordinator of a [protocol.View], and the
-// next one rebuilds the table from those who have what is in it: the holders.
+// The rest of this package covers what the page leaves out: messages are lost, duplicated and reordered; processes
+// stop, sleep and return; and the manager itself dies with the table in its memory. Here the manager is the coordinator
+// of a [protocol.View], and the next one rebuilds the table from the holders.
 //
 // # Roles and messages
 //
-// Every member is a holder: it speaks for its own clients. One of them is the
-// coordinator of the view as well: it has the [lock.Table], and decides. What the two say
-// to each other, and how nothing of it is lost, acted on twice or believed too late, is
-// package [authority], which other protocols share. What makes it this protocol is whose
-// word counts, and from when: the coordinator of the newest view, under its epoch, from
-// when every member has reported and what was promised before has run out, until its role
-// ends (terms in central.go).
+// Every member is a holder: it acts for its own clients. One of them is also the coordinator of the view: it has the
+// [lock.Table], and decides. Package [authority], which other protocols share, has the messages between the two, and
+// ensures that none is lost, acted on twice or believed too late. This package determines who is the authority, and
+// when: the coordinator of the newest view, under its epoch, from when every member has reported and all earlier
+// promises have expired, until its role ends (terms in central.go).
 //
-// The messages are the original's GRANT_LOCK, RELEASE_LOCK, LOCK_INFO_RSP, and
-// LOCK_GRANTED, LOCK_DENIED, LOCK_REVOKED, LOCK_INFO_REQ; RELEASE_LOCK_OK is an
-// acknowledgement that rides on the next message, or travels by itself, with others, after
-// T/5. So a remote lock is 2 messages, an unlock 1, a refused try-lock 2, a request that
-// has to queue one more (Queued), any of them at the coordinator 0, and a change of
-// coordinator 2(n−1), with an acknowledgement to each who had something to report. All of
-// that is asserted in testdata/counts.txt.
+// The messages are the original's GRANT_LOCK, RELEASE_LOCK, LOCK_INFO_RSP, and LOCK_GRANTED, LOCK_DENIED, LOCK_REVOKED,
+// LOCK_INFO_REQ; RELEASE_LOCK_OK is an acknowledgement that rides on the next message, or travels by itself, with
+// others, after T/5. A remote lock is therefore 2 messages, an unlock 1, a refused try-lock 2, a request that has to
+// queue one more (Queued), any of them at the coordinator 0, and a change of coordinator 2(n−1), with an
+// acknowledgement to each member that had something to report. testdata/counts.txt asserts all of these.
 //
 // # A change of coordinator
 //
-// The first member of a view of a new epoch asks all others what they hold and wait for,
-// as package authority says, and grants when the view is installed as well and GrantFrom
-// has come. No table survives its epoch: the next coordinator asks again. The waits of a
-// dropped tenure are forgotten at once, its holds are free at Dropped.Free.
+// The first member of a view of a new epoch asks all others for their holds and waits, as described in package
+// authority, and grants once the view is also installed and GrantFrom has come. No table survives its epoch: the next
+// coordinator asks again. The waits of a dropped tenure are forgotten at once, its holds are free at Dropped.Free.
 //
-// Holds that exclude each other are all taken into the table, and some of them revoked: the
-// least set of the lowest. The reason is duplicate in mode any, and authority changed in
-// primary, where that is no client's rightful grant.
+// Conflicting holds are all entered in the table, and some of them revoked: the least set of the lowest. The reason is
+// duplicate in mode any, and authority changed in primary, where no client holds such a grant rightfully.
 //
 // # The original's holes, and how each is closed
 //
@@ -81,16 +72,15 @@
 //
 // # What each crash does
 //
-// The crash matrix of the specification's section 6b is testdata/crash_matrix.txt, row by
-// row, its reference traces (section 15) are testdata/traces.txt, and the tests of the
-// original (section 12) are named where their scenario is played.
+// testdata/crash_matrix.txt is the crash matrix of the specification's section 6b, row by row; testdata/traces.txt has
+// its reference traces (section 15); and the scenarios of the original's tests (section 12) carry their names.
 //
 // # Other differences from what was published, and why
 //
 //   - Owners are (session, owner id), not threads, and reentrancy is counted (section 7:
 //     the original's lock, lock, unlock leaves the name free).
 //   - UNLOCK of what is not held is ErrNotHeld, not silence.
-//   - Fencing tokens, hold limits, shared locks and slots are ours.
+//   - - Fencing tokens, hold limits, shared locks and slots are additions.
 //   - Conditions (LOCK_AWAIT and its kin) are not offered; the original's are lost with
 //     their coordinator.
 package central

@@ -15,12 +15,12 @@ type Options struct {
 // List binds the fields.
 func (o *Options) List() option.List { return append(o.Common.List(), o.Tuning.List()...) }
 
-// New makes a member's machine.
+// New returns a member's machine.
 func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 	return New(Config{Self: s.Self, Table: s.Table, Patience: s.Patience, Any: o.Any, Operators: o.Operators, Tuning: o.Tuning})
 }
 
-// Descriptor describes the protocol. No member of it doubts what another one has reported.
+// Descriptor describes the protocol. Its members never question another member's report.
 func Descriptor() protocol.Descriptor {
 	probes := authority.Probes()
 	probes.Unreached = []any{authority.Revalidate{}}

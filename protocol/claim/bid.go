@@ -33,28 +33,27 @@ type claim struct {
 	leftovers []int64       // of columns that it may have left behind: the next write deletes them
 	sentAt    protocol.Time // when the clock was asked for the timestamp
 	got       protocol.Time // when it had answered
-	cutoff    int64         // for the row that is being read: what is older has expired
+	cutoff    int64         // for the read in progress: older claims have expired
 	wall      int64         // the timestamp of that moment
 
 	begun   protocol.Time
-	front   protocol.Time // since when it is the first that stands
+	front   protocol.Time // since when it is the first standing one
 	ahead   int           // how many are before it
 	tries   int
 	pause   protocol.Time
-	due     protocol.Time // when to go on, unless it waits for the store
+	due     protocol.Time // when to continue, unless it waits for the store
 	waits   bool          // for an answer of the store
-	stale   bool          // what is being read may be older than a change that the store has reported
+	stale   bool          // the read in progress may be older than a change that the store has reported
 	watches bool          // resting: a change in the row is worth a look
 	gone    bool          // no request wants it any more
 	end     protocol.Time // held by: until when it is safe to believe so
 	warned  bool          // its holder was notified to stop
 }
 
-// authorityWait is how long who does not want to wait for holders waits for the store.
+// authorityWait is how long a request that does not wait for holders waits for the store.
 const authorityWait = 5 * time.Second
 
-// farAhead is how far the row may be ahead of the clock: what is more is no skew, but a clock
-// that is wrong.
+// farAhead is the maximum lead of the row over the clock: beyond that a clock is wrong, rather than skewed.
 func (m *Machine) farAhead() time.Duration { return max(time.Second, 2*m.config.Skew) }
 
 // date asks for the time.
@@ -71,8 +70,8 @@ func (m *Machine) date(now protocol.Time, c *claim, out *protocol.Effects) {
 	out.Send(protocol.Storage, storage.Clock{ID: m.inquire(now, inquiryClock, c.of, c, 0), Own: true})
 }
 
-// dated writes a claim under a timestamp, which is above all that were seen in its row: so tokens
-// rise although clocks differ. It never is ahead of the clock by more than the instant that takes.
+// dated writes a claim under a timestamp above all seen in its row, so that tokens rise although clocks differ. The
+// timestamp is never ahead of the clock by more than the instant that this takes.
 func (m *Machine) dated(now protocol.Time, c *claim, sentAt protocol.Time, micros int64, out *protocol.Effects) {
 	n, unit := c.of, m.config.Unit
 	stamp := unit.of(micros)
@@ -97,7 +96,7 @@ func (m *Machine) dated(now protocol.Time, c *claim, sentAt protocol.Time, micro
 	m.write(now, c, stamp, sentAt, now+ahead, out)
 }
 
-// write adds the claim's column, and takes back what it has left behind: one mutation.
+// write adds the claim's column, and deletes its leftovers: one mutation.
 func (m *Machine) write(now protocol.Time, c *claim, stamp int64, sentAt, got protocol.Time, out *protocol.Effects) {
 	n := c.of
 	n.last = max(n.last, stamp)
@@ -121,8 +120,8 @@ func (m *Machine) columns(stamps []int64) (columns []string) {
 	return columns
 }
 
-// onWritten takes what became of a write. One that took too long counts as one that failed: a rival
-// may have read the row before it was there.
+// onWritten handles the result of a write. A slow write counts as a failed one: a rival may have read the row before it
+// was there.
 func (m *Machine) onWritten(now protocol.Time, a inquiry, err error, out *protocol.Effects) {
 	c := a.claim
 	if c.gone {
@@ -152,8 +151,7 @@ func (m *Machine) onWritten(now protocol.Time, a inquiry, err error, out *protoc
 	}
 }
 
-// fail ends the tries of a claim, for a while. Who does not want to wait is refused. Nothing is left
-// behind that is not going to be deleted.
+// fail pauses the tries of a claim. Requests that do not wait are refused. Every leftover will be deleted.
 func (m *Machine) fail(now protocol.Time, c *claim, err error, out *protocol.Effects) {
 	n := c.of
 	n.trouble = err
@@ -171,7 +169,7 @@ func (m *Machine) fail(now protocol.Time, c *claim, err error, out *protocol.Eff
 	}
 }
 
-// reject refuses all that wait for a name: the store will never take this.
+// reject refuses all waiters for a name: the store will never accept this.
 func (m *Machine) reject(now protocol.Time, c *claim, err error, out *protocol.Effects) {
 	n := c.of
 	m.retract(now, c)
@@ -194,15 +192,15 @@ func (m *Machine) retract(now protocol.Time, c *claim) {
 	c.stamp, c.leftovers = 0, nil
 }
 
-// drop gives up a bid that no request wants any more. One that is being written is deleted when
-// the store has answered: a deletion before that may come too early.
+// drop ends a bid that no request wants any more. A claim that is being written is deleted when the store has answered:
+// an earlier deletion may come too early.
 func (m *Machine) drop(n *name) {
 	c := n.bid
 	n.bid, c.gone = nil, true
 	m.retract(m.now, c)
 }
 
-// look reads the row. First the time, because it says what has expired.
+// look reads the row. First it reads the time, which determines the expired claims.
 func (m *Machine) look(now protocol.Time, c *claim, out *protocol.Effects) {
 	c.due = protocol.Never
 	if m.formerUnknown(c.of) {
@@ -220,8 +218,8 @@ func (m *Machine) look(now protocol.Time, c *claim, out *protocol.Effects) {
 	out.Send(protocol.Storage, storage.Clock{ID: m.inquire(now, inquiryTime, c.of, c, 0), Own: true})
 }
 
-// read asks for the claims that count: from the oldest that has not expired to the end of the
-// row, where the mark is. What was deleted below that is not passed over one by one.
+// read reads the claims that count: from the oldest that has not expired to the end of the row, where the mark is. It
+// does not scan the deleted ones below.
 func (m *Machine) read(now protocol.Time, c *claim, micros int64, out *protocol.Effects) {
 	unit := m.config.Unit
 	c.wall = unit.of(micros)
@@ -231,10 +229,10 @@ func (m *Machine) read(now protocol.Time, c *claim, micros int64, out *protocol.
 	out.Send(protocol.Storage, storage.Slice{ID: m.inquire(now, inquiryRead, c.of, c, 0), Key: c.of.row, Start: string(start)})
 }
 
-// seen is what a row says.
+// seen is the contents of a row.
 type seen struct {
 	own   bool  // the claim is there
-	ahead int   // claims of others that are before it, or all where it is not there
+	ahead int   // others' claims before it, or all if it is not there
 	first int64 // the oldest of those
 	rid   string
 	mark  int64 // the highest token that was released
@@ -327,7 +325,7 @@ func (m *Machine) onRead(now protocol.Time, a inquiry, read storage.Sliced, out 
 	}
 }
 
-// unread takes a read that has failed.
+// unread handles a failed read.
 func (m *Machine) unread(now protocol.Time, c *claim, err error, out *protocol.Effects) {
 	if errors.Is(err, storage.ErrInvalid) {
 		m.reject(now, c, err, out)
@@ -339,7 +337,7 @@ func (m *Machine) unread(now protocol.Time, c *claim, err error, out *protocol.E
 	}
 }
 
-// again writes a claim anew, in the place of what it has in the row.
+// again rewrites a claim, in place of its columns in the row.
 func (m *Machine) again(now protocol.Time, c *claim) {
 	if c.stamp != 0 {
 		c.leftovers = append(c.leftovers, c.stamp)
@@ -347,9 +345,8 @@ func (m *Machine) again(now protocol.Time, c *claim) {
 	c.stamp, c.phase, c.due = 0, dating, now
 }
 
-// junior lets a claim stand where it is, behind older ones: when those are gone it is the oldest.
-// It makes way where they may have to be renewed, which no claim between the old and the new one
-// survives; and where too many are before it.
+// junior keeps a claim in place behind older ones: when those are gone it is the oldest. It makes way if they may have
+// to be renewed, because a renewal fails with a claim between the old and the new one; and if too many are before it.
 func (m *Machine) junior(now protocol.Time, c *claim, s *seen, out *protocol.Effects) {
 	n := c.of
 	if c.renews {
@@ -399,13 +396,13 @@ func (m *Machine) expires(now protocol.Time, c *claim, stamp int64) protocol.Tim
 // shortestPoll is how soon a row is read again at the soonest.
 const shortestPoll = 2 * time.Millisecond
 
-// longestPoll is how long a row is left unread at the longest while a request waits, though the
-// store tells of changes: it may have missed one.
+// longestPoll is the maximum time between reads of a row while a request waits, even if the store reports changes: it
+// may have missed one.
 const longestPoll = time.Second
 
-// poll returns when to read the row again. Where the store cannot tell of changes, the first in line looks
-// after a sixteenth of the time that it has stood there, so that of a hold of any length it misses little;
-// those behind look less often.
+// poll returns when to read the row again. If the store cannot report changes, the first in line reads after a
+// sixteenth of the time that it has waited there, so that it loses little of a hold of any length; those behind it read
+// less often.
 func (m *Machine) poll(now protocol.Time, c *claim) protocol.Time {
 	if m.config.Store.Watch {
 		return now + m.jitter(max(longestPoll/2, m.config.Wait))
@@ -414,7 +411,7 @@ func (m *Machine) poll(now protocol.Time, c *claim) protocol.Time {
 	return now + m.jitter(min(pause*protocol.Time(max(1, c.ahead)), longestPoll))
 }
 
-// rest waits without a column, and goes on when the others are gone, or few and young.
+// rest waits without a column, and continues when the others are gone, or few and young.
 func (m *Machine) rest(now protocol.Time, c *claim, s *seen, out *protocol.Effects) {
 	if s.ahead == 0 || !m.awaitsRenewal(c, s) && s.ahead < line {
 		c.phase, c.due, c.watches = dating, now, false

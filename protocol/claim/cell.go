@@ -24,10 +24,10 @@ import (
 // cellColumn is the name of the column.
 const cellColumn = "cell"
 
-// waitedFor is the flag that says that others want to hear of the release.
+// waitedFor is the flag of a cell whose release others wait for.
 const waitedFor = 1
 
-// content is what a cell says.
+// content is the contents of a cell.
 type content struct {
 	held     bool
 	flags    byte
@@ -51,7 +51,7 @@ func (c *content) encode() string {
 	return string(append(b, c.rid...))
 }
 
-// decodeCell reads what encode writes, and reports whether it was that.
+// decodeCell decodes a cell, and reports whether it is valid.
 func decodeCell(value string) (c content, ok bool) {
 	if len(value) < cellHead || value[0] != 'F' && value[0] != 'H' {
 		return c, false
@@ -65,20 +65,20 @@ func decodeCell(value string) (c content, ok bool) {
 	return c, c.token < 1<<63 && micros <= uint64((48*time.Hour).Microseconds())
 }
 
-// cell is what is known of a lock's cell.
+// cell is the knowledge about a lock's cell.
 type cell struct {
-	known  bool // the rest is what it was when it was last heard of
+	known  bool // the rest is its last known state
 	absent bool
 	content
 	since protocol.Time // since when it is as it is, as far as was seen: flags do not count
 
-	courtesy protocol.Time // until when others who have waited for it come first
+	courtesy protocol.Time // until when earlier waiters elsewhere come first
 	freeing  bool          // it is being given back, and only the requests that released it wait for that
 	request  uint64
-	sentAt   protocol.Time // the first that has asked for next
-	next     content       // what is being swapped in
-	starts   uint64        // the first token of that, where it takes the cell; otherwise 0
-	by       *claim        // the claim that it is for; nil where it is given back
+	sentAt   protocol.Time // of the first swap to next
+	next     content       // the new contents of the swap in progress
+	starts   uint64        // its first token, if it takes the cell; otherwise 0
+	by       *claim        // the claim that it is for; nil if the cell is released
 	unsure   bool          // whether a swap was done is not known: it is to be read
 	freeDue  protocol.Time
 	tries    int
@@ -102,10 +102,10 @@ func (c *cell) idle() bool {
 	return !c.freeing && c.request == 0 && !c.unsure && len(c.waiters) == 0 && !c.kept()
 }
 
-// ours reports whether the cell says that this process holds it.
+// ours reports whether this process holds the cell, by its contents.
 func (m *Machine) ours(c *cell) bool { return c.known && c.held && c.rid == m.config.RID }
 
-// learn takes what the cell is now.
+// learn records the cell's contents.
 func (m *Machine) learn(now protocol.Time, n *name, present bool, value string) error {
 	next := content{}
 	if present {
@@ -126,13 +126,13 @@ func (m *Machine) learn(now protocol.Time, n *name, present bool, value string) 
 	return nil
 }
 
-// pursueCell goes on with a bid.
+// pursueCell continues a bid.
 func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	k := &n.cell
 	if k.request != 0 || k.freeing {
-		return // what is under way for the cell is to be known first
+		return // the result of the pending swap must be known first
 	}
-	old := c.stale || n.changed // what is known of another process's cell
+	old := c.stale || n.changed // the known state of another process's cell
 	switch {
 	case !k.unsure && m.formerUnknown(n):
 		m.readFormer(now, n, c, out)
@@ -159,18 +159,18 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 	}
 }
 
-// datedCell begins with a cell that no process has had yet, as far as is known: its first token is
-// the time, so that tokens rise also where the store has lost the cell.
+// datedCell starts with a cell that no process is known to have had: its first token is the time, so that tokens rise
+// even if the store has lost the cell.
 func (m *Machine) datedCell(now protocol.Time, c *claim, micros int64, out *protocol.Effects) {
 	c.phase = writing
 	m.take(now, c.of, c, max(1, uint64(max(0, micros)), uint64(max(0, c.of.former.token))+1), out)
 }
 
-// take tries to have the cell, for tokens from the first on.
+// take tries to take the cell, for tokens from the first on.
 func (m *Machine) take(now protocol.Time, n *name, c *claim, first uint64, out *protocol.Effects) {
 	next := content{held: true, token: first + m.block() - 1, lease: m.config.Expiry, rid: m.config.RID}
 	if n.cell.known && n.cell.held && n.cell.rid != m.config.RID {
-		next.flags = n.cell.flags // who waited for the one who is gone waits for us
+		next.flags = n.cell.flags // the waiters of the lost process wait for this one
 	}
 	m.swap(now, n, c, next, out)
 	n.cell.starts = first
@@ -189,7 +189,7 @@ func (m *Machine) swap(now protocol.Time, n *name, c *claim, next content, out *
 	s.Notify = k.known && k.flags&waitedFor != 0 && !next.held
 	s.ID = m.inquire(now, inquirySwap, n, c, 0)
 	if next != k.next {
-		k.sentAt = now // otherwise a former one that was taken for lost may be what is done
+		k.sentAt = now // otherwise an earlier swap that counted as lost may be the one that was done
 	}
 	k.request, k.next, k.by, k.starts, k.rewriting = s.ID, next, c, 0, false
 	if c != nil {
@@ -198,7 +198,7 @@ func (m *Machine) swap(now protocol.Time, n *name, c *claim, next content, out *
 	out.Send(protocol.Storage, s)
 }
 
-// readCell asks what the cell is.
+// readCell reads the cell.
 func (m *Machine) readCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	n.cell.request = m.inquire(now, inquiryCell, n, c, 0)
 	if c != nil {
@@ -207,7 +207,7 @@ func (m *Machine) readCell(now protocol.Time, n *name, c *claim, out *protocol.E
 	out.Send(protocol.Storage, storage.Slice{ID: n.cell.request, Key: n.row, Start: cellColumn, End: cellColumn + "\x00", Serial: true})
 }
 
-// onSwapped takes what became of a swap.
+// onSwapped handles the result of a swap.
 func (m *Machine) onSwapped(now protocol.Time, a inquiry, done storage.Swapped, out *protocol.Effects) {
 	n := a.name
 	n.cell.request = 0
@@ -226,7 +226,7 @@ func (m *Machine) onSwapped(now protocol.Time, a inquiry, done storage.Swapped, 
 	}
 }
 
-// onCell takes what the cell is.
+// onCell handles the cell's contents.
 func (m *Machine) onCell(now protocol.Time, a inquiry, read storage.Sliced, out *protocol.Effects) {
 	n := a.name
 	k := &n.cell
@@ -257,7 +257,7 @@ func (m *Machine) onCell(now protocol.Time, a inquiry, read storage.Sliced, out 
 	m.missed(now, n, a.claim, out)
 }
 
-// swapped goes on after a swap that was done: it counts from when it was sent.
+// swapped continues after a successful swap: the lease counts from its sending.
 func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	k := &n.cell
 	before, is := k.content, k.next
@@ -285,13 +285,13 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	case c == nil || c.gone: // the next claim takes it over, or it is given back
 		m.touch(n)
 	case k.rid != m.config.RID:
-		c.phase, c.due = standing, now // it is waited for now, and stands as it did
+		c.phase, c.due = standing, now // it is waited for now, and keeps its place
 	case c.renews:
 		m.renewedCell(now, n, c)
 	case !m.serves():
 		c.phase, c.due = standing, now
 	default:
-		m.notifyFreed(n, out) // what was released goes on as this
+		m.notifyFreed(n, out) // the released lock continues as this
 		c.sentAt, c.stamp, c.end = k.sentAt, int64(k.token), k.sentAt+m.config.Expiry
 		if len(n.queue) == 0 || c.end-now < m.config.Belief()+m.config.Wait {
 			n.bid = nil
@@ -301,9 +301,9 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	}
 }
 
-// courtesy is how long a process lets others come first who have waited for a cell that it has given
-// back after such a time: as long as they may take to hear of it. Where the store cannot tell
-// them, they look after a share of the time that they have waited (poll).
+// courtesy is how long a process lets others that have waited for a cell take it first, after it has released the cell
+// after such a time: as long as they may take to learn of it. If the store cannot notify them, they read after a share
+// of the time that they have waited (poll).
 func (m *Machine) courtesy(held protocol.Time) protocol.Time {
 	const least, most = 10 * shortestPoll, longestPoll / 4
 	if m.config.Store.Watch {
@@ -312,13 +312,13 @@ func (m *Machine) courtesy(held protocol.Time) protocol.Time {
 	return min(max(held/8, least), most)
 }
 
-// missed goes on where the cell is not what it was taken for.
+// missed continues if the cell is not as expected.
 func (m *Machine) missed(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	k := &n.cell
 	switch {
 	case c != nil && !c.gone && c.renews:
 		if m.ours(k) && n.mine != nil && int64(k.token) == n.mine.stamp {
-			c.due = now // another process waits for it: that is all that has changed
+			c.due = now // another process waits for it: nothing else has changed
 			return
 		}
 		// Another process has it, or none.
@@ -335,7 +335,7 @@ func (m *Machine) missed(now protocol.Time, n *name, c *claim, out *protocol.Eff
 	m.touch(n)
 }
 
-// unswapped takes an error of the store.
+// unswapped handles an error of the store.
 func (m *Machine) unswapped(now protocol.Time, n *name, c *claim, err error, out *protocol.Effects) {
 	k := &n.cell
 	if !errors.Is(err, storage.ErrRefused) && !errors.Is(err, storage.ErrInvalid) {
@@ -366,8 +366,8 @@ func (m *Machine) unswapped(now protocol.Time, n *name, c *claim, err error, out
 	}
 }
 
-// waitForCell waits for the holder, and says so in the cell, once, so that others hear when it
-// is free. Who does not want to wait is refused.
+// waitForCell waits for the holder, and records that in the cell, once, so that others are notified when it is free. A
+// request that does not wait is refused.
 func (m *Machine) waitForCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	k := &n.cell
 	n.by = &lock.HeldBy{Owner: k.rid}
@@ -396,7 +396,7 @@ func (m *Machine) waitForCell(now protocol.Time, n *name, c *claim, out *protoco
 	c.due, c.stale = min(m.poll(now, c), over), true
 }
 
-// renewedCell goes on holding by the next renewal.
+// renewedCell continues to hold by the next renewal.
 func (m *Machine) renewedCell(now protocol.Time, n *name, c *claim) {
 	n.bid = nil
 	if n.holder == nil || n.mine == nil || n.mine.warned {
@@ -406,8 +406,8 @@ func (m *Machine) renewedCell(now protocol.Time, n *name, c *claim) {
 	m.hold(n)
 }
 
-// retireCell gives the cell back; or leaves it to the next request of this process, where no other
-// process has said that it waits.
+// retireCell releases the cell; or leaves it to the next request of this process, if no other process has recorded that
+// it waits.
 func (m *Machine) retireCell(now protocol.Time, n *name, c *claim, r *request, notBefore protocol.Time) {
 	k := &n.cell
 	k.waiters = append(k.waiters, r)
@@ -420,7 +420,7 @@ func (m *Machine) retireCell(now protocol.Time, n *name, c *claim, r *request, n
 	}
 }
 
-// giveBack gives back a cell that this process has and no client uses.
+// giveBack releases a cell that this process has and no client uses.
 func (m *Machine) giveBack(now protocol.Time, n *name, out *protocol.Effects) {
 	k := &n.cell
 	if m.keeps(now, n, out) {
@@ -451,8 +451,8 @@ func (m *Machine) notifyFreed(n *name, out *protocol.Effects) {
 	n.cell.waiters = nil
 }
 
-// What cells were when they were last given back is remembered, so that the next lock of the name
-// is one write: of so many names. One takes about 100 bytes and its name.
+// The contents of released cells are remembered, so that the next lock of the name is one write, up to a maximum number
+// of names. One takes about 100 bytes and its name.
 const remembered = 16384
 
 // memory is the tokens of cells that are free, and the order in which they were learnt.
@@ -461,8 +461,7 @@ type memory struct {
 	order  []string
 }
 
-// remember keeps what is known of a cell that is free and says nothing but its token, which is how
-// they are given back.
+// remember keeps a free cell that has nothing but its token, as releases leave it.
 func (m *Machine) remember(n *name) {
 	k := &n.cell
 	if !m.config.CAS || !k.known || k.absent || k.content != (content{token: k.token}) {
@@ -481,7 +480,7 @@ func (m *Machine) remember(n *name) {
 	}
 }
 
-// recall returns what is remembered of a cell.
+// recall returns the remembered state of a cell.
 func (m *Machine) recall(text string) cell {
 	token, known := m.memory.tokens[text]
 	return cell{known: known, content: content{token: token}}

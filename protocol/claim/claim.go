@@ -12,7 +12,7 @@ import (
 
 var _ protocol.Assures = (*Machine)(nil)
 
-// Machine is one process's part: the mediator of its own clients, and what claims for them.
+// Machine is one process's part: the mediator of its own clients, which claims for them.
 type Machine struct {
 	config   Config
 	standing *local.Standing
@@ -20,8 +20,8 @@ type Machine struct {
 	survey   *local.Survey[*request] // what operators ask
 
 	changed   bool      // settings were removed from the store: rows may have the tokens of both ways to lock
-	agreement agreement // with the others who use the store
-	clock     reading   // of the store's clock, where claims are dated by that
+	agreement agreement // with the other users of the store
+	clock     reading   // of the store's clock, if claims are dated by it
 	clockDue  protocol.Time
 	leaseDue  protocol.Time // when to look again whether there is a lease
 	lapsing   bool          // what ends now is lost with the member's lease
@@ -50,16 +50,16 @@ type Machine struct {
 // request is one of this process's clients', for an exclusive lock.
 type request struct {
 	local.Request
-	belief protocol.Time // how long its client may go on believing after it was last heard
+	belief protocol.Time // how long its client may believe after it was last heard
 }
 
-// due names what a reminder is about.
+// due is the subject of a reminder.
 type due struct{ text string }
 
-// Before orders what is due at one time.
+// Before orders reminders due at the same time.
 func (d due) Before(other due) bool { return d.text < other.text }
 
-// inquiryKind says what was asked of the store.
+// inquiryKind is the kind of a request to the store.
 type inquiryKind uint8
 
 const (
@@ -69,7 +69,7 @@ const (
 	inquiryRead                             // of the row
 	inquirySweep                            // deletion of claims
 	inquirySwap                             // of a cell
-	inquiryCell                             // what it is
+	inquiryCell                             // its contents
 	inquiryFormer                           // what the other way to lock has left
 	inquiryOld                              // claims that have expired
 	inquiryCleaning                         // their deletion
@@ -81,14 +81,13 @@ const (
 // inquiry is a request to the store that is under way.
 type inquiry struct {
 	kind  inquiryKind
-	name  *name // nil where it is about none
+	name  *name // nil if it is about none
 	claim *claim
 	stamp int64 // inquiryWrite: of the column
 	since protocol.Time
 }
 
-// New makes a process's machine. The error names the field that is wrong, or what contradicts
-// what.
+// New returns a process's machine. The error names the invalid field, or the contradiction.
 func New(c Config) (*Machine, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
@@ -115,7 +114,7 @@ func (m *Machine) Wake() protocol.Time {
 	return min(m.clients.Wake(), m.survey.Wake(), m.reminders.First(), m.agreement.due, m.clockDue, m.leaseDue)
 }
 
-// Step takes one event.
+// Step processes one event.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	m.now = now
 	switch ev.Kind {
@@ -157,7 +156,7 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onReceive takes what the store answers, and what other members say to operators.
+// onReceive handles the store's answers, and other members' messages for operators.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.From == protocol.Storage {
 		m.onStored(now, ev.Fact, out)
@@ -179,7 +178,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	}
 }
 
-// onStored takes an answer of the store to any of the questions that were asked.
+// onStored handles the store's answer to any request.
 func (m *Machine) onStored(now protocol.Time, fact any, out *protocol.Effects) {
 	var id uint64
 	switch fact := fact.(type) {
@@ -231,7 +230,7 @@ func (m *Machine) onMutated(now protocol.Time, a inquiry, done storage.Mutated, 
 		m.onSwept(now, a.name, done.Err, out)
 	case inquiryAgreement:
 		m.onAgreementWritten(now, done.Err, out)
-	case inquiryCleaning: // regardless of the outcome: what is left is cleaned another time
+	case inquiryCleaning: // regardless of the outcome: leftovers are cleaned another time
 	}
 }
 
@@ -250,7 +249,7 @@ func (m *Machine) onSliced(now protocol.Time, a inquiry, read storage.Sliced, ou
 	}
 }
 
-// inquire notes what is about to be asked of the store, and returns its number.
+// inquire records the next request to the store, and returns its number.
 func (m *Machine) inquire(now protocol.Time, kind inquiryKind, n *name, c *claim, stamp int64) uint64 {
 	m.lastInquiry++
 	m.inquiries[m.lastInquiry] = inquiry{kind, n, c, stamp, now}
@@ -270,15 +269,15 @@ func (m *Machine) ready() bool { return m.agreement.accepted && m.standing.Admit
 // yet.
 func (m *Machine) serves() bool { return m.ready() && m.now < m.standing.View.Lease.Member }
 
-// awaitLease looks again soon whether there is a lease: nothing says when it comes.
+// awaitLease soon checks again for a lease: no event announces it.
 func (m *Machine) awaitLease() {
 	if m.ready() && !m.serves() {
 		m.leaseDue = min(m.leaseDue, m.now+m.config.Patience)
 	}
 }
 
-// onRaised takes what the membership says. Claims do not depend on views; but the sessions of this
-// member's clients do, and end with its lease.
+// onRaised handles the membership's facts. Claims do not depend on views; but the sessions of this member's clients do,
+// and end with its lease.
 func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.View:
@@ -304,7 +303,7 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 		return
 	}
 	if anew || before == nil || before.Epoch != view.Epoch {
-		// All holds of this process stand in the store, so they are confirmed to no member.
+		// All holds of this process are in the store, so no member needs to confirm them.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	if !same {
@@ -316,8 +315,8 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 	}
 }
 
-// lose ends what is held, because the member's lease has ended. Clients that are not of this
-// process may believe a while longer: so long their claims stay.
+// lose ends all holds, because the member's lease has ended. Clients outside this process may believe for some time
+// longer: their claims stay for that long.
 func (m *Machine) lose(now protocol.Time, out *protocol.Effects) {
 	m.lapsing = true
 	m.clients.Lose(now, holdfast.MemberLost, out)
@@ -325,7 +324,7 @@ func (m *Machine) lose(now protocol.Time, out *protocol.Effects) {
 	m.letAllGo()
 }
 
-// resume lets requests in, once there is a view and an agreement.
+// resume accepts requests, once there is a view and an agreement.
 func (m *Machine) resume(now protocol.Time, out *protocol.Effects) {
 	if !m.ready() {
 		return
@@ -336,9 +335,8 @@ func (m *Machine) resume(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// Assured is until when what is held here is safe to be believed in, by this process's own clock:
-// what cannot be renewed in time is lost before that. Users within the process compare it with
-// the clock themselves.
+// Assured returns until when this process's holds are safe, by its own clock: a hold that cannot be renewed in time is
+// lost before that. Users within the process compare it with the clock themselves.
 func (m *Machine) Assured() protocol.Time {
 	for m.ends.First() != protocol.Never {
 		r := m.ends.First()
@@ -351,7 +349,7 @@ func (m *Machine) Assured() protocol.Time {
 	return protocol.Never
 }
 
-// stretch returns what to wait for d to have passed on every clock.
+// stretch returns how long to wait so that d passes on every clock.
 func (m *Machine) stretch(d protocol.Time) protocol.Time {
 	return lock.Stretch(d, m.config.Table.Drift)
 }

@@ -8,18 +8,17 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// The cleaner deletes claims that have expired. They are in no process's way: rows are read
-// from the oldest claim that has not. It is for stores that do not forget columns by
-// themselves, where processes crash often. The highest timestamp that it deletes becomes the
-// row's mark, if it is higher.
+// The cleaner deletes expired claims. They block no process: reads of a row start at the oldest claim that has not
+// expired. It is for stores without expiry of columns, if processes crash often. The highest deleted timestamp becomes
+// the row's mark, if it is higher.
 
 // cleanPause is how soon a row is cleaned again at the soonest: the original's cooldown.
 const cleanPause = 30 * time.Second
 
-// mostCleaned is how many claims are deleted in one go.
+// mostCleaned is the maximum number of claims deleted at once.
 const mostCleaned = 100
 
-// cleanUp looks for old claims in a row that was just claimed.
+// cleanUp checks a row that was just claimed for old claims.
 func (m *Machine) cleanUp(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	if !m.config.Cleaner || m.cleaned[n.text] > now {
 		return

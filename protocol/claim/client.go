@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// onCall takes a request of this member's clients, or of an operator.
+// onCall handles a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if m.clients.OnCall(now, ev, out) {
 		if m.clients.Closed() {
@@ -26,13 +26,12 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 
 var errTransfer = fmt.Errorf("%w: in protocol claim the store decides", holdfast.ErrUnsupported)
 
-// requests is what this protocol does about the requests of a process's clients
-// (local.Protocol).
+// requests is this protocol's handling of a process's clients' requests (local.Protocol).
 type requests struct{ m *Machine }
 
 func (w requests) Ready() bool { return w.m.ready() }
 
-// Refusal refuses what a claim cannot be for, and clients that could believe in a lock for longer than its
+// Refusal refuses requests that a claim cannot serve, and clients that could believe in a lock for longer than its
 // claim may live.
 func (w requests) Refusal(q *lock.Request) error {
 	m := w.m
@@ -64,7 +63,7 @@ func (w requests) Named(text string) []*request {
 	return nil
 }
 
-// Explain says who is before a request, or what is wrong with the store.
+// Explain returns the holder before a request, or the store's failure.
 func (w requests) Explain(now protocol.Time, r *request, err error) error {
 	n := w.m.names[r.Key.Name]
 	switch {
@@ -83,8 +82,8 @@ func (w requests) Explain(now protocol.Time, r *request, err error) error {
 	return err
 }
 
-// silence is for how long the store has left unanswered what it was asked for a claim. A busy machine answers late too, so
-// the error of a wait that ends names no silence that is shorter than Patience.
+// silence is how long the store has not answered a claim's request. A busy machine is also late, so the error of a wait
+// that ends mentions a silence only from Patience on.
 func (m *Machine) silence(now protocol.Time, c *claim) time.Duration {
 	since := now
 	//tidy:unordered the earliest counts
@@ -103,7 +102,7 @@ func (w requests) Knows(r *request) bool {
 	return r.Waits || n != nil && (n.holder != nil || len(n.queue) > 0 && n.queue[0] != r)
 }
 
-// Withhold reports that the store still says that the name is taken.
+// Withhold reports true: the name is still taken in the store.
 func (w requests) Withhold(r *request) bool { return true }
 
 // Graces reports that names are free when their holds have ended.

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// reading is what a clock has shown: some instant between asked and got.
+// reading is a reading of a clock: some instant between asked and got.
 type reading struct {
 	sentAt, got protocol.Time
 	micros      int64 // 0: none yet
@@ -16,18 +16,17 @@ type reading struct {
 	pause       protocol.Time
 }
 
-// good reports whether the reading still tells the time to half of the skew: what it took, and by how
-// much our clock may have gone wrong since.
+// good reports whether the reading is still accurate to half of the skew: its duration, plus the possible drift of our
+// clock since.
 func (r *reading) good(now protocol.Time, m *Machine) bool {
 	age := now - r.got
 	return r.micros != 0 && (r.got-r.sentAt)+(m.stretch(age)-age) <= m.config.Skew/2
 }
 
-// at returns the time, by the reading: never ahead of the clock that was read, as long as ours does
-// not run faster.
+// at returns the time by the reading: never ahead of the clock that was read, as long as ours does not run faster.
 func (r *reading) at(now protocol.Time) int64 { return r.micros + (now - r.got).Microseconds() }
 
-// askStoreClock asks the store for the time, unless it is asked already, or was too slow just now.
+// askStoreClock requests the store's time, unless a request is pending, or was too slow just now.
 func (m *Machine) askStoreClock(now protocol.Time, out *protocol.Effects) {
 	if m.clock.under != 0 || m.clockDue != protocol.Never && m.clockDue > now {
 		return
@@ -36,7 +35,7 @@ func (m *Machine) askStoreClock(now protocol.Time, out *protocol.Effects) {
 	out.Send(protocol.Storage, storage.Clock{ID: m.clock.under})
 }
 
-// onClocked takes the time.
+// onClocked handles the time.
 func (m *Machine) onClocked(now protocol.Time, a inquiry, fact storage.Clocked, out *protocol.Effects) {
 	switch {
 	case a.kind == inquiryStoreTime:
@@ -63,7 +62,7 @@ func (m *Machine) onClocked(now protocol.Time, a inquiry, fact storage.Clocked, 
 	}
 }
 
-// touchUndated lets go on who waits for the store's clock.
+// touchUndated continues the bids that wait for the store's clock.
 func (m *Machine) touchUndated() {
 	var waiting []*name
 	//tidy:unordered they are put in order

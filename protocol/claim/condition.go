@@ -4,10 +4,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Own is how the space is at this member, with what its own clients have.
+// Own returns the space's condition at this member, counting only its own clients.
 func (m *Machine) Own(now protocol.Time) *protocol.Condition { return m.survey.Own(now) }
 
-// condition says how the space is: the store decides.
+// condition returns the space's condition: the store decides.
 func (m *Machine) condition(counts *protocol.Condition) *protocol.Condition {
 	c, stands := m.clients.Describe(counts)
 	c.Class = m.config.Class(m.config.Store)

@@ -13,12 +13,12 @@ import (
 // mostGroup is how long a group may be: with the longest name it is a key that every store takes.
 const mostGroup = 256
 
-// line is how many claims may be ahead of one that waits in the row. Behind more it is deleted, and
-// written again when fewer are left.
+// line is the maximum number of claims ahead of one that waits in the row. With more it is deleted, and rewritten when
+// fewer are left.
 const line = 32
 
-// The shares of an expiry at which something is done about a claim: a third, from when on it is
-// renewed and no claim stands behind it, and two fifths, the longest that a client may believe.
+// The fractions of an expiry at which claims change: from a third on one is renewed and no claim may wait behind it,
+// and two fifths is the longest that a client may believe.
 const (
 	renewalShare = 3
 	beliefNum    = 2
@@ -31,10 +31,9 @@ func (o *Options) leastExpiry() time.Duration {
 	return 2 * (time.Duration(o.Retries+1)*o.Wait + 2*o.Skew)
 }
 
-// writeBudget is how long a write may take, by our clock, from when the clock was asked for its
-// timestamp: W on the fastest clock, less the skew, on ours; and less a unit, because a timestamp may
-// be so much before the time that it was made of. A rival that is ahead by the skew reads when its own
-// claim is W old, and sees what was written so.
+// writeBudget is the time limit of a write, by our clock, from when the clock was asked for its timestamp: W on the
+// fastest clock, less the skew, on ours; and less a unit, because a timestamp may be up to that much before the time it
+// was made of. A rival that is ahead by the skew reads when its own claim is W old, and sees every such write.
 func (o *Options) writeBudget(drift float64) time.Duration {
 	if protocol.Mutated("a write may take less than the wait by the skew") {
 		return o.Wait
@@ -42,8 +41,8 @@ func (o *Options) writeBudget(drift float64) time.Duration {
 	return lock.Shrink(lock.Shrink(o.Wait, drift)-o.Skew-time.Duration(o.Unit), drift)
 }
 
-// Belief is the longest that a client may go on believing after its session was last heard, so
-// that it stops before its claim expires.
+// Belief is the longest that a client may continue to believe after its session was last heard, so that it stops before
+// its claim expires.
 func (o *Options) Belief() time.Duration { return o.Expiry / beliefDen * beliefNum }
 
 // Timestamp returns a token as a time in microseconds since 1970, which it was made of: those of later tokens of a name
@@ -55,7 +54,7 @@ func (o *Options) Timestamp(token holdfast.Token) int64 {
 	return o.Unit.micros(int64(token))
 }
 
-// Settings is what those who share a store must agree on, as it is written next to the locks.
+// Settings is the settings that users of a store must share, as written next to the locks.
 func (o *Options) Settings() string {
 	if o.CAS {
 		return "cas" // what holds carries its own times
@@ -63,26 +62,23 @@ func (o *Options) Settings() string {
 	return fmt.Sprintf("claims wait=%v expiry=%v skew=%v unit=%v", o.Wait, o.Expiry, o.Skew, o.Unit)
 }
 
-// Config is what a member needs to know to take part.
+// Config is a member's configuration.
 type Config struct {
 	Options
 	// Self is this member's id. Required.
 	Self protocol.ID
-	// Table bounds what this member's own clients may ask for; the zero value has the table's
-	// defaults.
+	// Table limits the requests of this member's own clients; the zero value has the table's defaults.
 	Table lock.Config
-	// Patience is how long an answer of another member is waited for when operators ask, and how long the
-	// store may be silent before the error of a wait that ends says so, where Wait is not longer. Zero
-	// means 250 ms.
+	// Patience is how long to wait for another member's answer for operators, and from which silence of the store on
+	// the error of a wait that ends mentions it, unless Wait is longer. Zero means 250 ms.
 	Patience time.Duration
-	// Random draws how long is waited before something is tried again, so that those who have
-	// met do not meet again.
+	// Random is the seed of random pauses before retries, so that colliding processes do not collide again.
 	Random uint64
-	// Store says what the store can do.
+	// Store is the store's features.
 	Store storage.Features
 }
 
-// resolve puts the defaults in the place of zeros, and says what is not allowed.
+// resolve replaces zeros with defaults, and returns an error for invalid values.
 func (c *Config) resolve() error {
 	if c.Patience == 0 {
 		c.Patience = 250 * time.Millisecond

@@ -1,8 +1,8 @@
-// Package claim is locking over a key-column-value store: a process writes a claim with its timestamp into the row of the
-// lock, waits until any earlier claim must be visible, and holds the lock if its own claim is the oldest. It is Titan's
-// ConsistentKeyLocker, whole, for operators that run such a store and want no other servers. Processes do not know each
-// other; all they share is the store (package storage), which knows nothing of locks. With conditional writes (cas) one write
-// takes the place of all this (section CAS).
+// Package claim implements locks over a key-column-value store: a process writes a claim with its timestamp into the
+// row of the lock, waits until any earlier claim must be visible, and holds the lock if its own claim is the oldest. It
+// is all of Titan's ConsistentKeyLocker, for operators that run such a store and want no other servers. Processes do
+// not know each other; they share only the store (package storage), which knows nothing of locks. With conditional
+// writes (cas) one write replaces all this (section CAS).
 //
 // A client of process a takes a lock:
 //
@@ -14,9 +14,9 @@
 //
 // # One page
 //
-// Each lock has a row. A process that wants the lock writes a claim into it, a column named
-// (timestamp, rid), waits for W, and reads the row: if its claim is the oldest that has not
-// expired, it has the lock; it has lost it when it deletes the claim, or lets it grow too old.
+// Each lock has a row. A process that wants the lock writes a claim into it, a column named (timestamp, rid), waits for
+// W, and reads the row: if its claim is the oldest that has not expired, it has the lock; it loses it by deleting the
+// claim, or by letting it grow too old.
 //
 //	client ── lock.Request ──► Clients     the mediator: one claim of a process for a name
 //	                             │
@@ -34,80 +34,79 @@
 //
 // # Why it is safe
 //
-// Of two claims p < q let Q read its row. P's was there when P's clock showed p + W − ε at the
-// latest: P has measured that, and takes a slower write for a failed one. Q reads when its clock shows
-// more than q + W, which is later on any clock that differs by ε at most. So Q sees p, and stays
-// out. How long a write may take leaves room for the drift of the clock that it is measured by, too.
+// Let p < q be two claims, and let Q read its row. P's claim was there when P's clock showed p + W − ε at the latest: P
+// has measured that, and treats a slower write as failed. Q reads when its clock shows more than q + W, which is later
+// on any clock that differs by at most ε. So Q sees p, and stays out. The time limit of a write also leaves room for
+// the drift of the clock that measures it.
 //
-// The original accepts what took W, and reads after W: with any skew two hold one lock. An
-// original that shares rows with us has that hole still, on its own side.
+// The original accepts a write that took W, and reads after W: with any skew two processes hold one lock. An original
+// that shares rows with this package still has that hole, on its own side.
 //
-// Claims expire by wall clocks: others pass one over that is older than its expiry and ε. Its
-// holder believes until (expiry − ε)/(1+δ) after it has asked for the timestamp, by its own clock,
-// which runs through sleep. Who looks at its lock compares with that clock itself (Assured). A client of
-// another process may hear of its loss only when its session ends; so it is warned that much
-// earlier, and refused if its session may outlive two fifths of the expiry.
+// Claims expire by wall clocks: other processes ignore one that is older than its expiry and ε. Its holder believes
+// until (expiry − ε)/(1+δ) after it has asked for the timestamp, by its own clock, which runs through sleep. A user
+// that checks its lock compares with that clock itself (Assured). A client of another process may learn of its loss
+// only when its session ends; it is therefore warned that much earlier, and refused if its session may outlive two
+// fifths of the expiry.
 //
 // That is the class advisory of docs/design/promises.md §3. It needs the clocks of all processes within ε (Skew) of
-// each other, or the store's own clock (StoreClock), and no pause between a holder's look at its lock and
-// what it does with it. The token is for those who would be hurt.
+// each other, or the store's own clock (StoreClock), and no pause between a holder's check of its lock and the action
+// that depends on it. For resources that a violation would harm there is the token.
 //
 // # Waiting
 //
-// The original's loser deletes its claim and tries again, by writing. Here a claim that is not the oldest
-// stands where it is, as in a queue: when those before it are gone it is the oldest, and has waited for W long
-// ago. So a hand-over takes one read, for any W, and claims get the lock in their order. The row is read again
-// when the store tells of a change, or after a sixteenth of the time that was waited, jittered. A claim that
-// has stood for a third of its expiry is written anew.
+// The original's loser deletes its claim and tries again, by writing. Here a claim that is not the oldest stays, as in
+// a queue: when the earlier ones are gone it is the oldest, and has long since waited for W. A hand-over therefore
+// takes one read, for any W, and claims get the lock in their order. The process reads the row again when the store
+// reports a change, or after a sixteenth of the time already waited, jittered. A claim that has stood for a third of
+// its expiry is rewritten.
 //
-// A claim is deleted before its process waits on where standing would be in the way: more than
-// 32 are before it; or the oldest may be about to be renewed.
+// A process deletes its claim and waits without it if the claim would be in the way: if more than 32 are before it, or
+// if the oldest may be about to be renewed.
 //
 // # Renewal
 //
-// A holder claims a second time, by the same steps, when a third of the expiry has passed; with no other claim
-// between the two it holds by the younger one from then on. Another claim between them would be the oldest as
-// soon as the first expires, so renewing past it is not possible: waiting claims make way from a third of the
-// expiry on, until the holder has had its chance. A holder that cannot renew hears so in time.
+// A holder claims a second time, by the same steps, when a third of the expiry has passed; if no other claim lies
+// between the two, it holds by the younger one from then on. Another claim between them would be the oldest as soon as
+// the first expires, so the holder cannot renew past it: waiting claims make way from a third of the expiry on, until
+// the holder has had its chance. A holder that cannot renew is notified in time.
 //
 // # Tokens
 //
-// A grant's token is its claim's timestamp. A claim is never dated at or below the largest timestamp seen in
-// its row; and a release leaves the largest one behind, as the row's mark: one column beyond those that
-// the original reads, written under the timestamp that it tells, so that the highest one stays. A claim
-// that turns out not to be above the mark is written anew. A row that is more than a second (or 2ε) ahead of
-// the clock is an error that says so.
+// A grant's token is its claim's timestamp. A claim is never dated at or below the largest timestamp seen in its row;
+// and a release leaves the largest one behind, as the row's mark: one column beyond those that the original reads,
+// written with its own value as timestamp, so that the highest one stays. A claim that turns out not to be above the
+// mark is rewritten. If a row is more than a second (or 2ε) ahead of the clock, the error says so.
 //
 // # Slices
 //
-// Rows are read from the oldest claim that counts, timestamp(now − expiry − ε), to their end. What was
-// deleted below is not passed over: some stores keep every deleted column for days (Cassandra), and a
-// row read from its beginning becomes slower with each lock, and unreadable after 100,000.
+// Reads of a row start at the oldest claim that counts, timestamp(now − expiry − ε), and go to its end. This avoids
+// scanning the deleted columns below: some stores keep every deleted column for days (Cassandra), and a row read from
+// its beginning becomes slower with each lock, and unreadable after 100,000.
 //
 // # Errors
 //
-// A write is tried Retries times, each try deleting in the same mutation what the former may have left.
-// Anything that a claim may have left behind is deleted in any case, also when its tries are used up:
-// by a mutation that is repeated until it is done or the claims have expired. A request that does not
-// want to wait is refused then; one that waits, waits on, and the claim rests for longer each time.
+// A write is tried Retries times; each try also deletes, in the same mutation, what the previous one may have left. A
+// possible leftover of a claim is always deleted, even after the last try: by a mutation that is repeated until it is
+// done or the claims have expired. A request that does not wait is refused then; one that waits continues to wait, and
+// the claim pauses for longer each time.
 //
 // # CAS
 //
-// Where the store compares and sets, a lock can be one column, its cell (cell.go): taken by one conditional write,
-// given back by another, without a wait. Same clients, same tokens (the first is the time, each later one the next
-// number); a cell is taken over when it has not changed for (1+δ) times its lease by the clock of the process that
-// waits. No two clocks are compared, so it is fenced, all but the order of those who wait, where the store loses
-// nothing. A process that waits says so in the cell, once, and hears of the release where the store can report it.
+// If the store has compare-and-set, a lock can be one column, its cell (cell.go): taken by one conditional write,
+// released by another, without a wait. Clients and tokens are the same (the first token is the time, each later one the
+// next number). A cell is taken over when it has not changed for (1+δ) times its lease by the clock of the waiting
+// process. No two clocks are compared, so if the store loses nothing it is fenced, except for the order of the waiters.
+// A waiting process records that in the cell, once, and is notified of the release if the store can report it.
 //
-// With HoldOn (keep.go) a cell that was released stays with its process for a while, as if it were held,
-// and its next client gets it without a write, under the next token of a block that was written with the
-// cell. To others it is a cell that is held; a process that waits says so in it, and gets it when HoldOn
-// has passed. A cell that was used is written anew then, a few times.
+// With HoldOn (keep.go) a released cell stays with its process for a while, as if it were held, and its next client
+// gets it without a write, under the next token of a block that was written with the cell. Other processes see a held
+// cell; a waiting process records that in it, and gets it when HoldOn has passed. A cell that was used is then
+// rewritten, a few times.
 //
 // # Settings
 //
-// Wait, expiry, skew and unit must be the same for all who share a store. They stand next to the locks (settings.go): a
-// process that starts compares, and is refused with both values where they differ.
+// Wait, expiry, skew and unit must be the same for all users of a store. They are stored next to the locks
+// (settings.go): a process compares them at its start, and is refused with both values if they differ.
 //
 // # The known weaknesses, W1 to W12
 //
@@ -128,16 +127,16 @@
 //
 // # Bounds
 //
-// Requests are bounded by the table; claims by one a name and process (two while one is renewed), those before
-// one that stands by 32; remembered cells by 16384, and those that are kept. The mark, and a cell, stay in the store for
-// every name that was ever locked.
+// The table limits requests; claims are limited to one per name and process (two while one is renewed), those before a
+// standing claim to 32; remembered and kept cells to 16384. The mark, and a cell, stay in the store for every name that
+// was ever locked.
 //
 // # What it does not do
 //
-// Locks are exclusive. There is no order among processes but that of their timestamps, and none with
-// CAS: there a process that gives back a cell which others wait for leaves it to them for some
-// milliseconds, and the first one has it. No client can hold a whole space. A deletion that the store
-// does late may leave a claim behind after the process has ended: it is in the way until it expires.
+// Locks are exclusive. Between processes the only order is that of their timestamps, and with CAS there is none: there
+// a process that releases a cell with waiters leaves it to them for some milliseconds, and the first one gets it. No
+// client can hold a whole space. A deletion that the store does late may leave a claim behind after the process has
+// ended: it blocks others until it expires.
 //
 // # Files
 //

@@ -5,13 +5,13 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// former is what the other way to lock has left of a name in a store whose settings were changed: conditional
-// writes leave a cell, claims leave a mark. A row of swaps and a row of mutations may be in two places (Cassandra),
-// so the one does not show in a slice of the other.
+// former is the leftover of the other way to lock a name, in a store whose settings were changed: conditional writes
+// leave a cell, claims leave a mark. A row of swaps and a row of mutations may be in two places (Cassandra), so the one
+// does not show in a slice of the other.
 type former struct {
 	known bool
 	token int64  // the highest that was given
-	rid   string // by which process; empty for a mark: conditional writes pass it in any case
+	rid   string // of the process; empty for a mark: conditional writes exceed it in any case
 }
 
 // formerUnknown reports whether the highest token of the other way has to be read before a token is given.
@@ -28,7 +28,7 @@ func (m *Machine) readFormer(now protocol.Time, n *name, c *claim, out *protocol
 	out.Send(protocol.Storage, s)
 }
 
-// onFormer takes what the other way has left, and goes on with the bid.
+// onFormer records the other way's leftover, and continues the bid.
 func (m *Machine) onFormer(now protocol.Time, a inquiry, read storage.Sliced, out *protocol.Effects) {
 	n, c := a.name, a.claim
 	if read.Err != nil {

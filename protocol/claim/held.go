@@ -10,21 +10,21 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// What is done about a claim that a client holds by: it is renewed, its holder is warned where that
-// fails, and it is deleted when the lock is released.
+// The life of a claim by which a client holds: it is renewed, its holder is warned if that fails, and it is deleted
+// when the lock is released.
 
-// renewAt is when a claim is to be renewed.
+// renewAt returns when to renew a claim.
 func (m *Machine) renewAt(c *claim) protocol.Time {
 	return c.sentAt + m.config.Expiry/renewalShare
 }
 
-// warnAt is when the holder of a claim that was not renewed has to be notified, so that it has stopped
-// before the claim expires: a client of another process may hear it only when its session ends.
+// warnAt returns when to notify the holder of a claim that was not renewed, so that it has stopped before the claim
+// expires: a client of another process may learn of it only when its session ends.
 func (m *Machine) warnAt(n *name) protocol.Time {
 	return n.mine.end - max(n.holder.belief, m.config.Wait)
 }
 
-// keep looks after what is held.
+// keep maintains the holds.
 func (m *Machine) keep(now protocol.Time, n *name, out *protocol.Effects) {
 	c, r := n.mine, n.holder
 	if c == nil || r == nil {
@@ -52,8 +52,8 @@ func (m *Machine) keep(now protocol.Time, n *name, out *protocol.Effects) {
 	}
 }
 
-// renewed puts a claim into the place of the one that is held by. None of others stands between
-// them, so no claim is before it when the older one is gone.
+// renewed replaces the claim by which a client holds. No other claim lies between them, so none is before it when the
+// older one is gone.
 func (m *Machine) renewed(now protocol.Time, c *claim) {
 	n := c.of
 	old := n.mine
@@ -68,8 +68,7 @@ func (m *Machine) renewed(now protocol.Time, c *claim) {
 	m.hold(n)
 }
 
-// retire ends what was held: its claims are deleted, not before a time, and the highest stays as the row's
-// mark.
+// retire ends a hold: its claims are deleted, not before a given time, and the highest stays as the row's mark.
 func (m *Machine) retire(now protocol.Time, n *name, r *request, notBefore protocol.Time) {
 	c := n.mine
 	n.mine = nil
@@ -90,12 +89,12 @@ func (m *Machine) retire(now protocol.Time, n *name, r *request, notBefore proto
 	n.sweep.waiters = append(n.sweep.waiters, r)
 }
 
-// sweep is what is to be deleted from a row.
+// sweep is the columns to delete from a row.
 type sweep struct {
 	stamps    []int64     // of our claims
 	later     []postponed // not before a time
 	marks     bool        // one of them was held by
-	inquiry   uint64      // the deletion that is under way, or 0
+	inquiry   uint64      // the deletion in progress, or 0
 	sent      []int64     // what that deletes
 	since     protocol.Time
 	due       protocol.Time
@@ -125,8 +124,8 @@ func (m *Machine) discard(now protocol.Time, n *name, stamp int64) {
 	m.touch(n)
 }
 
-// sweepOut deletes what is to be deleted: one mutation for all of it, and the mark. The mark
-// is written under the timestamp that it tells, so that the highest one stays.
+// sweepOut deletes columns: one mutation for all of them, and the mark. The mark is written with its own value as
+// timestamp, so that the highest one stays.
 func (m *Machine) sweepOut(now protocol.Time, n *name, out *protocol.Effects) {
 	s := &n.sweep
 	s.later = slices.DeleteFunc(s.later, func(p postponed) bool {
@@ -163,8 +162,8 @@ func dedup(stamps []int64) []int64 {
 	return slices.Compact(sorted)
 }
 
-// onSwept takes what became of a deletion. One that fails is tried again, until the claims have
-// expired: they are in the way of others until then, and of none afterwards.
+// onSwept handles the result of a deletion. A failed one is retried until the claims have expired: they block others
+// until then, and not afterwards.
 func (m *Machine) onSwept(now protocol.Time, n *name, err error, out *protocol.Effects) {
 	s := &n.sweep
 	s.inquiry = 0

@@ -9,18 +9,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Holding on (Options.HoldOn): a cell that was released stays with the process for a while, as if
-// a client held it, and goes to the next of its own clients without a write. So it is as safe as
-// what is held: believed in for the lease, from when the write was sent that the cell shows.
+// Holding on (Options.HoldOn): a released cell stays with the process for a while, as if a client held it, and goes to
+// the next of its own clients without a write. It is therefore as safe as a hold: believed in for the lease, from the
+// sending of the write that the cell shows.
 //
-// The cell names the last of a block of tokens, and each grant takes the next one of the block. So a
-// process that takes over the cell of a crashed one goes on above all that the crashed one can have
-// given. A cell that is given back names the last that was given.
+// The cell names the last of a block of tokens, and each grant takes the next one of the block. A process that takes
+// over the cell of a crashed one therefore continues above all tokens that the crashed one can have given. A released
+// cell names the last given token.
 //
-// Of others who wait the process learns when it writes next, because their flag is in the cell. It does
-// so when HoldOn has passed, or the block is used up: no grant, however often the name is wanted
-// here, puts that off. What was used meanwhile is written anew then, in addition to its grants, as what is held is
-// renewed; but not for ever, so that those who do not wait find the name free at times.
+// The process learns of other waiters at its next write, because their flag is in the cell. It writes when HoldOn has
+// passed, or the block is used up: no grant, however frequent, delays that. If the cell was used in the meantime it is
+// then rewritten along with its grants, as a hold is renewed; but only a limited number of times, so that processes
+// that do not wait find the name free at times.
 
 // What HoldOn may be.
 const (
@@ -29,26 +29,25 @@ const (
 	holdOnShare = 10 // of an expiry
 )
 
-// blockOfTokens is for how many grants a cell is taken that may be kept. The first token of a cell is
-// the time in microseconds: what a process that crashes leaves unused of a block is far less than the
-// time until the cell is taken over, so tokens go on being lower than the time.
+// blockOfTokens is the number of grants for which a cell that may be kept is taken. The first token of a cell is the
+// time in microseconds: the part of a block that a crashed process leaves unused is far less than the time until the
+// cell is taken over, so tokens stay lower than the time.
 const blockOfTokens = 4096
 
-// mostKept is how many cells a process keeps in one space. One more is given back at once.
+// mostKept is the maximum number of cells that a process keeps in one space. A further one is released at once.
 const mostKept = 16384
 
-// backTogether is how many times within HoldOn cells are given back, so that those which were taken at about
-// the same time are so together: stores take many writes at a time for less than each by itself.
+// backTogether is how many times within HoldOn cells are released, so that cells taken at about the same time are
+// released together: for stores many writes at a time are cheaper than single ones.
 const backTogether = 16
 
-// mostTurns is how often a cell is written anew while no client has it. Then it is given back,
-// however often it is used.
+// mostTurns is how often a cell is rewritten while no client has it. Then it is released, however often it is used.
 const mostTurns = 7
 
-// tokens are those of a cell that is ours: of its block, which ends with the one that it shows.
+// tokens are those of our cell's block, which ends with the token in the cell.
 type tokens struct{ first, offer uint64 }
 
-// spent is a block of which nothing is left.
+// spent is an empty block.
 func spent(last uint64) tokens { return tokens{last, last + 1} }
 
 // give returns the token of the next grant.
@@ -57,7 +56,7 @@ func (t *tokens) give() holdfast.Token {
 	return holdfast.Token(t.offer - 1)
 }
 
-// block is how many tokens a cell is taken for.
+// block returns the number of tokens for which a cell is taken.
 func (m *Machine) block() uint64 {
 	if m.config.HoldOn == 0 || protocol.Mutated("a cell names the last token that it is kept for") {
 		return 1
@@ -65,8 +64,8 @@ func (m *Machine) block() uint64 {
 	return blockOfTokens
 }
 
-// last is the highest token of a cell that any client can have. Where the cell was taken and no
-// client got it, that is the first one of the block all the same: no content of a cell comes twice.
+// last returns the highest token of a cell that any client can have. If the cell was taken and no client got it, that
+// is still the first one of the block: no contents of a cell recur.
 func (m *Machine) last(n *name) uint64 {
 	k := &n.cell
 	if !m.ours(k) {
@@ -75,20 +74,20 @@ func (m *Machine) last(n *name) uint64 {
 	return max(k.first, k.offer-1)
 }
 
-// hold says until when a cell is kept.
+// hold sets until when a cell is kept.
 type hold struct {
 	until   protocol.Time // 0: it is not
 	written protocol.Time // when the write was sent that it was had by
 	late    bool          // it was kept until it began to be given back
 
 	used      bool // it was granted again since it was last written
-	turns     int  // how often it was written anew since it was taken
+	turns     int  // how often it was rewritten since it was taken
 	rewriting bool // it is being so
 }
 
 func (h *hold) kept() bool { return h.until != 0 }
 
-// endOfKeeping is until when a cell may be kept that was written at a time; Never where that has come.
+// endOfKeeping returns until when a cell written at a time may be kept; Never if that has passed.
 func (m *Machine) endOfKeeping(written protocol.Time) protocol.Time {
 	if m.config.HoldOn == 0 {
 		return protocol.Never
@@ -117,8 +116,7 @@ func (m *Machine) keepCell(k *cell, written protocol.Time) {
 	m.holding.kept++
 }
 
-// keepOn goes on with keeping a cell that was written anew. Where that took longer than it may be kept, it is
-// due at once.
+// keepOn continues to keep a rewritten cell. If the write took longer than the cell may be kept, it is due at once.
 func (m *Machine) keepOn(k *cell) {
 	m.keepCell(k, k.sentAt)
 	if k.until == protocol.Never {
@@ -155,8 +153,8 @@ func (m *Machine) letAllGo() {
 	}
 }
 
-// keeps reports whether a cell is kept, and says so to the requests that have released it. When its
-// time has come it is written anew where it was used, or given back.
+// keeps reports whether a cell is kept, and answers the requests that have released it. When its time has come it is
+// rewritten if it was used, or released.
 func (m *Machine) keeps(now protocol.Time, n *name, out *protocol.Effects) bool {
 	k := &n.cell
 	if !k.kept() {
@@ -180,8 +178,7 @@ func (m *Machine) keeps(now protocol.Time, n *name, out *protocol.Effects) bool 
 	return false
 }
 
-// regrant gives what is kept to the next client, under the next token. It is held by the write that
-// the cell shows.
+// regrant gives a kept cell to the next client, under the next token. It is held by the write that the cell shows.
 func (m *Machine) regrant(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	k := &n.cell
 	m.letGo(k)

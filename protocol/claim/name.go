@@ -9,21 +9,21 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// name is what there is of a lock in this process: at most one claim that is held, and one that
-// is about to be (the original's mediator, which lets one transaction of a process pass).
+// name is the state of a lock in this process: at most one claim that is held, and one in progress (the original's
+// mediator, which admits one transaction of a process).
 type name struct {
 	text, row string
 	queue     []*request // that wait, in order of arrival
 	holder    *request
-	mine      *claim // what is held by, with the holder
-	bid       *claim // what is to be held by next, or what mine is to be renewed by
+	mine      *claim // the claim by which a client holds, with the holder
+	bid       *claim // the next claim, or the renewal of mine
 	seen      int64  // the highest timestamp that was seen in the row
 	last      int64  // the highest of a claim of ours
 	sweep     sweep
 	cell      cell // with CAS
 	former    former
 
-	inquiries int  // requests to the store that are under way
+	inquiries int  // requests to the store in progress
 	watched   bool // the store is asked to tell of changes
 	changed   bool // it has
 	by        *lock.HeldBy
@@ -32,7 +32,7 @@ type name struct {
 	touched   bool
 }
 
-// nameOf returns what there is of a lock, and makes it where there is nothing.
+// nameOf returns the state of a lock, and creates it if needed.
 func (m *Machine) nameOf(text string) *name {
 	n := m.names[text]
 	if n == nil {
@@ -44,7 +44,7 @@ func (m *Machine) nameOf(text string) *name {
 	return n
 }
 
-// byRow returns what there is of the lock with a row.
+// byRow returns the state of the lock with a row.
 func (m *Machine) byRow(row string) *name {
 	return m.names[m.config.nameOf(row)]
 }
@@ -57,7 +57,7 @@ func (m *Machine) touch(n *name) {
 	}
 }
 
-// settle looks at all names that something has happened to.
+// settle processes all touched names.
 func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
 	for len(m.touched) > 0 {
 		n := m.touched[0]
@@ -90,8 +90,8 @@ func (m *Machine) attend(now protocol.Time, n *name, out *protocol.Effects) {
 	m.watch(n, out)
 }
 
-// taken reports whether a claim is held by here. No other client of this process may claim then, because a
-// claim of its own rid is passed over in the row (W5: the original does not heed its mediator's refusal).
+// taken reports whether this process holds by a claim. None of its other clients may claim then, because reads of the
+// row skip claims of its own rid (W5: the original ignores its mediator's refusal).
 func (m *Machine) taken(n *name) bool {
 	if !m.config.CAS && protocol.Mutated("no bid begins while a claim is held by") {
 		return false
@@ -99,8 +99,8 @@ func (m *Machine) taken(n *name) bool {
 	return n.mine != nil
 }
 
-// letBelieve keeps out those that a claim that was kept for former clients of this process does
-// not: its own clients, which pass its claims over in the row.
+// letBelieve blocks this process's own clients while a claim kept for its former clients lasts: they skip its claims in
+// the row, so that claim does not block them.
 func (m *Machine) letBelieve(now protocol.Time, n *name, out *protocol.Effects) {
 	n.by = &lock.HeldBy{Owner: m.config.RID}
 	m.refuseTries(now, n, out)
@@ -109,7 +109,7 @@ func (m *Machine) letBelieve(now protocol.Time, n *name, out *protocol.Effects) 
 	}
 }
 
-// pursue goes on with a bid where nothing of the store's is awaited.
+// pursue continues a bid that waits for no answer of the store.
 func (m *Machine) pursue(now protocol.Time, n *name, out *protocol.Effects) {
 	c := n.bid
 	if n.changed && (c.phase == standing || c.phase == resting) {
@@ -120,7 +120,7 @@ func (m *Machine) pursue(now protocol.Time, n *name, out *protocol.Effects) {
 	}
 	if c.waits || c.due > now || !m.serves() && !c.renews {
 		if c.waits && n.changed {
-			c.stale = true // what is being read may be older than the change
+			c.stale = true // the read in progress may be older than the change
 		}
 		return
 	}
@@ -136,7 +136,7 @@ func (m *Machine) pursue(now protocol.Time, n *name, out *protocol.Effects) {
 	}
 }
 
-// remind sets the name's reminder to what is due first.
+// remind sets the name's reminder to its earliest due time.
 func (m *Machine) remind(n *name) {
 	at := protocol.Never
 	if c := n.bid; c != nil && !c.waits && (c.renews || m.serves()) && n.cell.request == 0 && !n.cell.freeing {
@@ -160,7 +160,7 @@ func (m *Machine) remind(n *name) {
 	n.reminded = at
 }
 
-// forget drops a name of which nothing is left.
+// forget drops a name without state.
 func (m *Machine) forget(n *name, out *protocol.Effects) {
 	if n.inquiries > 0 || n.holder != nil || n.mine != nil || n.bid != nil || len(n.queue)+len(n.sweep.stamps)+len(n.sweep.later)+len(n.sweep.waiters) > 0 || n.touched {
 		return
@@ -189,15 +189,14 @@ func (m *Machine) watch(n *name, out *protocol.Effects) {
 	}
 }
 
-// enroll takes a request that has to wait for a claim.
+// enroll adds a request that has to wait for a claim.
 func (m *Machine) enroll(r *request) {
 	n := m.nameOf(r.Key.Name)
 	n.queue = append(n.queue, r)
 	m.touch(n)
 }
 
-// ended forgets a request. If it held, its claim is to be deleted, or left to those who may
-// believe in it.
+// ended removes a request. If it held, its claim must be deleted, or kept for clients that may believe in it.
 func (m *Machine) ended(now protocol.Time, r *request) {
 	n := m.names[r.Key.Name]
 	if n == nil {
@@ -219,7 +218,7 @@ func (m *Machine) ended(now protocol.Time, r *request) {
 	m.retire(now, n, r, until)
 }
 
-// won grants the first of those who wait, under the claim that was found to be the oldest.
+// won grants the first waiter, under the claim that is now the oldest.
 func (m *Machine) won(now protocol.Time, c *claim, token holdfast.Token, out *protocol.Effects) {
 	n := c.of
 	n.bid = nil
@@ -231,23 +230,23 @@ func (m *Machine) won(now protocol.Time, c *claim, token holdfast.Token, out *pr
 	m.clients.Permit(now, head, token, out)
 }
 
-// hold notes until when what is held is assured, and when something is to be done about it.
+// hold records until when a hold is assured, and when its claim is next due.
 func (m *Machine) hold(n *name) {
 	m.ends.Push(n.mine.end, due{n.text})
 	n.mine.due = min(m.renewAt(n.mine), m.warnAt(n))
 	m.ends.Sweep(m.claims(), m.current)
 }
 
-// claims is how many names there are at most that hold something.
+// claims returns the maximum number of names with holds.
 func (m *Machine) claims() int { return len(m.names) }
 
-// current reports whether a reminder of an end still says something.
+// current reports whether a reminder of an end is still valid.
 func (m *Machine) current(r protocol.Reminder[due]) bool {
 	n := m.names[r.Key.text]
 	return n != nil && n.mine != nil && n.mine.end == r.At
 }
 
-// refuseTries refuses those that do not want to wait, because another claim is before them.
+// refuseTries refuses the requests that do not wait, because another claim is before them.
 func (m *Machine) refuseTries(now protocol.Time, n *name, out *protocol.Effects) {
 	for _, r := range slices.Clone(n.queue) {
 		if r.Try && !r.Dropped {

@@ -6,20 +6,19 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Processes that share a store send each other nothing: what they say to it, and it to them, are the
-// messages of package storage. Members of a cluster ask one another for operators, as in every
-// protocol without an authority (package local).
+// Processes that share a store send each other nothing: their messages to and from it are those of package storage.
+// Members of a cluster exchange messages for operators, as in every protocol without an authority (package local).
 
 // The notes.
 type (
 	// Unrenewed notes that a claim could not be renewed, and its holder gets notice to stop.
 	Unrenewed struct {
 		Name string
-		Err  error // the latest trouble with the store; nil where others were in the way
+		Err  error // the store's latest failure; nil if others were in the way
 	}
 
-	// Refused notes that nothing can be locked, because others who use the store have other
-	// settings, or because the store does not take them.
+	// Refused notes that nothing can be locked, because other users of the store have different settings, or because
+	// the store does not accept them.
 	Refused struct {
 		Group string
 		Err   error
@@ -42,17 +41,17 @@ func (u Unrenewed) String() string {
 
 func (r Refused) String() string { return r.Err.Error() }
 
-// Log says which claim.
+// Log names the claim.
 func (u Unrenewed) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Warn, u.String(), nil
 }
 
-// Log says which claims.
+// Log names the claims.
 func (l Left) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Warn, l.String(), nil
 }
 
-// Log says why.
+// Log gives the reason.
 func (r Refused) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Error, "nothing can be locked in a space of protocol claim", []any{"group", r.Group, "error", r.Err}
 }

@@ -13,49 +13,45 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Options are what all processes that share locks agree on, and what each may choose.
+// Options are the settings that all processes sharing locks agree on, and those that each may choose.
 type Options struct {
 	protocol.Common
-	// Wait is W: how long a claim is left alone before it is checked, and so how long its write
-	// may take at the most, less Skew. The same in all processes. Zero means 100 ms, which is
-	// storage.lock.wait-time of the original.
+	// Wait is W: how long a claim must be undisturbed before it is checked. The write of a claim may take that time
+	// less Skew. The same in all processes. Zero means 100 ms, which is storage.lock.wait-time of the original.
 	Wait time.Duration
-	// Expiry is how old a claim grows before others pass it over: how long a lock stays taken
-	// whose holder has crashed. A living holder claims anew before. The same in all processes.
-	// Zero means 30 s, or the least that Wait, Retries and Skew allow if that is more; the original
-	// has 5 min, and no way to hold longer.
+	// Expiry is the age at which others ignore a claim: how long a lock stays taken after its holder has crashed. A
+	// living holder renews it earlier. The same in all processes. Zero means 30 s, or the minimum that Wait, Retries
+	// and Skew allow if that is more; the original has 5 min, and no way to hold longer.
 	Expiry time.Duration
 	// Skew is by how much the clocks of two processes may differ. The same in all processes.
 	// Zero means half of Wait, less a twelfth.
 	Skew time.Duration
 	// Retries is how often a write, a read or a deletion is tried. Zero means 3.
 	Retries int
-	// Unit is what timestamps count. Zero means microseconds.
+	// Unit is the unit of timestamps. Zero means microseconds.
 	Unit Unit
-	// RID names the process in its claims: 1 to 128 bytes of UTF-8, unlike any other's that uses
-	// the store, or has used it for as long as claims live. Required.
+	// RID names the process in its claims: 1 to 128 bytes of UTF-8, unique among all that use the store, or have used
+	// it for as long as claims live. Required.
 	RID string
 	// Group is the key part of rows: locks of one name in one group exclude each other. Required,
 	// at most 256 bytes.
 	Group string
-	// Cells says that names are those of CellName: locks of cells of a user's own table, as the
-	// original has them. Then Group is not used.
+	// Cells means that names are those of CellName: locks of cells of a user's own table, as in the original. Then
+	// Group is not used.
 	Cells bool
-	// CAS takes locks by conditional writes instead of claims, where the store has them.
+	// CAS takes locks by conditional writes instead of claims, if the store has them.
 	CAS bool
-	// HoldOn is for how long after a conditional write a process keeps what it has released, for its
-	// own clients, which then need no write: 1 ms to 1 s, and a tenth of Expiry at most. What they have
-	// used meanwhile is written anew, up to seven times. Others who wait do so for that much longer.
-	// Each process may choose. Zero means off.
+	// HoldOn is how long after a conditional write a process keeps a released lock for its own clients, which then need
+	// no write: 1 ms to 1 s, and at most a tenth of Expiry. Locks that they have used in the meantime are rewritten, up
+	// to seven times. Other waiters wait that much longer. Each process may choose. Zero means off.
 	HoldOn time.Duration
-	// StoreClock dates claims by the clock of the store, where it has one, so that those of the
-	// processes need not agree.
+	// StoreClock dates claims by the clock of the store, if it has one, so that the processes' clocks need not agree.
 	StoreClock bool
 	// Cleaner deletes claims that have expired, at most once in 30 s for a name.
 	Cleaner bool
 }
 
-// mostRID is how long a RID may be that is given: what makes it this life's is added.
+// mostRID is the maximum length of a given RID, before the part that identifies this life is added.
 const mostRID = 96
 
 // List binds the fields.
@@ -113,10 +109,10 @@ func (o *Options) List() option.List {
 	}...)
 }
 
-// Resolve puts the defaults in the place of zeros, and says what contradicts
-// itself: an Expiry that does not leave time for all tries of a write, a Skew that leaves none. Group is the space where it
-// is left out. RID names this life of the process: one that was given is not enough, because after a restart what clients
-// still believe in is held by claims of the same name, which the process would pass over as its own.
+// Resolve replaces zeros with defaults, and returns an error for contradictions: an Expiry that does not leave time for
+// all tries of a write, a Skew that leaves none. Group defaults to the space. RID identifies this life of the process.
+// A given one is not enough: after a restart claims of the same name hold what clients still believe in, and the
+// process would skip them as its own.
 func (o *Options) Resolve(s *protocol.Setup) error {
 	o.Group = cmp.Or(o.Group, s.Space)
 	nonce := s.Process[strings.LastIndexByte(s.Process, '.')+1:]
@@ -179,8 +175,8 @@ func (o *Options) resolveAll(drift float64) error {
 	return nil
 }
 
-// Class is what locks by claims in such a store are: advisory, as safe as clocks are close together and writes fast; but
-// with CAS over a store that loses nothing, fenced: all but the order of those who wait.
+// Class returns the class of locks in such a store. By claims it is advisory, because it depends on close clocks and
+// fast writes; with CAS over a store that loses nothing it is fenced, except for the order of the waiters.
 func (o *Options) Class(store storage.Features) holdfast.Class {
 	if o.CAS && store.Durable {
 		return holdfast.Fenced
@@ -188,7 +184,7 @@ func (o *Options) Class(store storage.Features) holdfast.Class {
 	return holdfast.Advisory
 }
 
-// New makes a member's machine.
+// New returns a member's machine.
 func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 	return New(Config{Options: *o, Self: s.Self, Table: s.Table, Patience: s.Patience, Random: uint64(s.Random), Store: s.Store})
 }

@@ -29,8 +29,8 @@ func probes() probe.Probes {
 	}
 }
 
-// tries reports whether a mutation writes a claim: a try to have a lock, or to go on having it; or whether a swap of a cell is
-// a try to have the lock: under a token of one's own, which a renewal is not, nor who says that he waits.
+// tries reports whether a mutation writes a claim, which is a try to take or keep a lock; or whether a swap of a cell
+// is a try to take the lock: under the process's own token, unlike a renewal or the record of a waiter.
 func tries(request protocol.Message) bool {
 	switch request := request.(type) {
 	case storage.Mutate:
@@ -49,8 +49,8 @@ func tries(request protocol.Message) bool {
 	return false
 }
 
-// draw draws the options of a space, and what its store can do. A client that believes longer than claims may live
-// is refused, and would never have every name.
+// draw draws the options of a space, and the features of its store. A client that believes for longer than claims may
+// live would be refused, and never get every name.
 func draw(r *probe.Run) {
 	o := &Options{}
 	o.Wait = 40*time.Millisecond + time.Duration(r.IntN(120))*time.Millisecond
@@ -65,8 +65,8 @@ func draw(r *probe.Run) {
 	maps.Copy(r.Options, o.List().Given())
 }
 
-// drawHoldOn draws for how long processes keep what was released, where locks are taken by conditional
-// writes, in half of these runs; and in half of those users come so often that it is wanted meanwhile.
+// drawHoldOn draws how long processes keep released locks, for half of the runs with conditional writes; in half of
+// those users come so often that a kept lock is wanted.
 func drawHoldOn(r *probe.Run, o *Options) {
 	const least = 20 * time.Millisecond
 	length := least + time.Duration(r.Int64N(int64(min(time.Second, o.Expiry/10)-least)))

@@ -40,7 +40,7 @@ func Row(key, column string) string {
 // they may be any bytes. A name has 512 bytes at most, so both together have 255.
 func CellName(key, column string) string { return fmt.Sprintf("%x/%x", key, column) }
 
-// parseCellName reads what CellName writes, and reports whether it was that.
+// parseCellName parses a result of CellName, and reports whether it is one.
 func parseCellName(name string) (key, column string, ok bool) {
 	first, second, both := strings.Cut(name, "/")
 	key, ok1 := parseHex(first)
@@ -99,7 +99,7 @@ func Column(timestamp int64, rid string) string {
 	return string(append(column, rid...))
 }
 
-// ParseColumn reads what Column writes, and reports whether it was that.
+// ParseColumn parses a result of Column, and reports whether it is one.
 func ParseColumn(column string) (timestamp int64, rid string, ok bool) {
 	if len(column) < 9 || column >= marks {
 		return 0, "", false
@@ -108,11 +108,10 @@ func ParseColumn(column string) (timestamp int64, rid string, ok bool) {
 	return timestamp, column[8:], timestamp >= 0
 }
 
-// SettingsRow is where those who share a store say how they claim. No lock has it: its length
-// says −1.
+// SettingsRow is the row in which users of a store record their settings. No lock has it: its length is −1.
 const SettingsRow = "\xff\xff\xff\xffholdfast settings"
 
-// Unit is what timestamps count: graph.timestamps of the original.
+// Unit is the unit of timestamps: graph.timestamps of the original.
 type Unit time.Duration
 
 // The units.
@@ -125,7 +124,7 @@ const (
 // units are their words.
 var units = option.Words{{Text: "us", Number: int64(Micro)}, {Text: "ms", Number: int64(Milli)}, {Text: "ns", Number: int64(Nano)}}
 
-// String returns us, ms or ns, and "" for what is no unit.
+// String returns us, ms or ns, and "" for an invalid unit.
 func (u Unit) String() string {
 	for _, word := range units {
 		if word.Number == int64(u) {
@@ -150,7 +149,7 @@ func (u Unit) micros(stamp int64) int64 {
 	return stamp * int64(u/Micro)
 }
 
-// count returns how many units d is, rounded up.
+// count returns d in units, rounded up.
 func (u Unit) count(d time.Duration) int64 {
 	return int64((d + time.Duration(u) - 1) / time.Duration(u))
 }

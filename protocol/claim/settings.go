@@ -26,20 +26,20 @@ import (
 // agree; and a process that comes later sees what was agreed. It would not do to take what is asked for
 // what holds: that may be taken back. No column is written twice, because some stores remember deletions.
 
-// agreement is whether the others who use the store have the same settings.
+// agreement is whether the other users of the store have the same settings.
 type agreement struct {
 	accepted   bool
 	refusal    error         // why not: another process has other settings
 	trouble    error         // why that is not known
-	step       step          // what is being written
+	step       step          // the write in progress
 	alone      bool          // no other process asked when ours was there: it is agreed, as soon as it is written
-	proposedAt protocol.Time // when the question was sent that stands there
+	proposedAt protocol.Time // when the present question was sent
 	due        protocol.Time // when to ask again
 	pause      protocol.Time
 }
 
-// questionLife is how long a question stands whose process has ended, where the store forgets
-// columns: without an end it would keep all others from agreeing on anything else.
+// questionLife is how long a question of an ended process stays, if the store expires columns: without an end it would
+// keep all others from agreeing on anything else.
 const questionLife = time.Minute
 
 // step is one on the way to an agreement.
@@ -53,9 +53,9 @@ const (
 
 const acceptedPrefix, proposedPrefix = "agreed ", "asked "
 
-// changedColumn stays for ever in a store in which settings were removed. Rows may have the tokens of both ways to lock
-// then, the mark of claims and the cell of CAS, and each token is above both. Claims read the whole row anyway; with
-// CAS it is read once, before the first swap of a name, and only where this column stands.
+// changedColumn stays permanently in a store in which settings were removed. Rows may then have the tokens of both ways
+// to lock, the mark of claims and the cell of CAS, and each token is above both. Claims read the whole row anyway; with
+// CAS it is read once, before the first swap of a name, and only if this column exists.
 const changedColumn = "changed"
 
 // settingsColumn is the name of a column of the row, and parseSettings reads it.
@@ -126,13 +126,13 @@ func (m *Machine) onSettings(now protocol.Time, read storage.Sliced, out *protoc
 	}
 }
 
-// otherwise is the error of who finds other settings.
+// otherwise returns the error for different settings of others.
 func (m *Machine) otherwise(theirs string) error {
 	return fmt.Errorf("%w: the locks in this store have the settings %q, and this process has %q; start it with the store's settings or, when the locks are not in use, remove them (holdfast store forget-settings; Go: storelock.ForgetSettings)",
 		holdfast.ErrConflict, theirs, m.config.Settings())
 }
 
-// writeSettings writes the row of the settings, under the one timestamp that there is for it.
+// writeSettings writes the row of the settings, under its only timestamp.
 func (m *Machine) writeSettings(now protocol.Time, add []storage.Entry, del []string, out *protocol.Effects) {
 	mutate := storage.Mutate{ID: m.inquire(now, inquiryAgreement, nil, nil, 0), Key: SettingsRow, Timestamp: 1, Additions: add, Deletions: del}
 	if m.agreement.step == proposing && m.config.Store.TTL {
@@ -141,7 +141,7 @@ func (m *Machine) writeSettings(now protocol.Time, add []storage.Entry, del []st
 	out.Send(protocol.Storage, mutate)
 }
 
-// withdraw takes back what this process has asked, and reports whether there was anything.
+// withdraw withdraws this process's question, and reports whether there was one.
 func (m *Machine) withdraw(now protocol.Time, row []storage.Entry, out *protocol.Effects) bool {
 	var own []string
 	for i := range row {
@@ -157,7 +157,7 @@ func (m *Machine) withdraw(now protocol.Time, row []storage.Entry, out *protocol
 	return true
 }
 
-// accept lets requests in.
+// accept starts accepting requests.
 func (m *Machine) accept(now protocol.Time, out *protocol.Effects) {
 	a := &m.agreement
 	a.accepted, a.refusal, a.trouble, a.pause = true, nil, nil, 0
@@ -165,7 +165,7 @@ func (m *Machine) accept(now protocol.Time, out *protocol.Effects) {
 	m.resume(now, out)
 }
 
-// onAgreementWritten goes on with what follows.
+// onAgreementWritten continues with the next step.
 func (m *Machine) onAgreementWritten(now protocol.Time, err error, out *protocol.Effects) {
 	a := &m.agreement
 	switch {
@@ -182,7 +182,7 @@ func (m *Machine) onAgreementWritten(now protocol.Time, err error, out *protocol
 	}
 }
 
-// retryAgreement asks again later: it is not known what the others have.
+// retryAgreement asks again later: the others' settings are unknown.
 func (m *Machine) retryAgreement(now protocol.Time, err error, out *protocol.Effects) {
 	a := &m.agreement
 	a.trouble = fmt.Errorf("%w: the lock settings in this store cannot be read: %w", holdfast.ErrUnavailable, err)
@@ -204,14 +204,14 @@ func (m *Machine) refuseRequests(now protocol.Time, err error, out *protocol.Eff
 	}
 }
 
-// Written is what a process has written next to the locks.
+// Written is a process's settings as stored next to the locks.
 type Written struct {
 	Settings string
 	Accepted bool   // they hold; otherwise that process is about to agree to them, or has ended before it could
 	RID      string // of the process
 }
 
-// ReadSettings reads what a Slice of the row has.
+// ReadSettings returns the settings in a Slice of the row.
 func ReadSettings(entries []storage.Entry) []Written {
 	var all []Written
 	for i := range entries {
@@ -224,8 +224,8 @@ func ReadSettings(entries []storage.Entry) []Written {
 	return all
 }
 
-// ForgetSettings returns what removes the settings that a Slice of the row has: for when
-// they are to change, and no process uses the locks.
+// ForgetSettings returns a mutation that removes the settings in a Slice of the row: use it to change them, while no
+// process uses the locks.
 func ForgetSettings(entries []storage.Entry) *storage.Mutate {
 	m := &storage.Mutate{Key: SettingsRow, Timestamp: 1, Additions: []storage.Entry{{Column: changedColumn, Value: "1"}}}
 	for i := range entries {

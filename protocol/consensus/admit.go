@@ -9,30 +9,31 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A suspension waits for what is held, and a holder may need another name to give it back. In one table an owner that has passed
-// its gate is let through (package lock). In several, an owner that holds in one finds the gate of another one closed, or its
-// table suspended, and each would wait for the other. So the member that asks for a suspension lets the owner in there: it has a
-// copy of each table, and sees both. The suspension is reported when all shards have granted it and no owner is being let in.
+// A suspension waits for held locks, and a holder may need another name to release them. In one table an owner that has
+// passed its gate is let through (package lock). In several, an owner that holds in one finds the gate of another one
+// closed, or its table suspended, and each would wait for the other. The member that requests a suspension therefore
+// lets the owner in there: it has a copy of each table, and sees both. The suspension is reported when all shards have
+// granted it and no owner is being let in.
 //
-// Only a session of a member's own process does that, as operators use. It is served by one member, so no other member can have
-// reported a suspension that an owner is let into; nor is another one of the session reported meanwhile, as it may have entered that
-// one's grant.
+// Only a session of a member's own process requests suspensions, on behalf of operators. One member serves it, so no
+// other member can have reported a suspension that an owner is let into. No other suspension of the session is reported
+// in the meantime either, as it may have entered that one's grant.
 
-// passer is who is let into a shard.
+// passer is an owner that is let into a shard.
 type passer struct {
 	shard   int
 	session lock.SessionID
 	owner   string
 }
 
-// queued lets in who has begun to wait at a shard, if it is for a suspension that waits for him elsewhere.
+// queued lets in an owner that has started to wait at a shard, if it is for a suspension that waits for it elsewhere.
 func (m *Machine) queued(p *part, d *lock.Decision) {
 	for _, r := range m.suspending {
 		m.letIn(r, passer{p.index, d.Session, d.Owner})
 	}
 }
 
-// letAllIn lets in all who wait at some shard for a suspension that waits for them at another one.
+// letAllIn lets in all owners that wait at some shard for a suspension that waits for them at another one.
 func (m *Machine) letAllIn(r *request) {
 	for _, piece := range r.pieces {
 		if piece.part.shard == nil {
@@ -48,7 +49,7 @@ func (m *Machine) letAllIn(r *request) {
 	}
 }
 
-// letIn lets an owner into a shard if the shard takes that.
+// letIn lets an owner into a shard if the shard accepts the operation.
 func (m *Machine) letIn(r *request, who passer) {
 	piece := r.pieces[who.shard]
 	switch {
@@ -78,7 +79,8 @@ func (m *Machine) letIn(r *request, who passer) {
 	r.client.letsIn[who] = w
 }
 
-// holdsUp reports whether a suspension waits for an owner in another shard than the one that the owner is to be let into.
+// holdsUp reports whether a suspension waits for an owner in another shard than the one that the owner is to be let
+// into.
 func (m *Machine) holdsUp(r *request, who passer) bool {
 	for _, piece := range r.pieces {
 		if piece.part.index != who.shard && piece.part.shard != nil && m.atGate(piece.part, who).Passed {
@@ -92,7 +94,7 @@ func (m *Machine) atGate(p *part, who passer) lock.OwnerAtGate {
 	return p.shard.Replica().Table().OwnerAtGate(who.session, who.owner)
 }
 
-// haveLetIn goes on when a shard has let an owner in, or could not.
+// haveLetIn continues when a shard has let an owner in, or could not.
 func (m *Machine) haveLetIn(p *part, w *work, out *protocol.Effects) {
 	c, who := w.client, passer{p.index, w.op.Other, w.op.Owner}
 	if c.letsIn[who] == w {

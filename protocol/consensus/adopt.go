@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// adoption is a session that is to be served here, while all shards are asked for it.
+// adoption is a session that this member is to serve, while it asks all shards for it.
 type adoption struct {
 	call     protocol.CallID
 	session  lock.SessionID
@@ -38,7 +38,7 @@ func (m *Machine) adopt(call protocol.CallID, f *protocol.Adopt, out *protocol.E
 	}
 }
 
-// adopted begins to serve the session, when all shards have said what they have.
+// adopted starts to serve the session, when all shards have reported its entries.
 func (m *Machine) adopted(a *adoption, out *protocol.Effects) {
 	c := m.clients[a.session]
 	if c == nil {
@@ -56,7 +56,7 @@ func (m *Machine) adopted(a *adoption, out *protocol.Effects) {
 			}
 			r.Requests(s.ID, func(number uint64, name string) { m.take(c, presence.part, number, name) })
 		} else if presence.state == opening {
-			found = true // it is about to be, by what has been asked for here
+			found = true // it is about to be, by requests made here
 		}
 	}
 	if !found {
@@ -87,7 +87,7 @@ func (m *Machine) adopted(a *adoption, out *protocol.Effects) {
 	}
 }
 
-// take makes a record of what a shard has of an adopted session, if there is none.
+// take makes a record of a shard's entry of an adopted session, if there is none.
 func (m *Machine) take(c *client, p *part, number uint64, name string) {
 	is, known := p.shard.Replica().Standing(c.id, name, number)
 	if !known || c.ending[ending{number, p.index}] != nil {
@@ -101,7 +101,7 @@ func (m *Machine) take(c *client, p *part, number uint64, name string) {
 	}
 }
 
-// retell tells a client that comes from elsewhere to stop using what was revoked.
+// retell notifies a client that comes from another member to stop using revoked grants.
 func (m *Machine) retell(r *request, out *protocol.Effects) {
 	is, _ := r.part.shard.Replica().Standing(r.client.id, r.name, r.number)
 	for _, piece := range r.pieces {

@@ -16,30 +16,31 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Afresh begins a shard's log in a new cluster of one member, with what a copy of the shard had in another cluster, whose
-// log may have gone on since. See the package's comment on what stays and what does not.
+// Afresh begins a shard's log in a new cluster of one member, with a copy of the shard from another cluster, whose log
+// may have continued since. The package's comment says what stays and what does not.
 type Afresh struct {
-	// Self is the new cluster's only member, which the other cluster must not have had: what that one's members have done is
-	// remembered by their ids. Log is the journal's.
+	// Self is the new cluster's only member. The other cluster must not have had it: its members' operations are
+	// remembered by their ids. Log is the journal's number.
 	Self protocol.ID
 	Log  uint64
 	// Above is a reign that the other cluster has not come to: all tokens are of a higher one.
 	Above uint64
-	// Grace is for how long, at the least, clients of the other cluster may go on believing in what they hold. A session of
-	// the copy with a longer ttl counts as that. Nothing is granted before. Zero, or less, says that none does any more.
+	// Grace is the minimum time for which clients of the other cluster may continue to believe in their holds. A
+	// session of the copy with a longer ttl counts as that. Nothing is granted before. Zero, or less, means that no
+	// client believes any more.
 	Grace time.Duration
-	// Reason says for people why nothing is granted meanwhile.
+	// Reason is a text for people why nothing is granted in the meantime.
 	Reason string
 }
 
 // Copier reads the copy of a shard's state.
 func Copier() (*replica.Restorer, error) {
-	// What the copy has was within its own cluster's bounds, and does not stay.
+	// The copy was within its own cluster's limits, and does not stay.
 	unbounded := lock.Config{WaitersPerName: math.MaxInt32, LocksPerSession: math.MaxInt32}
 	return replica.Restore(replica.Config{Table: unbounded, Sessions: math.MaxInt32})
 }
 
-// Begun is what the log begins with.
+// Begun is the beginning of the log.
 type Begun struct {
 	// Requests are for the journal, in their order.
 	Requests []any
@@ -47,11 +48,11 @@ type Begun struct {
 	Reign uint64
 	// Grace is for how long nothing is granted, by the clock of a client.
 	Grace time.Duration
-	// Longest is the longest ttl of a session of the copy; zero where it has none.
+	// Longest is the longest ttl of a session of the copy; zero if it has none.
 	Longest time.Duration
 }
 
-// Begin makes the log's beginning of a copy, which is used up. The error says why that cannot be.
+// Begin returns the log's beginning from a copy, which is used up. The error says why that is impossible.
 func (a *Afresh) Begin(copied *replica.Replica) (*Begun, error) {
 	copied.AdvancePast(a.Above)
 	if copied.Reign() >= lock.MaxReign-1 {
@@ -90,14 +91,15 @@ func expireAll(copied *replica.Replica, b *Begun) (ops []replica.Op) {
 	return ops
 }
 
-// graceOwner is the owner of the suspension that holds until no client of another cluster can believe any more; graceNumber
-// is its session's, which no life of a member gives.
+// graceOwner is the owner of the suspension that lasts until no client of another cluster can believe any more;
+// graceNumber is its session's number, which no life of a member uses.
 const (
 	graceOwner  = "restore"
 	graceNumber = 1
 )
 
-// suspend suspends a shard by a session that no member beats for: so the leader ends it (1+δ)·ttl after it has begun to lead.
+// suspend suspends a shard by a session that no member beats for: the leader ends it (1+δ)·ttl after it has started to
+// lead.
 func (a *Afresh) suspend(grace time.Duration) []replica.Op {
 	session := lock.SessionID{Member: uint64(a.Self), Number: graceNumber}
 	return []replica.Op{
@@ -109,8 +111,8 @@ func (a *Afresh) suspend(grace time.Duration) []replica.Op {
 	}
 }
 
-// endsByItself says why a name may not be taken from its holder: it is the suspension behind a restore, which protects clients
-// that cannot be notified.
+// endsByItself returns why a name may not be taken from its holder: it is the suspension after a restore, which
+// protects clients that cannot be notified.
 func (p *part) endsByItself(name string) error {
 	if name != lock.SpaceLock {
 		return nil
@@ -123,7 +125,7 @@ func (p *part) endsByItself(name string) error {
 		holdfast.ErrConflict)
 }
 
-// write makes what the journal is asked for.
+// write returns the request to the journal.
 func (a *Afresh) write(from *replica.Replica) (requests []any) {
 	id := uint64(0)
 	next := func() uint64 { id++; return id }

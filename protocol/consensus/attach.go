@@ -12,9 +12,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// Which client uses a session every shard keeps that has it, and so all members know (lock.Attachments). A client that takes it
-// over comes to one of them, whose session machine says so by the client's first beat. That is written down in all those shards before it is
-// answered. Where it is applied, at other members as well, the session machine hears of it, and what the client before has waited for ends.
+// Every shard with a session keeps its current client, so all members know it (lock.Attachments). A client that takes
+// the session over connects to one of them, whose session machine reports it with the client's first beat. The beat is
+// answered when all those shards have recorded the client. When this is applied, at other members as well, the session
+// machine is informed, and the earlier client's waiting requests end.
 
 // isFormer refuses the beat of a client that another one has taken the session over from, as far as this copy knows, and
 // reports that.
@@ -27,7 +28,8 @@ func (m *Machine) isFormer(h *hearing) bool {
 	return true
 }
 
-// wasTaken refuses the beat of a client that another one has taken the session over from, as who leads knows, and reports that.
+// wasTaken refuses the beat of a client that another one has taken the session over from, as known to the leader, and
+// reports that.
 func (h *hearing) wasTaken(taken []shard.Taken) bool {
 	at := slices.IndexFunc(taken, func(t shard.Taken) bool { return t.Session == h.client.id })
 	if at < 0 || h.of.attached.Client == 0 || !h.of.attached.Before(taken[at].Attached) {
@@ -58,7 +60,7 @@ func (m *Machine) attach(h *hearing, out *protocol.Effects) bool {
 	return true
 }
 
-// attached goes on with the beats that have waited for it.
+// attached continues with the beats that have waited for it.
 func (m *Machine) attached(w *work, err error, out *protocol.Effects) {
 	if w.presence.attaching != w {
 		return
@@ -79,7 +81,7 @@ func (m *Machine) attached(w *work, err error, out *protocol.Effects) {
 	}
 }
 
-// asker is the client that asks over its stream; zero where it has no number, and for a single call.
+// asker returns the client that makes the request over its stream; zero if it has no number, and for a single call.
 func (c *client) asker(request uint64) lock.Attachment {
 	if request >= lock.SingleCall || protocol.Mutated("a request says which client asks") {
 		return lock.Attachment{}
@@ -87,7 +89,7 @@ func (c *client) asker(request uint64) lock.Attachment {
 	return c.enrolled.Attached.Attachment
 }
 
-// isInherited reports whether a request was granted to a client before the one that uses its session now.
+// isInherited reports whether a request was granted to an earlier client than its session's current one.
 func (r *request) isInherited() bool {
 	if r.pieces != nil {
 		return slices.ContainsFunc(r.pieces, (*request).isInherited)
@@ -96,9 +98,10 @@ func (r *request) isInherited() bool {
 	return r.token <= s.Inherited
 }
 
-// noteAttached tells the session machine when a shard knows of a later client of a session than this member does. What was asked for here,
-// and was not granted as far as its client knows, no call waits for any more. The client before may have had its grant
-// through another member, and believe in it: so it is given up for what was asked for here alone.
+// noteAttached informs the session machine when a shard knows of a later client of a session than this member does. No
+// call waits any more for requests made here that were not granted as far as their client knows. The earlier client may
+// have had its grant through another member, and believe in it: the request is therefore given up only as far as it was
+// made here.
 func (m *Machine) noteAttached(c *client, p *part, out *protocol.Effects) {
 	s, lives := p.shard.Replica().Session(c.id)
 	if before := c.enrolled.Attached; !lives || !before.Before(s.Attached.Attachment) {

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 )
 
-// DefaultAutopilot is for how long a voter is silent before others go on without its vote, where nothing else is configured; NoAutopilot
-// means that they never do by themselves.
+// DefaultAutopilot is the default time for which a voter is silent before others continue without its vote; NoAutopilot
+// means that they never do so automatically.
 const (
 	DefaultAutopilot = time.Hour
 	NoAutopilot      = time.Duration(-1)
@@ -19,22 +19,23 @@ const (
 // LeastAutopilot is the shortest Autopilot: a voter is not given up while it starts again.
 const LeastAutopilot = time.Second
 
-// fewestVoters is how many voters stay in any case: of fewer, the loss of one more would be that of the majority.
+// fewestVoters is the number of voters that always stay: with fewer, the loss of one more would be that of the
+// majority.
 const fewestVoters = 3
 
-// pilot is what a member knows of voters that are silent.
+// pilot is a member's knowledge of silent voters.
 type pilot struct {
-	away map[protocol.ID]protocol.Time // since when those who take part are in no view
-	next protocol.Time                 // when it looks at them; 0 where there is none to be looked at
+	away map[protocol.ID]protocol.Time // since when members with a role are in no view
+	next protocol.Time                 // when to check them; 0 if there is none
 }
 
-// pilots reports whether this member takes votes away from those who are silent in a shard.
+// pilots reports whether this member removes the votes of silent members in a shard.
 func (m *Machine) pilots(p *part) bool {
 	return m.config.Autopilot > 0 && m.leads(p) && !m.leaving && m.failed == nil && m.view != nil
 }
 
-// silent says since when a voter of a shard that this member leads was neither heard nor in its view, as far as it can know: what was
-// before it led counts for nothing.
+// silent returns since when a voter of a shard that this member leads was neither heard nor in its view, as far as it
+// can know: the time before it led does not count.
 func (m *Machine) silent(p *part, id protocol.ID) (since protocol.Time, is bool) {
 	if id == m.config.Self || m.isHere(id) {
 		return 0, false
@@ -45,7 +46,7 @@ func (m *Machine) silent(p *part, id protocol.ID) (since protocol.Time, is bool)
 	return max(p.led, m.heard[id], m.pilot.away[id]), true
 }
 
-// watch has the machine look at those who are silent when the first of them has been so for long enough.
+// watch makes the machine check the silent voters when the first of them has been silent for long enough.
 func (m *Machine) watch() {
 	at := protocol.Never
 	for _, p := range m.parts {
@@ -64,7 +65,7 @@ func (m *Machine) watch() {
 	}
 }
 
-// goOn goes on without those who have been silent for long enough.
+// goOn continues without the voters that have been silent for long enough.
 func (m *Machine) goOn(at protocol.Time, out *protocol.Effects) {
 	if at != m.pilot.next {
 		return // it has looked before
@@ -78,7 +79,7 @@ func (m *Machine) goOn(at protocol.Time, out *protocol.Effects) {
 	m.watch()
 }
 
-// goOnIn makes one change at the most.
+// goOnIn makes at most one change.
 func (m *Machine) goOnIn(p *part, out *protocol.Effects) {
 	conf := p.shard.Members()
 	for _, id := range slices.Sorted(slices.Values(conf.Voters)) {
@@ -92,8 +93,8 @@ func (m *Machine) goOnIn(p *part, out *protocol.Effects) {
 	}
 }
 
-// retire takes the vote of a voter that is silent, and gives it to a learner if there is one: both at once, so that at no time
-// more votes are needed than before. It reports whether that is done, and says once why it cannot be.
+// retire removes the vote of a silent voter, and gives it to a learner if there is one: both at once, so that at no
+// time more votes are needed than before. It reports whether that is done, and notes once why it is impossible.
 func (m *Machine) retire(p *part, conf *group.Conf, id protocol.ID, since protocol.Time, out *protocol.Effects) (done bool) {
 	spare, coming := m.spare(p, conf, m.now >= since+2*m.config.Autopilot)
 	if coming {
@@ -128,9 +129,9 @@ func (m *Machine) retire(p *part, conf *group.Conf, id protocol.ID, since protoc
 	return false
 }
 
-// spare is the learner that is to have a vote next: one that has it in another shard already, so that all shards come to have the same
-// voters, or else the first by its id. It is 0 where none is here, or could vote now; coming says that it may come to.
-// After a while, late, the first is taken that could.
+// spare returns the learner that gets a vote next: one that already has it in another shard, so that all shards get the
+// same voters, or else the first by its id. It is 0 if none is present, or could vote now; coming reports that it may
+// become able to. After a while, late, the first able one is chosen.
 func (m *Machine) spare(p *part, conf *group.Conf, late bool) (id protocol.ID, coming bool) {
 	for _, learner := range m.spares(conf) {
 		switch {
@@ -161,8 +162,8 @@ func (m *Machine) spares(conf *group.Conf) []protocol.ID {
 	return append(voting, others...)
 }
 
-// Retired notes that a voter was silent for so long that it votes no more. By is the member that votes in its place, or "" where
-// there is none.
+// Retired notes that a voter was silent for so long that it no longer votes. By is the member that votes in its place,
+// or "" if there is none.
 type Retired struct {
 	Space      string
 	Shard      int
@@ -178,7 +179,7 @@ func (n Retired) String() string {
 	return text
 }
 
-// Log says which member, and which one votes in its place.
+// Log names the member, and the one that votes in its place.
 func (n Retired) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Warn, "a member that votes was silent for so long that the others go on without its vote", []any{
 		"space", n.Space, "shard", n.Shard, "member", n.Member, "silent", n.Silent, "votes_instead", n.By,
@@ -198,7 +199,7 @@ func (n VoteKept) String() string {
 	return fmt.Sprintf("shard %d keeps the vote of %s, which is silent for %v: %s", n.Shard, n.Member, n.Silent, n.Why)
 }
 
-// Log says which member, and why.
+// Log names the member, and the reason.
 func (n VoteKept) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Warn, "a member that votes is silent, and the others cannot go on without its vote: " + n.Why, []any{
 		"space", n.Space, "shard", n.Shard, "member", n.Member, "silent", n.Silent,

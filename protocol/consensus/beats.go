@@ -9,15 +9,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// mostBeaten is how many sessions one message says to be heard.
+// mostBeaten is the maximum number of sessions in one message.
 const mostBeaten = 4096
 
-// onBeat says to all shards that know a session that it was heard.
+// onBeat reports a beat to all shards that know its session.
 func (m *Machine) onBeat(call protocol.CallID, f *protocol.Beat, out *protocol.Effects) {
 	c := m.clientOf(f.Session)
 	b := &beat{call: call, at: m.now, attached: f.Attached}
 	if c != nil && !c.enrolled.Own && m.removed() {
-		return // its client is to go on elsewhere
+		return // its client must continue elsewhere
 	}
 	if c != nil {
 		c.enrolled.Attached = c.enrolled.Attached.Join(f.Attached)
@@ -47,7 +47,7 @@ func (m *Machine) findElsewhere(c *client) {
 	}
 }
 
-// hear lines a beat up for its shard.
+// hear queues a beat for its shard.
 func (m *Machine) hear(h *hearing, out *protocol.Effects) {
 	switch p := h.presence.part; h.presence.state {
 	case opening:
@@ -65,17 +65,18 @@ func (m *Machine) hear(h *hearing, out *protocol.Effects) {
 	}
 }
 
-// mostBatches is how many batches of beats are on their way to the leader at the same time. What comes while all of them are goes together.
+// mostBatches is the maximum number of batches of beats in flight to the leader. Beats that arrive while there are that
+// many go together in the next.
 const mostBatches = 4
 
-// batch is what one message says to be heard, until it is answered.
+// batch is the sessions in one message, until it is answered.
 type batch struct {
 	id     uint64
 	at     protocol.Time
 	inside []*hearing
 }
 
-// flush says which sessions were heard, in a batch of its own where few are under way.
+// flush sends the sessions that were heard, in a separate batch if few are in flight.
 func (m *Machine) flush(p *part) {
 	if p.shard == nil {
 		return
@@ -92,7 +93,7 @@ func (m *Machine) flush(p *part) {
 	}
 }
 
-// sayBatch sends a batch to who leads the shard.
+// sayBatch sends a batch to the shard's leader.
 func (m *Machine) sayBatch(p *part, b *batch) {
 	b.at = m.now
 	said := shard.Beat{ID: b.id}
@@ -104,7 +105,7 @@ func (m *Machine) sayBatch(p *part, b *batch) {
 	m.awaitBeat(p)
 }
 
-// awaitBeat looks after the answer to the first batch when it should have come.
+// awaitBeat checks for the answer to the first batch when it should have come.
 func (m *Machine) awaitBeat(p *part) {
 	if !p.awaited && len(p.batches) > 0 {
 		p.awaited = true
@@ -112,7 +113,7 @@ func (m *Machine) awaitBeat(p *part) {
 	}
 }
 
-// beatAgain says it again, when it was not answered.
+// beatAgain resends an unanswered batch.
 func (m *Machine) beatAgain(p *part) {
 	p.awaited = false
 	if len(p.batches) > 0 && m.now >= p.batches[0].at+m.election() {
@@ -122,8 +123,8 @@ func (m *Machine) beatAgain(p *part) {
 	m.awaitBeat(p)
 }
 
-// resay sends again all that was not answered, to the leader of now. A batch keeps its id and content, so an answer to the
-// first copy counts, too: answers that take longer than they are waited for would never count otherwise.
+// resay resends all unanswered batches, to the current leader. A batch keeps its id and contents, so an answer to the
+// first copy also counts: otherwise answers slower than the wait would never count.
 func (m *Machine) resay(p *part) {
 	for i := range p.batches {
 		if protocol.Mutated("late answers to beats count") {
@@ -134,7 +135,7 @@ func (m *Machine) resay(p *part) {
 	}
 }
 
-// beaten takes the answer.
+// beaten handles the answer.
 func (m *Machine) beaten(p *part, b *shard.Beaten, out *protocol.Effects) {
 	at := slices.IndexFunc(p.batches, func(said batch) bool { return said.id == b.ID })
 	if at < 0 {
@@ -171,7 +172,7 @@ func (m *Machine) counted(h *hearing, out *protocol.Effects) {
 	}
 }
 
-// beatOwn says that a session of this process was heard, which it is as long as the process lives.
+// beatOwn reports a beat of a session of this process, which is heard as long as the process lives.
 func (m *Machine) beatOwn(id lock.SessionID, out *protocol.Effects) {
 	c := m.owns[id]
 	if c == nil || c.beatDue > m.now {

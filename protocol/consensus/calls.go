@@ -19,22 +19,22 @@ type request struct {
 	part    *part
 	number  uint64
 	name    string
-	op      replica.Op // what it was asked with; the session is set when it is sent
+	op      replica.Op // the original request; the session is set when it is sent
 	state   standing
 	token   holdfast.Token
 	unsent  *lock.Decision // it holds, and the grant goes to its client when its session is known to live
 	revoked bool           // its client was notified to stop
-	here    bool           // its client has asked for it through this member, which tells it; otherwise only what it has lost, in case it comes here
+	here    bool           // its client has made it through this member, which reports to it; otherwise only losses are kept, in case it connects here
 	until   protocol.Time  // when it is refused even if no decision comes
-	// elsewhere says that it was asked for through another member before.
+	// elsewhere means that it was made through another member before.
 	elsewhere bool
 	arrived   protocol.Time // for the first time: a hold limit counts from then, however often it is asked again
 	waitEnd   protocol.Time
 	work      *work // it is on its way to the table
 
 	// Of a suspension of several shards: see space_lock.go.
-	pieces []*request // what it is in each shard, in their order; part is the last one's
-	giving []*work    // who waits for its release
+	pieces []*request // its request in each shard, in order; part is the last one's
+	giving []*work    // calls that wait for its release
 	// Of a piece: the suspension, and the decision that granted it.
 	of       *request
 	decision lock.Decision
@@ -57,11 +57,11 @@ type work struct {
 	client   *client
 	presence *presence       // Open, Attach
 	hearings []*hearing      // Attach: the beats that wait for it
-	request  *request        // Acquire; Release of a piece; LetIn: the suspension; Recall: what is known of it
+	request  *request        // Acquire; Release of a piece; LetIn: the suspension; Recall: its record
 	breaking *breaking       // Break
-	call     protocol.CallID // Release, Extend: who waits
+	call     protocol.CallID // Release, Extend: the waiting call
 	answered bool
-	reply    *cancelReply // Cancel: the answer that is given when all shards have done it; nil where there is none
+	reply    *cancelReply // Cancel: the answer when all shards have done it; nil if there is none
 }
 
 func compareSessions(a, b lock.SessionID) int {
@@ -73,8 +73,8 @@ func (m *Machine) errUndecided() error {
 	return &lock.Unavailable{Why: cmp.Or(m.trouble(), "no quorum of the space's members has decided in time")}
 }
 
-// errUnseen is the answer about a hold of a session that is not served any more, of an operation that was done where this
-// member could not see what became of it.
+// errUnseen is the answer about a hold of a session that is no longer served, for an operation whose result this member
+// could not see.
 var errUnseen = fmt.Errorf("%w: this member was behind when that was done, and does not serve the session any more; ask another one", holdfast.ErrUnavailable)
 
 // errFailed is why nothing is taken when this member's part has ended.
@@ -82,7 +82,7 @@ func (m *Machine) errFailed() error {
 	return fmt.Errorf("%w: this member's part has ended: %v", holdfast.ErrUnavailable, m.failed)
 }
 
-// onCall takes a request of this member's clients, or of an operator.
+// onCall handles a request of this member's clients, or of an operator.
 func (m *Machine) onCall(ev *protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *lock.Request:
@@ -120,7 +120,7 @@ func (m *Machine) onCall(ev *protocol.Event, out *protocol.Effects) {
 	}
 }
 
-// acquire takes a request.
+// acquire handles a request.
 func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.Effects) {
 	c := m.clientOf(q.Session)
 	d := q.Decision(lock.Queued)
@@ -152,12 +152,12 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 		}
 		m.reminders.Push(r.until, due{what: dueRequest, session: q.Session, number: q.ID})
 	}
-	if r.work == nil && m.failed == nil { // otherwise what it comes to is reported when that is known, or its client asks elsewhere
+	if r.work == nil && m.failed == nil { // otherwise its outcome is reported when known, or its client asks elsewhere
 		m.dispatch(r, out)
 	}
 }
 
-// refusal says why a request is not taken, or nil.
+// refusal returns the reason to refuse a request outright, or nil.
 func (m *Machine) refusal(c *client, q *lock.Request) error {
 	switch {
 	case m.failed != nil && (c == nil || c.enrolled.Own):
@@ -169,9 +169,9 @@ func (m *Machine) refusal(c *client, q *lock.Request) error {
 		if r.name != q.Name {
 			return fmt.Errorf("%w: request %d of session %v is for %q, and was for %q before; give each request a number of its own", holdfast.ErrConflict, q.ID, q.Session, q.Name, r.name)
 		}
-		return nil // answered again, regardless of what has changed since
+		return nil // answered again, regardless of changes since
 	}
-	if m.removed() && !c.open[q.ID] { // what was asked for through another member may be granted there
+	if m.removed() && !c.open[q.ID] { // a request made through another member may be granted there
 		return errRemoved
 	}
 	if m.instance.Closed() {
@@ -184,7 +184,7 @@ func (m *Machine) refusal(c *client, q *lock.Request) error {
 	return nil
 }
 
-// mostLocks is how many requests a session may have.
+// mostLocks returns the maximum number of requests of a session.
 func (m *Machine) mostLocks() int {
 	return cmp.Or(m.config.Table.LocksPerSession, lock.DefaultLocksPerSession)
 }
@@ -223,7 +223,7 @@ func (m *Machine) dispatch(r *request, out *protocol.Effects) {
 		if err := m.submit(r.part, op, w); err == nil {
 			r.work = w
 		} else if r.state == requested && (r.part.shard.Failed() == nil || r.client.enrolled.Own) {
-			m.refuse(r, err, out) // otherwise it waits in the table, where others may have it go on
+			m.refuse(r, err, out) // otherwise it waits in the table, where others may let it continue
 		}
 	}
 }
@@ -243,13 +243,13 @@ func (m *Machine) giveUp(d due, out *protocol.Effects) {
 		return
 	}
 	if m.isElsewhere(r) {
-		return // another member may have told its client what it has come to; the client goes there if it is not answered
+		return // another member may have reported the outcome to its client, which connects there if it gets no answer
 	}
 	m.withdraw(r, &withdrawal{givenUp: true}, out)
 	m.refuse(r, m.errUndecided(), out)
 }
 
-// isElsewhere reports whether a request was asked for through another member, too, as far as this one knows.
+// isElsewhere reports whether a request was also made through another member, as far as this one knows.
 func (m *Machine) isElsewhere(r *request) bool {
 	if r.client.enrolled.Own {
 		return false
@@ -262,7 +262,7 @@ func (m *Machine) isElsewhere(r *request) bool {
 	return r.elsewhere || r.client.open[r.number]
 }
 
-// release gives up a hold, and is answered when others can have it.
+// release releases a hold, and is answered when others can take it.
 func (m *Machine) release(call protocol.CallID, f *protocol.Release, out *protocol.Effects) {
 	w := &work{call: call, op: replica.Op{Kind: replica.Release, Session: f.Session, Request: f.Request, Name: f.Name, Token: f.Token}}
 	m.onHeld(w, out)
@@ -274,7 +274,7 @@ func (m *Machine) extend(call protocol.CallID, f *protocol.Extend, out *protocol
 	m.onHeld(w, out)
 }
 
-// onHeld sends an operation about what is held.
+// onHeld sends an operation about a hold.
 func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 	op := w.op
 	c, p := m.clientOf(op.Session), m.partOf(op.Name)
@@ -301,7 +301,7 @@ func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 	m.request(p, w, out)
 }
 
-// submitHeld has a shard do an operation about what is held.
+// submitHeld submits an operation about a hold to a shard.
 func (m *Machine) submitHeld(p *part, w *work, out *protocol.Effects) {
 	if err := m.submit(p, w.op, w); err != nil {
 		if p.shard.Failed() == nil {
@@ -327,7 +327,7 @@ func (m *Machine) answerHeld(w *work, session lock.SessionID, err error, out *pr
 	out.Decide(w.call, &d)
 }
 
-// revoke tells a client to stop using what it holds, and refuses what it waits for.
+// revoke notifies a client to stop using its holds, and refuses its waits.
 func (m *Machine) revoke(c *client, why holdfast.Loss, refusal error, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		r := c.requests[number]
@@ -342,8 +342,8 @@ func (m *Machine) revoke(c *client, why holdfast.Loss, refusal error, out *proto
 	}
 }
 
-// refuseAll refuses what users of this process wait for, because nothing will come of it here, and what operators have asked.
-// Other clients go elsewhere, and what they wait for goes on there.
+// refuseAll refuses the waits of this process's users, because they cannot succeed here, and the operators' calls.
+// Other clients connect elsewhere, and their waits continue there.
 func (m *Machine) refuseAll(out *protocol.Effects) {
 	err := m.errFailed()
 	for _, c := range m.inOrder() {

@@ -15,14 +15,15 @@ type cancelReply struct {
 	missing  int // shards that have not done it, and one more until it was sent to all of them
 }
 
-// withdrawal is how a request is ended. Its client has wished so, or a shard has decided it; or else this member gives it up by
-// itself, because no decision comes: then it stays if it has come through another member meanwhile (replica.Cancel).
+// withdrawal is the way in which a request is ended: its client has requested it, or a shard has decided it; or this
+// member gives it up by itself, because no decision comes: then it stays if it has come through another member in the
+// meantime (replica.Cancel).
 type withdrawal struct {
 	givenUp bool
-	reply   *cancelReply // the answer that is given when it is done; nil where there is none
+	reply   *cancelReply // the answer when it is done; nil if there is none
 }
 
-// withdraw ends a request for good, regardless of what it has come to.
+// withdraw ends a request permanently, in any state.
 func (m *Machine) withdraw(r *request, why *withdrawal, out *protocol.Effects) {
 	for _, piece := range r.pieces {
 		if piece.state != over && (piece.state != unrequested || r.elsewhere || r.client.isAdopted()) {
@@ -62,17 +63,17 @@ func (m *Machine) cancelAt(c *client, p *part, name string, number uint64, why *
 	m.request(p, w, out)
 }
 
-// submitCancel has a shard end a request. Where the shard cannot take that, the request ends with its session.
+// submitCancel has a shard end a request. If the shard cannot accept that, the request ends with its session.
 func (m *Machine) submitCancel(p *part, w *work, out *protocol.Effects) {
 	if err := m.submit(p, w.op, w); err != nil {
 		m.uncancelled(p, w, err, out)
 	}
 }
 
-// cancel ends a request for its client, and is answered when that is done. Until then another member, where the client may be
-// already, can tell it that it was granted; and if this one does not serve it any more by then, it gets no answer here, and cancels it
-// there. A session of this process is nowhere else, and anything that comes of its request later is given back: it is answered at
-// once.
+// cancel ends a request for its client, and is answered when that is done. Until then another member, where the client
+// may already be, can report the grant to it. If this member no longer serves the client by then, the client gets no
+// answer here, and cancels the request there. A session of this process is nowhere else, and any later grant is
+// returned: it is answered at once.
 func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol.Effects) {
 	c := m.clientOf(f.Session)
 	of := &cancelReply{call: call, decision: lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}, missing: 1}
@@ -107,7 +108,7 @@ func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, reply *cancelRepl
 	}
 }
 
-// cancelled takes note that a shard has ended a request, or will not.
+// cancelled records that a shard has ended a request, or will not.
 func (m *Machine) cancelled(p *part, w *work, out *protocol.Effects) {
 	if at := (ending{w.op.Request, p.index}); w.client.ending[at] == w {
 		delete(w.client.ending, at)
@@ -121,7 +122,7 @@ func (m *Machine) cancelled(p *part, w *work, out *protocol.Effects) {
 	}
 }
 
-// done answers a Cancel when nothing of it is missing any more.
+// done answers a Cancel when no part of it is missing any more.
 func (f *cancelReply) done(out *protocol.Effects) {
 	if f.missing--; f.missing == 0 {
 		out.Decide(f.call, &f.decision)

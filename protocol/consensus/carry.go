@@ -7,18 +7,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// Two members of a view may not hear each other, though its coordinator hears both: it drops the members that it does not hear.
-// As long as one of the two leads a shard, what they say to each other goes by way of the coordinator, too. Raft knows nothing of
-// it: to the group the message comes from the member that has said it.
+// Two members of a view may not hear each other, though its coordinator hears both: it drops the members that it does
+// not hear. As long as one of the two leads a shard, their messages also go through the coordinator. Raft does not
+// notice: for the group the message comes from its author.
 //
-// A leader and each of the others say something several times in an election timeout. So a leader that does not hear a member
-// directly for half of one has what it says to that member carried, and so has a member that does not hear the leader. It
-// says that it is deaf to the other one: then the other one's answers are carried as well, even if that one hears everything.
-// A carried message is sent directly, too, so that both see when the link is there again.
+// A leader and each of the others exchange several messages in an election timeout. A leader that does not hear a
+// member directly for half of one has its messages to that member carried, and so has a member that does not hear the
+// leader. It reports that it is deaf to the other one: then the other one's answers are carried as well, even if that
+// one hears everything. A carried message is also sent directly, so that both notice when the link is restored.
 
-// Carriage says that an envelope goes by way of the coordinator.
+// Carriage marks an envelope that goes through the coordinator.
 type Carriage struct {
-	Other   protocol.ID // the member that it is to be brought to; or its sender, where it was brought
+	Other   protocol.ID // the member to carry it to; or its author, once carried
 	Brought bool        // by the coordinator: it goes no further
 	Deaf    bool        // its sender does not hear its receiver directly
 }
@@ -31,14 +31,14 @@ func (c *Carriage) String() string {
 	return fmt.Sprintf("%s member %d, deaf=%v", text, c.Other, c.Deaf)
 }
 
-// contact is what this member knows of the link to another one.
+// contact is this member's knowledge of the link to another one.
 type contact struct {
 	near    protocol.Time // when it was heard directly, or ought to be for the first time
 	carried protocol.Time // when something that it has said was carried here; 0 for never
 	deaf    protocol.Time // when it said that it does not hear this member directly; 0 for never
 }
 
-// contactOf returns what is known of a link.
+// contactOf returns the knowledge of a link.
 func (m *Machine) contactOf(id protocol.ID) *contact {
 	c := m.contacts[id]
 	if c == nil {
@@ -56,7 +56,7 @@ func (m *Machine) envelope(p *part, body shard.Message) Envelope {
 	return Envelope{Cluster: m.cluster, Shard: uint16(p.index), Body: body}
 }
 
-// say says something to another member about a shard, and has it carried where the two may not hear each other.
+// say sends another member a message about a shard, and has it carried if the two may not hear each other.
 func (m *Machine) say(p *part, to protocol.ID, body shard.Message, out *protocol.Effects) {
 	envelope := m.envelope(p, body)
 	out.Send(to, envelope)
@@ -75,8 +75,8 @@ func (m *Machine) say(p *part, to protocol.ID, body shard.Message, out *protocol
 	}
 }
 
-// isDeafTo reports whether this member ought to hear another one directly, and does not: one of the two leads, or what the other
-// one says is carried.
+// isDeafTo reports whether this member should hear another one directly, and does not: one of the two leads, or the
+// other one's messages are carried.
 func (m *Machine) isDeafTo(p *part, to protocol.ID) bool {
 	c := m.contacts[to]
 	switch {
@@ -101,7 +101,7 @@ func (m *Machine) bring(l *Envelope, from protocol.ID, out *protocol.Effects) {
 	out.Send(to, brought)
 }
 
-// writer returns who has written an envelope. Only the coordinator brings others' envelopes.
+// writer returns the author of an envelope. Only the coordinator carries others' envelopes.
 func (m *Machine) writer(l *Envelope, from protocol.ID, out *protocol.Effects) (id protocol.ID, known bool) {
 	if l.Carriage == nil {
 		m.contactOf(from).near = m.now

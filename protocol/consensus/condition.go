@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// leaders are those who decide now, each once.
+// leaders returns the deciding members, each once.
 func (m *Machine) leaders() (ids []protocol.ID) {
 	for _, p := range m.parts {
 		if p.leader != 0 && !slices.Contains(ids, protocol.ID(p.leader)) {
@@ -21,7 +21,7 @@ func (m *Machine) leaders() (ids []protocol.ID) {
 	return ids
 }
 
-// condition says how the space is, as this member sees it.
+// condition returns the space's condition, as this member sees it.
 func (m *Machine) condition() *protocol.Condition {
 	c := &protocol.Condition{
 		State: protocol.Unavailable, Until: protocol.Never, Class: holdfast.Fenced, Closed: m.instance.Closed(), Authority: m.leaders(),
@@ -50,8 +50,8 @@ func (m *Machine) condition() *protocol.Condition {
 	return c
 }
 
-// countSuspensions reports whether the space is suspended, which takes all shards, and whether a suspension waits. What has been
-// counted of them in each shard it makes what they come to together.
+// countSuspensions reports whether the space is suspended, which takes all shards, and whether a suspension waits. It
+// corrects the shards' counts so that a suspension counts once.
 func (m *Machine) countSuspensions(c *protocol.Condition) (suspended, suspending bool) {
 	if !m.hasBegun() {
 		return false, false
@@ -74,7 +74,7 @@ func (m *Machine) countSuspensions(c *protocol.Condition) (suspended, suspending
 	return len(all.Holders) > 0, live > 0
 }
 
-// trouble says why nothing is decided as far as this member knows; "" where something is.
+// trouble returns why nothing is decided as far as this member knows; "" if something is.
 func (m *Machine) trouble() string {
 	switch {
 	case m.failed != nil:
@@ -112,8 +112,8 @@ func (m *Machine) trouble() string {
 	return ""
 }
 
-// lacksVoters says that the view has no majority of a shard's voters, and what to do; "" where it has one, or there is no
-// view.
+// lacksVoters returns an error text if the view has no majority of a shard's voters, with the fix; "" if it has one, or
+// there is no view.
 func (m *Machine) lacksVoters(at int, voters []uint64) string {
 	if m.view == nil {
 		return ""
@@ -132,9 +132,10 @@ func (m *Machine) lacksVoters(at int, voters []uint64) string {
 	return ""
 }
 
-// unheard names the voters that are silent; "" where none is known to be. Of the leader that is lost, and of all where this member
-// was that, it knows for how long: they were heard all the time. Of the others that they would have said something within an election
-// timeout. Where there is no view yet, so that names are not known, it says nothing: the member's status says who is waited for.
+// unheard names the voters that are silent; "" if none is known to be. This member knows since when the lost leader is
+// silent, and, if it was leader itself, since when all are: they were heard all the time. The others would have sent
+// something within an election timeout. Without a view, so without names, it returns nothing: the member's status says
+// who is missing.
 func (m *Machine) unheard(p *part, voters []uint64) string {
 	if m.view == nil {
 		return ""
@@ -166,8 +167,8 @@ func (m *Machine) Nonmember() bool {
 	return m.removed() || !m.config.Founder && slices.ContainsFunc(m.parts, func(p *part) bool { return p.shard == nil || len(p.shard.Members().Voters) == 0 })
 }
 
-// removed reports whether this member takes no part any more in some shard: so its own log says, or the leader where the log
-// does not have that. Clients are not served then: of what is decided nothing comes here.
+// removed reports whether this member no longer has a role in some shard, according to its own log, or the leader if
+// the log does not have that. It then serves no clients: it receives no decisions.
 func (m *Machine) removed() bool {
 	return slices.ContainsFunc(m.parts, func(p *part) bool {
 		if p.shard == nil {
@@ -178,10 +179,10 @@ func (m *Machine) removed() bool {
 	})
 }
 
-// errRemoved is why a member does not serve clients that takes no part any more.
+// errRemoved is why a removed member does not serve clients.
 var errRemoved = fmt.Errorf("%w: this member was removed from the space", holdfast.ErrUnavailable)
 
-// leaderless is the first shard of which no leader is known, or -1.
+// leaderless returns the first shard without a known leader, or -1.
 func (m *Machine) leaderless() int {
 	return slices.IndexFunc(m.parts, func(p *part) bool { return p.leader == 0 })
 }

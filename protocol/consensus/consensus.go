@@ -14,42 +14,41 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Config is what a member needs to know. Zero values have the defaults that are named.
+// Config is a member's configuration. Zero values have the documented defaults.
 type Config struct {
-	// Self is this member, and Life the number of its life, each higher than the former. Required.
+	// Self is this member, and Life the number of its life, each higher than the previous one. Required.
 	Self protocol.ID
 	Life uint64
-	// Founders is how many founders the cluster has, and Founder whether this member is one. The only member of a cluster is
-	// one. Zero means 1.
+	// Founders is the number of the cluster's founders, and Founder whether this member is one. The only member of a
+	// cluster is one. Zero means 1.
 	Founders int
 	Founder  bool
-	// Space is what people call the space, in what is noted of it.
+	// Space is the name of the space, for notes.
 	Space string
-	// Log is the journal's number of the first shard's log; the others follow. Logs are those that there are, none
-	// before the first start.
+	// Log is the journal's number of the first shard's log; the others follow. Logs are the existing ones, none before
+	// the first start.
 	Log  uint64
 	Logs []storage.Kept
-	// Table bounds the locks; it is the same on all members. Sessions is how many there may be; zero
-	// means 100,000.
+	// Table limits the locks; it is the same on all members. Sessions is the maximum number of sessions; zero means
+	// 100,000.
 	Table    lock.Config
 	Sessions int
-	// Lease is that of the member, for what people read.
+	// Lease is the member's lease, for display.
 	Lease time.Duration
 	// Heartbeat is how often a leader speaks. Zero means a tenth of Election.
 	Heartbeat time.Duration
 	// Random draws when a leader is sought.
 	Random uint64
-	// Above is a reign that the first one of a new log is above: the second of the wall clock from which
-	// epochs count, too ([membership.Second]). So tokens do not go back where the log of an earlier
-	// space was lost or removed, or where the space had another protocol, as long as the wall clock is
-	// not set back and there was no more than one election a second (docs/design/promises.md §5.5). Zero means that
-	// the first reign is 1.
+	// Above is a lower bound for the first reign of a new log: the second of the wall clock, from which epochs also
+	// count ([membership.Second]). Tokens therefore do not go back if the log of an earlier space was lost or removed,
+	// or if the space had another protocol, as long as the wall clock is not set back and there was at most one
+	// election a second (docs/design/promises.md §5.5). Zero means that the first reign is 1.
 	Above uint64
 	// Options are those of the space.
 	Options
 }
 
-// MaxShards is how many shards a space may have.
+// MaxShards is the maximum number of shards of a space.
 const MaxShards = 256
 
 func (c *Config) resolve() error {
@@ -102,17 +101,17 @@ type Machine struct {
 	reforms    map[uint64]*reforming
 	heard      map[protocol.ID]protocol.Time   // when, in any shard
 	contacts   map[protocol.ID]*contact        // the links to them
-	known      map[protocol.ID]protocol.Member // who were in a view, and are in it or take part
-	longest    protocol.Time                   // that who leads a shard may be silent
+	known      map[protocol.ID]protocol.Member // members of earlier views that are present or have a role
+	longest    protocol.Time                   // for which a shard's leader may be silent
 	leaving    bool                            // this member is to lead nothing
 	spreading  spreading
 	pilot      pilot
-	waits      int        // requests of those who are served
+	waits      int        // requests of served sessions
 	suspending []*request // of those requests the ones that suspend several shards
 	reminders  protocol.Reminders[due]
 }
 
-// New makes a member's machine. The error names the field that is wrong, or says what is wrong with what a log has kept.
+// New returns a member's machine. The error names the invalid field, or the fault in a log's kept state.
 func New(c Config) (*Machine, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
@@ -149,7 +148,7 @@ func (m *Machine) Wake() protocol.Time {
 	return at
 }
 
-// Step takes one event.
+// Step processes one event.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	m.now = now
 	switch ev.Kind {
@@ -167,7 +166,8 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	m.settle(out)
 }
 
-// tick does what time has come for. When this member's part has ended that is only to refuse who has waited for long enough.
+// tick does the work that is due. When this member's participation has ended that is only to refuse requests that have
+// waited for long enough.
 func (m *Machine) tick(out *protocol.Effects) {
 	for _, p := range m.parts {
 		if p.wake <= m.now && m.failed == nil {
@@ -182,7 +182,7 @@ func (m *Machine) tick(out *protocol.Effects) {
 	}
 }
 
-// onReceive takes what the journal answers, and what other members say.
+// onReceive handles the journal's answers, and other members' messages.
 func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
 	if ev.From == protocol.Storage {
 		m.onStored(ev.Fact, out)
@@ -209,14 +209,14 @@ func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
 	}
 }
 
-// onEnvelope takes what another member says of a shard.
+// onEnvelope handles another member's message about a shard.
 func (m *Machine) onEnvelope(envelope *Envelope, from protocol.ID, out *protocol.Effects) {
 	p := m.parts[envelope.Shard]
 	if p.shard == nil {
 		if p.voters == nil {
 			m.learnFounding(envelope, from, out)
 		}
-		return // who says it says it again
+		return // the sender repeats it
 	}
 	switch body := envelope.Body.(type) {
 	case TransferLeader:
@@ -246,7 +246,7 @@ func (m *Machine) onEnvelope(envelope *Envelope, from protocol.ID, out *protocol
 	m.touch(p)
 }
 
-// hears reports whether a message is of this member's cluster. Who knows none takes the first that it hears of.
+// hears reports whether a message is of this member's cluster. A member that knows none adopts the first that it sees.
 func (m *Machine) hears(l *Envelope, from protocol.ID, out *protocol.Effects) bool {
 	switch {
 	case l.Cluster == 0:
@@ -264,7 +264,7 @@ func (m *Machine) hears(l *Envelope, from protocol.ID, out *protocol.Effects) bo
 	return true
 }
 
-// onRaised takes what the membership says: who is here. Leases and epochs mean nothing here.
+// onRaised handles the membership's facts: the present members. Leases and epochs have no meaning here.
 func (m *Machine) onRaised(ev *protocol.Event, out *protocol.Effects) {
 	view, is := ev.Fact.(*protocol.View)
 	if !is {
@@ -294,7 +294,7 @@ func (m *Machine) touch(p *part) {
 	}
 }
 
-// settle does what shards want done, until none does.
+// settle does the shards' work, until there is none.
 func (m *Machine) settle(out *protocol.Effects) {
 	for len(m.touched) > 0 {
 		p := m.touched[0]
@@ -306,7 +306,7 @@ func (m *Machine) settle(out *protocol.Effects) {
 	m.touched = nil
 }
 
-// fail ends this member's part, because its journal has failed: nothing is acknowledged any more.
+// fail ends this member's participation, because its journal has failed: nothing is acknowledged any more.
 func (m *Machine) fail(err error, out *protocol.Effects) {
 	if m.failed != nil {
 		return
@@ -316,7 +316,7 @@ func (m *Machine) fail(err error, out *protocol.Effects) {
 	m.refuseAll(out)
 }
 
-// due says what a reminder is of.
+// due is the subject of a reminder.
 type due struct {
 	what    what
 	session lock.SessionID
@@ -332,13 +332,13 @@ const (
 	dueOwn                      // a session of this process is to be beaten for
 	dueLoss                     // or is lost
 	dueBeat                     // a beat was not answered
-	dueReform                   // a leader is to be asked again for a change of who votes
+	dueReform                   // ask a leader again for a change of voters
 	dueSpread                   // what others are to lead is to be looked for
 	dueStray                    // a shard's leader has no place in the view
 	dueSilent                   // a member has been silent for long
 )
 
-// Before orders what is due at one time.
+// Before orders reminders due at the same time.
 func (d due) Before(o due) bool {
 	return cmp.Or(
 		cmp.Compare(d.what, o.what), cmp.Compare(d.session.Member, o.session.Member),
@@ -346,7 +346,7 @@ func (d due) Before(o due) bool {
 	) < 0
 }
 
-// remind does what a reminder is of, if that is still to be done.
+// remind acts on a reminder, if that is still necessary.
 func (m *Machine) remind(d due, out *protocol.Effects) {
 	switch d.what {
 	case dueRequest:
@@ -385,7 +385,7 @@ func (m *Machine) wanted(r protocol.Reminder[due]) bool {
 	return q != nil && q.state != granted && q.until == r.At
 }
 
-// Ignored notes what nothing was done about.
+// Ignored notes a message without effect.
 type Ignored struct{ What string }
 
 func (n Ignored) String() string { return "ignored: " + n.What }
@@ -395,7 +395,7 @@ type Failed struct{ Err error }
 
 func (n Failed) String() string { return fmt.Sprintf("part ended: %v", n.Err) }
 
-// Log says why.
+// Log gives the reason.
 func (n Failed) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Error, "this member's part in a space of protocol consensus has ended", []any{"error", n.Err}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
-// onCopy is asked for all that a shard has.
+// onCopy handles a request for the whole state of a shard.
 func (m *Machine) onCopy(call protocol.CallID, f *protocol.Copy, out *protocol.Effects) {
 	if f.Shard < 0 || f.Shard >= len(m.parts) {
 		err := fmt.Errorf("%w: shard %d; the space has shards 0 to %d", holdfast.ErrConflict, f.Shard, len(m.parts)-1)

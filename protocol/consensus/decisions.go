@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// decided tells a client that is served here what its shard has decided.
+// decided passes a shard's decision to a client that is served here.
 func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effects) {
 	if m.isSpaceLock(decision.Name) {
 		p.stirred = true
@@ -70,7 +70,7 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 
 func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, out *protocol.Effects) {
 	if r == nil {
-		r = m.note(c, p, d) // it was asked for through another member
+		r = m.note(c, p, d) // it was requested through another member
 	}
 	r.state, r.token, r.work, r.unsent = granted, d.Token, nil, nil
 	switch {
@@ -82,8 +82,8 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 	case m.isHeard(r) && m.stands(r, d):
 		out.Decide(protocol.CallID{}, d)
 	default:
-		// It has ended already, which is reported next. Or the session may have, further on than this copy is, and another
-		// client may have the name by now: the next beat that counts says that it has not.
+		// It has ended already, which is reported next. Or the session may have, further on than this copy is, and
+		// another client may have the name by now: the next beat that counts reports that it has not.
 		r.keepUnsent(d)
 	}
 }
@@ -94,9 +94,9 @@ func (r *request) keepUnsent(d *lock.Decision) {
 	r.unsent, r.client.unsent[r.number] = &kept, true
 }
 
-// isConfirmed reports whether a grant must wait until this copy is as new as now: one with a hold limit that was asked for
-// through another member, because the limit counts from then; and one that several calls wait for, because the client may
-// have heard of it by another call, and have given it back since.
+// isConfirmed reports whether a grant must wait until this copy is as new as now. This applies to a grant with a hold
+// limit whose request was made through another member, because the limit counts from then; and to one that several
+// calls wait for, because the client may have learnt of it by another call, and have released it since.
 func (m *Machine) isConfirmed(r *request, d *lock.Decision) bool {
 	elsewhere := m.isElsewhere(r)
 	if protocol.Mutated("a grant that was asked for elsewhere is confirmed") {
@@ -105,15 +105,15 @@ func (m *Machine) isConfirmed(r *request, d *lock.Decision) bool {
 	return d.Hold > 0 && elsewhere || r.pieces == nil && r.part.shard.Replica().RequestedTogether(r.client.id, r.name, r.number)
 }
 
-// stands reports whether a grant has not ended, as far as this member can know: not in a later entry that it has applied
-// already, nor by its hold limit, which its client counts from when it asked. When it asked through another member the table
-// knows better.
+// stands reports whether a grant has not ended, as far as this member can know: neither in a later entry that it has
+// already applied, nor by its hold limit, which its client counts from its request. If the request was made through
+// another member the table knows better.
 func (m *Machine) stands(r *request, d *lock.Decision) bool {
 	requestedAt := min(r.arrived, d.Since-d.Waited)
 	return r.isHeld() && (d.Hold == 0 || m.now < requestedAt+d.Hold)
 }
 
-// isHeld reports whether a request holds what it is for, as far as this member's copies know.
+// isHeld reports whether a request holds its name, as far as this member's copies know.
 func (r *request) isHeld() bool {
 	if r.pieces != nil {
 		return !slices.ContainsFunc(r.pieces, func(piece *request) bool { return !piece.isHeld() })
@@ -121,7 +121,7 @@ func (r *request) isHeld() bool {
 	return r.part.shard.Replica().Table().Held(r.client.id, r.name, r.token)
 }
 
-// holdEnd is when the hold limit of what a request holds has passed, as far as this member's copy of the table's time goes.
+// holdEnd returns when a request's hold limit has passed, by this member's copy of the table's time.
 func (r *request) holdEnd() protocol.Time {
 	for _, g := range r.part.shard.Replica().Table().Show(r.name).Holders {
 		if g.Session == r.client.id && g.Token == r.token {
@@ -131,7 +131,7 @@ func (r *request) holdEnd() protocol.Time {
 	return protocol.Never
 }
 
-// isHeard reports whether the session of a request lives where that is, because it was heard there within its ttl.
+// isHeard reports whether the session of a request is alive in its shard, because it was heard there within its ttl.
 func (m *Machine) isHeard(r *request) bool {
 	if r.pieces != nil {
 		return !slices.ContainsFunc(r.pieces, func(piece *request) bool { return !m.isHeard(piece) })
@@ -143,7 +143,7 @@ func (m *Machine) isHeard(r *request) bool {
 // isAt reports whether a request is one of a shard: a suspension is one of all.
 func (r *request) isAt(p *part) bool { return r.part == p || r.pieces != nil }
 
-// confirm asks whether a grant still stands.
+// confirm asks whether a grant is still valid.
 func (m *Machine) confirm(r *request) {
 	m.inquire(r.part, inquiry{granted: r, until: m.now + patienceOfInquiry*m.election()})
 }
@@ -157,7 +157,8 @@ func (m *Machine) confirmed(r *request, out *protocol.Effects) {
 	}
 }
 
-// reportGrants tells a session that lives what it has been granted while this member did not know whether it does.
+// reportGrants reports to a live session its grants from the time in which this member did not know whether it was
+// alive.
 func (m *Machine) reportGrants(c *client, p *part, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.unsent)) {
 		r := c.requests[number]
@@ -175,7 +176,8 @@ func (m *Machine) reportGrants(c *client, p *part, out *protocol.Effects) {
 	}
 }
 
-// giveBack gives back what a client has settled that another member's word has brought it nevertheless.
+// giveBack returns a grant of a request that its client has settled, and that another member has nevertheless
+// requested.
 func (m *Machine) giveBack(c *client, p *part, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		if r := c.requests[number]; r.isAt(p) && !r.here && number <= c.settled && !c.open[number] {
@@ -185,10 +187,11 @@ func (m *Machine) giveBack(c *client, p *part, out *protocol.Effects) {
 	}
 }
 
-// note makes a record of a request that another member has asked for.
+// note makes a record of a request made through another member.
 func (m *Machine) note(c *client, p *part, d *lock.Decision) *request {
 	r := &request{client: c, part: p, number: d.Request, name: d.Name, token: d.Token, until: lock.Never, arrived: m.now, waitEnd: lock.Never}
-	// What it was asked with its client says when it asks again. Until then this is enough for a repetition: the table knows it.
+	// The client sends the request's details when it repeats it. Until then this is enough for a repetition: the table
+	// knows it.
 	r.op = replica.Op{Kind: replica.Acquire, Request: d.Request, Name: d.Name, Attributes: holdfast.Attributes{Shape: d.Shape, Owner: d.Owner, Reason: d.Reason}, Client: d.Client}
 	r.state = granted
 	if d.Kind == lock.Queued {
@@ -208,7 +211,7 @@ func (w *work) isOf(d *lock.Decision) bool {
 	return w.op.Name == d.Name && (w.op.Request == d.Request || w.op.Request == 0 && w.op.Token == d.Token)
 }
 
-// ended tells who waits for that, and otherwise its client, that a request has had its end.
+// ended informs the waiting call, or otherwise the client, that a request has ended.
 func (m *Machine) ended(c *client, r *request, d *lock.Decision, out *protocol.Effects) {
 	at := slices.IndexFunc(c.giving, func(w *work) bool { return w.isOf(d) })
 	if at >= 0 {
@@ -224,7 +227,7 @@ func (m *Machine) ended(c *client, r *request, d *lock.Decision, out *protocol.E
 			// Its client has not heard that it had it.
 			d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", unsentEnd(d.Loss)
 		} else if r.here && d.Token == 0 && d.Kind == lock.Released {
-			d.Kind, d.Err = lock.Refused, holdfast.EndedByAnother // through another member: who cancels here is answered at once
+			d.Kind, d.Err = lock.Refused, holdfast.EndedByAnother // through another member: a cancel here is answered at once
 		}
 		out.Decide(protocol.CallID{}, d)
 	}
@@ -254,7 +257,7 @@ func (m *Machine) drop(r *request, out *protocol.Effects) {
 	m.concludeClosing(out)
 }
 
-// notify tells a client what has become of a request, and forgets it where that is its end.
+// notify informs a client of the outcome of a request, and forgets the request if that is its end.
 func (m *Machine) notify(r *request, d lock.Decision, out *protocol.Effects) {
 	d.Session, d.Request, d.Name = r.client.local, r.number, r.name
 	d.Owner, d.Client, d.Reason = r.op.Owner, cmp.Or(r.op.Client, r.client.enrolled.Client), r.op.Reason
@@ -278,7 +281,7 @@ func (m *Machine) lost(r *request, why holdfast.Loss, out *protocol.Effects) {
 	m.notify(r, lock.Decision{Kind: lock.Lost, Token: r.token, Loss: why}, out)
 }
 
-// done takes what became of an operation of this member, behind what it has decided.
+// done handles the result of this member's operation, after its decisions.
 func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 	w := p.work[result.Number]
 	if w == nil {
@@ -294,7 +297,7 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 		if w.request.work == w {
 			w.request.work = nil
 			if result.Repeated && m.current(w.request) {
-				m.dispatch(w.request, out) // what was decided did not come out
+				m.dispatch(w.request, out) // the decision did not come out
 			}
 		}
 	case replica.Cancel:
@@ -360,7 +363,7 @@ func (m *Machine) recalled(p *part, w *work, result *shard.Result, out *protocol
 	m.answerHeld(w, w.client.local, err, out)
 }
 
-// isOpen reports whether what a Recall is about holds or waits still.
+// isOpen reports whether the subject of a Recall still holds or waits.
 func (p *part) isOpen(w *work) (open bool) {
 	if w.op.Request == 0 {
 		return p.shard.Replica().Table().Held(w.client.id, w.op.Name, w.op.Token)
@@ -369,7 +372,7 @@ func (p *part) isOpen(w *work) (open bool) {
 	return open
 }
 
-// replaceGiving has another release stand for one that is under way, or none.
+// replaceGiving replaces a pending release by another one, or by none.
 func (m *Machine) replaceGiving(w, by *work) {
 	at := slices.Index(w.client.giving, w)
 	switch {
@@ -381,7 +384,7 @@ func (m *Machine) replaceGiving(w, by *work) {
 	}
 }
 
-// turned goes on when another leads a shard.
+// turned continues when a shard has another leader.
 func (m *Machine) turned(p *part, out *protocol.Effects) {
 	if p.leader == 0 {
 		return
@@ -396,7 +399,8 @@ func (m *Machine) turned(p *part, out *protocol.Effects) {
 	m.handOver(p, out)
 }
 
-// compare tells the clients what has become of their requests while a shard's copy was replaced by another one.
+// compare informs the clients of the outcomes of their requests during the replacement of a shard's copy by another
+// one.
 func (m *Machine) compare(p *part, out *protocol.Effects) {
 	for _, c := range m.inOrder() {
 		presence := c.presenceAt(p)
@@ -447,7 +451,7 @@ func (m *Machine) compareRequest(r *request, lives bool, out *protocol.Effects) 
 		m.lost(r, lossOf(&was), out)
 	case r.work == nil:
 		r.state = requested
-		m.dispatch(r, out) // the answer says in full what it has become
+		m.dispatch(r, out) // the answer has the full outcome
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
-// An operator is answered from this member's copies, once every shard that the call is about has said how far its log has
-// come, and the copy has come as far: a read index. What may be old is answered at once.
+// An operator is answered from this member's copies, once every relevant shard has reported its log's position, and the
+// copy has reached it: a read index. A call that accepts stale answers is answered at once.
 
 // inquiry is a question to a shard whose answer has to be as new as itself.
 type inquiry struct {
@@ -18,21 +18,21 @@ type inquiry struct {
 	until    protocol.Time
 	call     *operation // one of the three is set
 	adoption *adoption
-	granted  *request // whose grant is sent, if that still stands
+	granted  *request // whose grant is sent, if it is still valid
 }
 
-// operation is an operator's call. Its targets are the shards that are asked; Of is the shard of a Copy.
+// operation is an operator's call. Its targets are the shards; Of is the shard of a Copy.
 type operation = admin.Call[*part]
 
 // patienceOfInquiry is for how long a question waits for an answer, in election timeouts.
 const patienceOfInquiry = 8
 
-// newCalls makes the operators' calls of a member.
+// newCalls returns a member's operators' calls.
 func newCalls(m *Machine) *admin.Calls[*part] {
 	return admin.New(admin.Config{Operators: m.config.Operators, Chunk: math.MaxInt}, operators{m})
 }
 
-// inquire asks a shard what is committed. Of a shard whose log has not begun there is no answer.
+// inquire asks a shard for its commit index. A shard whose log has not begun does not answer.
 func (m *Machine) inquire(p *part, q inquiry) {
 	m.lastNumber++
 	q.part = p
@@ -44,7 +44,7 @@ func (m *Machine) inquire(p *part, q inquiry) {
 	}
 }
 
-// answer goes on when a shard's copy is as new as a question.
+// answer continues when a shard's copy is as new as a question.
 func (m *Machine) answer(id uint64, out *protocol.Effects) {
 	q := m.inquiries[id]
 	if q == nil {
@@ -138,7 +138,7 @@ func (a operators) Send(_ protocol.Time, o *operation, p *part, _ admin.Query, _
 
 func (a operators) Unanswered(protocol.Time, *operation) error { return a.m.errUndecided() }
 
-// Condition is what this member knows: no other one is asked.
+// Condition returns this member's own knowledge.
 func (a operators) Condition(_ protocol.Time, o *operation, _ bool) *protocol.Condition {
 	return &o.Condition
 }
@@ -158,7 +158,7 @@ func (a operators) Show(_ protocol.Time, name string, skip, room int) (part lock
 	return a.m.shown(p, p.shard.Replica().Table().Show(name)).Part(skip, room)
 }
 
-// Scan visits the names of all shards, which stand among one another.
+// Scan visits the names of all shards, in one order.
 func (a operators) Scan(_ protocol.Time, after, prefix string, limit int, visit func(lock.Lock) bool) (more bool) {
 	lists := make([]shardList, len(a.m.parts))
 	for i := range lists {
@@ -190,7 +190,7 @@ type shardList struct {
 	more  bool   // there are others behind it
 }
 
-// fill reads more names of the shard, when none is left of those that were.
+// fill reads more names of the shard, when all earlier ones are used.
 func (l *shardList) fill(prefix string, limit int) {
 	if len(l.locks) > 0 || !l.more {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// Envelope is what members say to each other: a shard's message, and the cluster that it is of. Carriage says that another member
-// carries it; nil where it goes straight.
+// Envelope is the message between members: a shard's message, and its cluster. Carriage marks one that another member
+// carries; nil if it goes directly.
 type Envelope struct {
 	Cluster  uint64
 	Shard    uint16
@@ -29,8 +29,9 @@ func (l Envelope) Routine() bool {
 	return is && msg.Message.Beats()
 }
 
-// TransferLeader asks a shard's leader to let another member lead it, which an operator has chosen for all shards. With To 0 it tells that
-// its sender is to lead nothing any more in its present life, the incarnation Life, because it leaves.
+// TransferLeader asks a shard's leader to make another member leader, which an operator has chosen for all shards. With
+// To 0 it reports that its sender is to lead nothing any more in its present life, the incarnation Life, because it
+// leaves.
 type TransferLeader struct {
 	To   protocol.ID
 	Life uint64
@@ -43,7 +44,7 @@ func (y TransferLeader) String() string {
 	return fmt.Sprintf("transfer leader to member %d", y.To)
 }
 
-// Reform asks who leads a shard to change what a member is in it. Reformed answers it.
+// Reform asks the shard's leader to change a member's role in it. Reformed answers it.
 type Reform struct {
 	ID     uint64
 	Member protocol.ID
@@ -54,8 +55,8 @@ func (r Reform) String() string {
 	return fmt.Sprintf("reform #%d: member %d as %v", r.ID, r.Member, r.As)
 }
 
-// Reformed says what has become of a Reform, or what stands against it. With ID 0 it answers none: it tells a member
-// that speaks as if it took part that it does not.
+// Reformed reports the result of a Reform, or the obstacle. With ID 0 it answers none: it informs a removed member that
+// sends messages that it is no longer a member.
 type Reformed struct {
 	ID      uint64
 	Verdict Verdict
@@ -64,15 +65,15 @@ type Reformed struct {
 
 func (r Reformed) String() string { return fmt.Sprintf("reformed #%d: %v", r.ID, r.Verdict) }
 
-// Verdict is what has become of a Reform.
+// Verdict is the result of a Reform.
 type Verdict uint8
 
 // The verdicts.
 const (
 	Done        Verdict = iota
-	NotAdded            // who is to vote is no learner
-	LogMissing          // who is to vote has not got the log yet
-	Unreached           // who is to vote, or too many of those who would vote, were not heard lately
+	NotAdded            // the future voter is not a learner
+	LogMissing          // the future voter does not have the log yet
+	Unreached           // the future voter, or too many of the resulting voters, were not heard recently
 	LastVoter           // no other member votes
 	LastVerdict = LastVoter
 )
@@ -86,7 +87,7 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", uint8(v))
 }
 
-// Founding asks which members the logs have begun with; with Voters it says so, or which members vote by now.
+// Founding asks for the members that the logs have begun with; with Voters it reports them, or the current voters.
 type Founding struct{ Voters []uint64 }
 
 func (f Founding) String() string { return fmt.Sprintf("founding %v", f.Voters) }

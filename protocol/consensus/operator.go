@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// onOperator takes a request of an operator.
+// onOperator handles an operator's request.
 func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.Copy:
@@ -37,7 +37,8 @@ func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
 	}
 }
 
-// shown makes the times of a copy this member's, and of the sessions of its process what the session machine calls them.
+// shown converts a copy's times to this member's, and the names of its process's sessions to those of the session
+// machine.
 func (m *Machine) shown(p *part, l lock.Lock) lock.Lock {
 	l = l.After(p.shift())
 	for i := range l.Holders {
@@ -142,7 +143,7 @@ func (m *Machine) transferred(out *protocol.Effects) {
 	}
 }
 
-// untransferred says that a transfer has not come to its end in time.
+// untransferred returns the error of a transfer that has not finished in time.
 func (m *Machine) untransferred(id uint64, out *protocol.Effects) {
 	t := m.transfers[id]
 	if t == nil {
@@ -154,7 +155,7 @@ func (m *Machine) untransferred(id uint64, out *protocol.Effects) {
 	out.Reply(t.call, &protocol.Transferred{Authority: m.leaders(), Err: err})
 }
 
-// stepDown hands over what this member leads, and goes on doing so.
+// stepDown hands over the shards that this member leads, and continues to do so.
 func (m *Machine) stepDown(call protocol.CallID, out *protocol.Effects) {
 	if !m.leaving {
 		m.leaving = true
@@ -168,7 +169,7 @@ func (m *Machine) stepDown(call protocol.CallID, out *protocol.Effects) {
 	out.Reply(call, &protocol.SteppedDown{Pending: pending && m.failed == nil})
 }
 
-// handOver lets another member lead a shard that this one leads and is to leave.
+// handOver hands a shard that this leaving member leads to another one.
 func (m *Machine) handOver(p *part, out *protocol.Effects) {
 	if !m.leaving || p.shard == nil || p.leader != uint64(m.config.Self) || m.failed != nil {
 		return
@@ -191,8 +192,8 @@ func (m *Machine) hasSuccessor(p *part) bool {
 	return slices.ContainsFunc(p.shard.Members().Voters, m.canInherit)
 }
 
-// nextSuccessor is the member that is to lead a shard in this member's place: the one that was heard last. It gives way to
-// another where it is silent for half an election timeout, and where it has not come to lead within a whole one.
+// nextSuccessor returns the member that is to lead a shard in this member's place: the one that was heard last. Another
+// one is chosen if it is silent for half an election timeout, and if it has not become leader within a whole one.
 func (m *Machine) nextSuccessor(p *part) (successor protocol.ID) {
 	voters := p.shard.Members().Voters
 	former := p.successor
@@ -216,7 +217,7 @@ func (m *Machine) canInherit(voter uint64) bool {
 	return m.view != nil && id != m.config.Self && m.isHere(id) && !m.isLeaving(id)
 }
 
-// closeSpace tells the clients that this member serves to stop, and takes nothing new.
+// closeSpace notifies the clients that this member serves to stop, and accepts nothing new.
 func (m *Machine) closeSpace(call protocol.CallID, out *protocol.Effects) {
 	if !m.instance.Close(call, m.config.Operators, out) {
 		return
@@ -227,7 +228,7 @@ func (m *Machine) closeSpace(call protocol.CallID, out *protocol.Effects) {
 	m.concludeClosing(out)
 }
 
-// concludeClosing tells the callers that have closed the space that nothing is left here.
+// concludeClosing answers the callers that have closed the space: nothing is left here.
 func (m *Machine) concludeClosing(out *protocol.Effects) {
 	if !m.instance.Awaited() {
 		return

@@ -10,17 +10,17 @@ import (
 // Options are those of a space. All members have the same.
 type Options struct {
 	protocol.Common
-	// Shards is how many the space has, from the first start on; up to MaxShards. Zero means 1.
+	// Shards is the number of shards, fixed from the first start on; up to MaxShards. Zero means 1.
 	Shards int
-	// Autopilot is for how long a voter is neither heard nor here before others go on without it; LeastAutopilot at least.
-	// NoAutopilot says that they do not; zero means DefaultAutopilot.
+	// Autopilot is how long a voter is neither heard nor present before others continue without it; at least
+	// LeastAutopilot. NoAutopilot disables that; zero means DefaultAutopilot.
 	Autopilot time.Duration
 	// Election is how long a leader is silent before another is sought. Zero means 1 s.
 	Election time.Duration
-	// Every is after how many entries a snapshot is made, Keep how many entries before it stay. Zero
-	// means 10,000 and 1,000.
+	// Every is the number of entries between snapshots, Keep the number of entries before it that stay. Zero means
+	// 10,000 and 1,000.
 	Every, Keep uint64
-	// Part is how many bytes a part of a snapshot grows to. Zero means 128 KiB.
+	// Part is the size to which a part of a snapshot grows, in bytes. Zero means 128 KiB.
 	Part int
 }
 
@@ -64,7 +64,7 @@ func (o *Options) List() option.List {
 // Parts are the shards.
 func (o *Options) Parts() int { return max(1, o.Shards) }
 
-// New makes a member's machine.
+// New returns a member's machine.
 func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 	return New(Config{
 		Self: s.Self, Life: s.Life, Founders: s.Founders, Founder: s.Founder, Space: s.Space,

@@ -7,10 +7,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// election is for how long who leads may be silent: what is configured, or longer where round trips are (group.Group.Election).
+// election returns how long a leader may be silent: the configured time, or longer if round trips are long
+// (group.Group.Election).
 func (m *Machine) election() protocol.Time { return max(m.config.Election, m.longest) }
 
-// pace keeps the longest that any shard's leader may be silent, and notes where that is longer than configured.
+// pace keeps the longest such time of any shard, and notes one that is longer than configured.
 func (m *Machine) pace(p *part, out *protocol.Effects) {
 	if takes := p.shard.Election(); takes != p.election {
 		p.election, m.longest = takes, 0
@@ -34,7 +35,7 @@ func (m *Machine) slow(p *part, out *protocol.Effects) {
 	out.Note(Slow{Space: m.config.Space, Shard: p.index, Trip: p.shard.Trip(), Configured: m.config.Election, Election: p.election, Lease: m.config.Lease})
 }
 
-// Slow notes that links are too slow for what is configured.
+// Slow notes that links are too slow for the configuration.
 type Slow struct {
 	Space                      string
 	Shard                      int

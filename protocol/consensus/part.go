@@ -17,7 +17,7 @@ import (
 // part is a shard as a part of the machine.
 type part struct {
 	index     int
-	shard     *shard.Shard // nil before the log has begun
+	shard     *shard.Shard // nil until the log begins
 	voters    []uint64     // of a log whose beginning is on its way to the journal
 	output    shard.Output
 	spare     shard.Output // is worked on
@@ -25,39 +25,39 @@ type part struct {
 	stirred   bool // something has happened to a suspension
 	wake      protocol.Time
 	leader    uint64
-	former    uint64           // who led before that
+	former    uint64           // the leader before that
 	turned    protocol.Time    // when that came to be known
 	reign     uint64           // in which this member has last led
 	nonmember bool             // another member that led said that this one takes no part any more
-	lacks     *group.LackError // another member that led said that this one has acknowledged what it lacks
+	lacks     *group.LackError // another leader has reported that this member lacks entries that it has acknowledged
 
-	election  protocol.Time // for how long who leads may be silent
-	noted     protocol.Time // that, as it was noted, because it is longer than configured; 0 where it is not
-	strayed   protocol.Time // since when who leads it has had no place in the view; 0 where it has
-	given     protocol.Time // until then an election of this member is what the leader before has wanted
+	election  protocol.Time // how long a leader may be silent
+	noted     protocol.Time // the noted value of that, if longer than configured; else 0
+	strayed   protocol.Time // since when its leader has had no place in the view; 0 if it has one
+	given     protocol.Time // until then the previous leader wants this member's election
 	offered   protocol.ID   // was to lead it, under this view, and has not come to
 	passed    bool          // this member has handed it over in its present round of spreading: should it come back, it stays
 	successor protocol.ID   // was asked last to lead it in the place of this member, which leaves,
 	handed    protocol.Time // and since when
 
 	led    protocol.Time        // since when this member leads it, if it does
-	silent map[protocol.ID]bool // voters of which a note says why they stay, though they are silent
+	silent map[protocol.ID]bool // silent voters that stay, for a noted reason
 
-	work map[uint64]*work // operations of this member that are under way, by number
+	work map[uint64]*work // this member's operations in progress, by number
 
 	// The latest entry was applied when this clock showed since, and the table's showed table.
 	since, table protocol.Time
 
-	batches []batch    // of beats that are under way, in the order in which they were sent
+	batches []batch    // of beats in flight, in sending order
 	awaited bool       // a reminder looks after their answers
-	behind  []*hearing // what is to be sent next
-	early   []hearing  // sessions that are to be opened when the log has begun
+	behind  []*hearing // to be sent next
+	early   []hearing  // sessions to open when the log has begun
 }
 
-// first is the snapshot of a log that has just begun.
+// first is the number of the snapshot of a log that has just begun.
 const first = 1
 
-// clusterOf makes one number of the founders' ids, which are in order. It is never 0.
+// clusterOf returns one number for the founders' ids, which are in order. It is never 0.
 func clusterOf(voters []uint64) uint64 {
 	h := fnv.New64a()
 	for _, id := range voters {
@@ -66,7 +66,7 @@ func clusterOf(voters []uint64) uint64 {
 	return max(1, h.Sum64())
 }
 
-// recover makes the part of a log that there is.
+// recover makes the part of an existing log.
 func (m *Machine) recover(k *storage.Kept) error {
 	at := k.Log - m.config.Log
 	if k.Log < m.config.Log || at >= uint64(len(m.parts)) {
@@ -84,7 +84,7 @@ func (m *Machine) recover(k *storage.Kept) error {
 	return m.takePart(p, kept)
 }
 
-// keptOf takes apart what a log has kept: in front of each mark and state stands the cluster.
+// keptOf decodes a log's kept state: each mark and state is preceded by the cluster.
 func keptOf(k *storage.Kept) (*shard.Kept, uint64, error) {
 	if k.Snapshot == 0 && len(k.State) == 0 {
 		return nil, 0, fmt.Errorf("it has %d records, and neither a snapshot nor a state", len(k.Records))
@@ -141,7 +141,7 @@ func (m *Machine) begin(out *protocol.Effects) {
 	}
 }
 
-// takeParts makes the parts of a member that is going to be sent everything.
+// takeParts makes the parts of a member that will be sent everything.
 func (m *Machine) takeParts(out *protocol.Effects) {
 	for _, p := range m.parts {
 		if p.shard != nil || p.voters != nil {
@@ -162,8 +162,8 @@ func (m *Machine) found(out *protocol.Effects) {
 }
 
 // learnFounding learns from others which members the logs have begun with: they have had a view of all founders, which
-// has not come to this one, and may not come again. Where others have got votes since, they have to send it everything;
-// that it has one itself says that it is in its own folder.
+// has not reached this one, and may not come again. If others have got votes since, they have to send it everything;
+// its own folder says that it has a vote itself.
 func (m *Machine) learnFounding(l *Envelope, from protocol.ID, out *protocol.Effects) {
 	founding, is := l.Body.(Founding)
 	switch {
@@ -181,7 +181,7 @@ func (m *Machine) learnFounding(l *Envelope, from protocol.ID, out *protocol.Eff
 	}
 }
 
-// onFounding says which members the logs have begun with, or which members vote now.
+// onFounding answers with the members that the logs have begun with, or the current voters.
 func (m *Machine) onFounding(p *part, f *Founding, from protocol.ID, out *protocol.Effects) {
 	if voters := p.shard.Members().Voters; len(f.Voters) == 0 && len(voters) > 0 {
 		out.Send(from, m.envelope(p, Founding{voters}))
@@ -234,12 +234,12 @@ func (m *Machine) prefixed(b []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(b)), m.cluster), b...)
 }
 
-// requestID makes a shard's number of a request to the journal the space's. A shard's own are above 0.
+// requestID converts a shard's number of a journal request to the space's. A shard's own are above 0.
 func (m *Machine) requestID(p *part, id uint64) uint64 {
 	return id*uint64(len(m.parts)) + uint64(p.index)
 }
 
-// onStored takes an answer of the journal to the shard that has asked.
+// onStored passes an answer of the journal to its shard.
 func (m *Machine) onStored(answer any, out *protocol.Effects) {
 	count := uint64(len(m.parts))
 	var id uint64
@@ -276,7 +276,7 @@ func (m *Machine) onStored(answer any, out *protocol.Effects) {
 	m.touch(p)
 }
 
-// begun takes part, when the beginning of a log is synced.
+// begun starts participation, when the beginning of a log is synced.
 func (m *Machine) begun(p *part, err error, out *protocol.Effects) {
 	if p.shard != nil || m.failed != nil {
 		return
@@ -300,8 +300,8 @@ func (m *Machine) hasBegun() bool {
 	return !slices.ContainsFunc(m.parts, func(p *part) bool { return p.shard == nil })
 }
 
-// openEarly opens the sessions that have waited for the log's beginning, and for this member's first view: before
-// that it may not have remembered which of its lives this is, and what its numbers are made of may be used again.
+// openEarly opens the sessions that have waited for the log's beginning, and for this member's first view: before that
+// it may not have recorded its current life, and the numbers based on it may be reused.
 func (m *Machine) openEarly(p *part, out *protocol.Effects) {
 	if p.shard == nil || m.view == nil {
 		return
@@ -315,7 +315,7 @@ func (m *Machine) openEarly(p *part, out *protocol.Effects) {
 	}
 }
 
-// carry does what a shard wants done.
+// carry does a shard's work.
 func (m *Machine) carry(p *part, out *protocol.Effects) {
 	p.output, p.spare = p.spare, p.output
 	o := &p.spare
@@ -369,7 +369,7 @@ func (m *Machine) carry(p *part, out *protocol.Effects) {
 	m.pace(p, out)
 }
 
-// addressed makes a shard's request to the journal one of the space's.
+// addressed converts a shard's journal request to the space's.
 func (m *Machine) addressed(p *part, request any) protocol.Message {
 	switch q := request.(type) {
 	case storage.Append:
@@ -394,7 +394,7 @@ func (m *Machine) addressed(p *part, request any) protocol.Message {
 	panic(fmt.Sprintf("consensus: a shard asks the journal for a %T", request))
 }
 
-// submit gives an operation to a shard. The error is an ErrLimit, or what its journal has failed with.
+// submit passes an operation to a shard. The error is an ErrLimit, or the journal's failure.
 func (m *Machine) submit(p *part, op replica.Op, w *work) error {
 	number, err := p.shard.Submit(m.now, op, &p.output)
 	if err != nil {
@@ -406,7 +406,7 @@ func (m *Machine) submit(p *part, op replica.Op, w *work) error {
 	return nil
 }
 
-// partOf returns the shard that has a name: of the space's own, which all have, the one that is asked for it last.
+// partOf returns the shard of a name: for the space's own name, which all have, the last one in order.
 func (m *Machine) partOf(name string) *part {
 	if len(m.parts) == 1 || name == lock.SpaceLock {
 		return m.parts[len(m.parts)-1]
@@ -416,10 +416,10 @@ func (m *Machine) partOf(name string) *part {
 	return m.parts[h.Sum64()%uint64(len(m.parts))]
 }
 
-// shift is what the table's times are moved by to be this member's.
+// shift returns the difference between the table's times and this member's.
 func (p *part) shift() protocol.Time { return p.since - p.table }
 
-// here makes a time of the table one of this member.
+// here converts a time of the table to one of this member.
 func (p *part) here(t protocol.Time) protocol.Time {
 	if t == lock.Never || t == 0 {
 		return t

@@ -19,8 +19,8 @@ func probes() probe.Probes {
 			envelope, is := m.(Envelope)
 			return is && envelope.Routine()
 		},
-		// A change of leader takes nothing from any client, and the session machine asks the rest of no session that holds
-		// something for good.
+		// A change of leader affects no client, and the session machine never asks for the rest of a session that holds
+		// something.
 		Unreached: []any{holdfast.AuthorityChanged, holdfast.MemberLost, &protocol.CountHolds{}, &protocol.Revoke{}},
 		Votes: []probe.Noted{
 			{Name: "a member is removed", Is: becomes(protocol.Nonmember)},
@@ -44,8 +44,8 @@ func becomes(as protocol.Role) func(protocol.Note) bool {
 	}
 }
 
-// tune lets snapshots be made in every run, most of them of several parts, between which entries are applied. No
-// voter goes unless that was drawn.
+// tune makes snapshots occur in every run, most of them of several parts, between which entries are applied. No voter
+// is removed unless that was drawn.
 func tune(options option.Values, lease time.Duration, random uint32) {
 	every := 10 + uint64(random)%100
 	if options["autopilot"] == "" {

@@ -21,11 +21,11 @@ type reforming struct {
 	already int // shards that have done it
 }
 
-// mostLacking is how many committed entries a member may lack that gets a vote: a leader that is asked for locks all
-// the time is never without some on their way.
+// mostLacking is the maximum number of committed entries that a member may lack to get a vote: a leader under constant
+// load always has some in flight.
 const mostLacking = 100
 
-// onReform has all shards change what a member is.
+// onReform changes a member's role in all shards.
 func (m *Machine) onReform(call protocol.CallID, f *protocol.Reform, out *protocol.Effects) {
 	err := error(nil)
 	here := false
@@ -51,13 +51,13 @@ func (m *Machine) onReform(call protocol.CallID, f *protocol.Reform, out *protoc
 	m.lastNumber++
 	m.calls.Others++
 	id := m.lastNumber
-	// Not longer where links are slow: it is asked for again and again until then, and another operator may wish the contrary.
+	// Not longer if links are slow: it is repeated until then, and another operator may wish the contrary.
 	m.reforms[id] = &reforming{call: call, member: f.Member, as: f.As, done: make([]bool, len(m.parts)), until: m.now + patienceOfInquiry*m.config.Election}
 	m.pursue(id, out)
 }
 
-// pursue asks who leads the shards that have not done it, and again after a while: a change may be under way, or
-// another lead.
+// pursue asks the leaders of the remaining shards, and again after a while: a change may be in progress, or another
+// member lead.
 func (m *Machine) pursue(id uint64, out *protocol.Effects) {
 	q := m.reforms[id]
 	if q == nil {
@@ -73,7 +73,7 @@ func (m *Machine) pursue(id uint64, out *protocol.Effects) {
 		reform := Reform{ID: id, Member: q.member, As: q.as}
 		switch {
 		case q.done[p.index] || p.shard == nil || p.leader == 0 && m.view == nil:
-		case p.leader == 0: // a member that takes no part there does not hear who leads
+		case p.leader == 0: // a member without a role there does not learn the leader
 			for _, member := range m.view.Members {
 				if member.ID != m.config.Self {
 					out.Send(member.ID, m.envelope(p, reform))
@@ -87,7 +87,7 @@ func (m *Machine) pursue(id uint64, out *protocol.Effects) {
 	}
 }
 
-// onReformed takes what a shard's leader says of a Reform.
+// onReformed handles a shard leader's answer to a Reform.
 func (m *Machine) onReformed(p *part, r *Reformed, out *protocol.Effects) {
 	q := m.reforms[r.ID]
 	switch {
@@ -115,7 +115,7 @@ func (m *Machine) endReform(id uint64, err error, out *protocol.Effects) {
 	out.Reply(q.call, &protocol.Reformed{Err: err})
 }
 
-// err says what stands against a Reform.
+// err returns the obstacle to a Reform.
 func (r *Reformed) err() error {
 	switch r.Verdict {
 	case NotAdded:
@@ -130,8 +130,8 @@ func (r *Reformed) err() error {
 	return fmt.Errorf("%w: the leader answered %v, which this member does not know", holdfast.ErrUnavailable, r.Verdict)
 }
 
-// reform changes what a member is in a shard that this member leads, or says why not. It says nothing while that goes on:
-// a member that waits asks again.
+// reform changes a member's role in a shard that this member leads, or returns the obstacle. It returns nothing while
+// that is in progress: a waiting member repeats its question.
 func (m *Machine) reform(p *part, from protocol.ID, r Reform, out *protocol.Effects) {
 	if p.shard == nil || p.leader != uint64(m.config.Self) || !p.shard.Leads() || p.shard.Changing() {
 		return
@@ -146,14 +146,14 @@ func (m *Machine) reform(p *part, from protocol.ID, r Reform, out *protocol.Effe
 		return
 	}
 	if r.As == protocol.Nonmember && r.Member == m.config.Self {
-		m.handToSuccessor(p, out) // who leads then is asked
+		m.handToSuccessor(p, out) // the new leader is asked
 		return
 	}
 	voters, learners := reformed(&conf, r)
 	m.change(p, voters, learners, Changed{p.index, r.Member, r.As}, out)
 }
 
-// change changes who has the log of a shard that this member leads, with a vote and without one, and notes it.
+// change changes the members with the log of a shard that this member leads, with and without a vote, and notes it.
 func (m *Machine) change(p *part, voters, learners []uint64, noted protocol.Note, out *protocol.Effects) {
 	before := p.shard.Members().Voters
 	if err := p.shard.Change(m.now, voters, learners, &p.output); err != nil {
@@ -172,7 +172,7 @@ func sameVoters(a, b []uint64) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// answerReform says it to the member that has asked, which may be this one.
+// answerReform answers the member that has asked, which may be this one.
 func (m *Machine) answerReform(p *part, to protocol.ID, r Reformed, out *protocol.Effects) {
 	if to == m.config.Self {
 		m.onReformed(p, &r, out)
@@ -181,8 +181,8 @@ func (m *Machine) answerReform(p *part, to protocol.ID, r Reformed, out *protoco
 	m.say(p, to, r, out)
 }
 
-// notifyNonmember tells a member that asks for votes, and has none itself any more, that it takes no part: it
-// heard from no other member when it was removed.
+// notifyNonmember informs a removed member that asks for votes of its removal: it heard from no other member when it
+// was removed.
 func (m *Machine) notifyNonmember(p *part, msg *shard.RaftMessage, from protocol.ID, out *protocol.Effects) {
 	if !msg.Message.RequestsVote() || !p.shard.Leads() {
 		return
@@ -193,7 +193,7 @@ func (m *Machine) notifyNonmember(p *part, msg *shard.RaftMessage, from protocol
 	}
 }
 
-// weigh says what stands against a Reform.
+// weigh returns the obstacle to a Reform.
 func (m *Machine) weigh(p *part, conf *group.Conf, r Reform) (v Verdict, lacks uint64) {
 	switch is := roleOf(conf, r.Member); {
 	case is == r.As, is == protocol.Voter && r.As == protocol.Learner:
@@ -216,7 +216,7 @@ func (m *Machine) weigh(p *part, conf *group.Conf, r Reform) (v Verdict, lacks u
 	return Done, 0
 }
 
-// reformed is who has the log with a vote and without one when a Reform is done.
+// reformed returns the voters and learners after a Reform.
 func reformed(conf *group.Conf, r Reform) (voters, learners []uint64) {
 	is := func(id uint64) bool { return id == uint64(r.Member) }
 	voters, learners = slices.DeleteFunc(slices.Clone(conf.Voters), is), slices.DeleteFunc(slices.Clone(conf.Learners), is)
@@ -229,7 +229,7 @@ func reformed(conf *group.Conf, r Reform) (voters, learners []uint64) {
 	return voters, learners
 }
 
-// roleOf is what a member is.
+// roleOf returns a member's role.
 func roleOf(conf *group.Conf, member protocol.ID) protocol.Role {
 	switch {
 	case slices.Contains(conf.Voters, uint64(member)):
@@ -240,8 +240,8 @@ func roleOf(conf *group.Conf, member protocol.ID) protocol.Role {
 	return protocol.Nonmember
 }
 
-// heardEnough reports whether so many of those who would vote were heard lately that they can go on; and who gets a
-// vote, in any case.
+// heardEnough reports whether enough of the resulting voters were heard recently to continue; including, in any case, a
+// member that gets a vote.
 func (m *Machine) heardEnough(voters []uint64, r Reform) bool {
 	heard := 0
 	for _, id := range voters {
@@ -252,14 +252,14 @@ func (m *Machine) heardEnough(voters []uint64, r Reform) bool {
 	return heard > len(voters)/2 && (r.As != protocol.Voter || m.hearsNow(r.Member))
 }
 
-// hearsNow reports whether a member was heard within two election timeouts: a leader hears those who are there several
+// hearsNow reports whether a member was heard within two election timeouts: a leader hears a present member several
 // times in one.
 func (m *Machine) hearsNow(id protocol.ID) bool {
 	at, ever := m.heard[id]
 	return id == m.config.Self || ever && m.now < at+2*m.election()
 }
 
-// know remembers those who are here, and those who take part, until neither is so.
+// know remembers members as long as they are present or have a role.
 func (m *Machine) know() {
 	for _, member := range m.view.Members {
 		m.known[member.ID] = member
@@ -286,7 +286,7 @@ func (m *Machine) know() {
 	maps.DeleteFunc(m.spreading.leavers, func(id protocol.ID, _ uint64) bool { return !m.isHere(id) })
 }
 
-// shards says who votes, and who they are.
+// shards returns the voters, with their descriptions.
 func (m *Machine) shards() *protocol.Shards {
 	all := &protocol.Shards{}
 	ids := func(all []uint64) (ids []protocol.ID) {
@@ -315,7 +315,7 @@ func (m *Machine) shards() *protocol.Shards {
 	return all
 }
 
-// Changed notes that this member, which leads a shard, changes what a member is in it.
+// Changed notes that this member, which leads a shard, changes a member's role in it.
 type Changed struct {
 	Shard  int
 	Member protocol.ID

@@ -21,12 +21,12 @@ type client struct {
 	unsent    map[uint64]bool // the numbers of those that may have something unsent, so that a beat costs no walk of all
 	giving    []*work         // releases that are not answered
 	beatDue   protocol.Time   // of a session of this process
-	// When it was adopted its client had given numbers up to settled. Of those it has not settled the ones in open; what comes
-	// of the others is given back.
+	// When it was adopted its client had assigned numbers up to settled. Of those it has not settled the ones in open;
+	// grants of the others are returned.
 	settled uint64
 	open    map[uint64]bool
-	ending  map[ending]*work // what was reported to have ended, before the shard has heard of it
-	letsIn  map[passer]*work // who is let in for a suspension, before the shard has done so
+	ending  map[ending]*work // sessions reported as ended, before the shard knows
+	letsIn  map[passer]*work // owners being let in for a suspension
 }
 
 // ending is the number of a request, and a shard.
@@ -35,7 +35,7 @@ type ending struct {
 	shard  int
 }
 
-// presence is what a shard knows of a session.
+// presence is a shard's knowledge of a session.
 type presence struct {
 	part  *part
 	state state
@@ -43,10 +43,11 @@ type presence struct {
 	waits []*hearing // beats that do
 	// postponed are operations that do (unknown.go).
 	postponed []*work
-	// heard is when the latest beat was asked for that counts, or the session was opened here; it lives for its ttl
-	// from then on. Long ago where neither is known.
+	// heard is when the latest beat that counts was sent, or the session was opened here; it lives for its ttl from
+	// then on. It is long ago if neither is known.
 	heard protocol.Time
-	// attaching says in the shard which client uses the session; the beats of that one wait for it. nil where that is known.
+	// attaching records in the shard which client uses the session; that client's beats wait for it. nil if that is
+	// known.
 	attaching *work
 }
 
@@ -58,7 +59,7 @@ const (
 	gone // it has ended there
 )
 
-// hearing is a beat of one session for one shard; beat is what waits for all of them.
+// hearing is a beat of one session for one shard; beat is the call that waits for all of them.
 type hearing struct {
 	client   *client
 	presence *presence
@@ -74,13 +75,13 @@ type beat struct {
 	attached, later lock.Attachments
 }
 
-// counts reports whether a beat, or what opens a session, is still of one that is served here, and of what its shard knows of it
-// now: one of this process may go on under another name meanwhile.
+// counts reports whether a beat, or an operation that opens a session, still belongs to a session served here under its
+// current name: one of this process may have got another name in the meantime.
 func (m *Machine) counts(h *hearing) bool {
 	return m.serves(h.client) && slices.Contains(h.client.presences, h.presence)
 }
 
-// clientOf returns a session that is served here, by what the session machine calls it; nil if it is not.
+// clientOf returns a session that is served here, by its name in the session machine; nil if it is not.
 func (m *Machine) clientOf(id lock.SessionID) *client {
 	if c := m.owns[id]; c != nil {
 		return c
@@ -120,7 +121,7 @@ func (m *Machine) rename(c *client) {
 	c.id = lock.SessionID{Member: uint64(m.config.Self), Number: m.config.Life<<32 | 1<<31 | m.aliases}
 }
 
-// presenceAt returns what a shard knows of a session, or nil.
+// presenceAt returns a shard's knowledge of a session, or nil.
 func (c *client) presenceAt(p *part) *presence {
 	for _, presence := range c.presences {
 		if presence.part == p {
@@ -152,7 +153,7 @@ func (m *Machine) open(c *client, presence *presence, out *protocol.Effects) {
 	}
 }
 
-// opened goes on when a session is known to a shard, or when it cannot be.
+// opened continues when a session is known to a shard, or when it cannot be.
 func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
 	c, presence := w.client, w.presence
 	if presence.state != opening || !m.counts(&hearing{client: c, presence: presence}) {
@@ -182,8 +183,9 @@ func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
 	}
 }
 
-// closed refuses what waits for a session that a shard does not take. A session that has ended in one shard lives in the others
-// for as long as its client beats: its next beat says that it has ended, so that the client begins another.
+// closed refuses requests that wait for a session that a shard rejects. A session that has ended in one shard lives in
+// the others for as long as its client beats: the answer to its next beat reports the end, so that the client starts
+// another one.
 func (m *Machine) closed(c *client, presence *presence, err error, out *protocol.Effects) {
 	presence.state = gone
 	queue, waits := presence.queue, presence.waits
@@ -207,7 +209,7 @@ func (m *Machine) closed(c *client, presence *presence, err error, out *protocol
 	}
 }
 
-// assured is until when what a session of this process holds is safe: all its shards keep it until then.
+// assured returns until when the holds of a session of this process are safe: all its shards keep it until then.
 func (c *client) assured() protocol.Time {
 	at := protocol.Never
 	for _, presence := range c.presences {
@@ -218,8 +220,8 @@ func (c *client) assured() protocol.Time {
 	return at
 }
 
-// Assured is until when what is held here by sessions of this process is safe to be believed in, by this process's own
-// clock, unless more is heard by then. Users within the process compare it with the clock themselves.
+// Assured returns until when the holds of this process's sessions are safe, by this process's own clock, unless a later
+// beat counts by then. Users within the process compare it with the clock themselves.
 func (m *Machine) Assured() protocol.Time {
 	at := protocol.Never
 	//tidy:unordered the least of all
@@ -231,7 +233,7 @@ func (m *Machine) Assured() protocol.Time {
 	return at
 }
 
-// lose ends what a session of this process holds, when no member has acknowledged its beats for its ttl.
+// lose ends the holds of a session of this process, when no member has acknowledged its beats for its ttl.
 func (m *Machine) lose(id lock.SessionID, out *protocol.Effects) {
 	c := m.owns[id]
 	if c == nil {
@@ -246,8 +248,8 @@ func (m *Machine) lose(id lock.SessionID, out *protocol.Effects) {
 	m.restart(c, out)
 }
 
-// restart tells a session of this process that what it held is lost, and lets it go on under another name: the one
-// that it had may have been ended. What waits is asked for again.
+// restart informs a session of this process that its holds are lost, and continues it under another name: its earlier
+// one may have been ended. Its waits are requested again.
 func (m *Machine) restart(c *client, out *protocol.Effects) {
 	delete(m.clients, c.id)
 	m.end(c, replica.Op{Kind: replica.End}, out)
@@ -268,7 +270,8 @@ func (m *Machine) restart(c *client, out *protocol.Effects) {
 	}
 }
 
-// end tells all shards that know a session that it has ended or, by a replica.EndIdle, that it has where it has nothing.
+// end informs all shards that know a session that it has ended or, by a replica.EndIdle, that it has ended if it is
+// idle.
 func (m *Machine) end(c *client, by replica.Op, out *protocol.Effects) {
 	by.Session = c.id
 	for _, presence := range c.presences {
@@ -281,7 +284,7 @@ func (m *Machine) end(c *client, by replica.Op, out *protocol.Effects) {
 	}
 }
 
-// onEndSession ends what a session has.
+// onEndSession ends a session's holds and waits.
 func (m *Machine) onEndSession(e *protocol.EndSession, out *protocol.Effects) {
 	c := m.clientOf(e.Session)
 	if c == nil {
@@ -305,7 +308,7 @@ func (m *Machine) onEndSession(e *protocol.EndSession, out *protocol.Effects) {
 	}
 }
 
-// dismiss serves a session no longer: what it has stays.
+// dismiss stops serving a session: its holds and waits stay.
 func (m *Machine) dismiss(id lock.SessionID) {
 	c := m.clientOf(id)
 	if c == nil {

@@ -9,16 +9,17 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A suspension of a space of several shards is one of each of them: its pieces, requests of one session with one number,
-// for each shard has a table and a record of its own. They are asked for in the order of the shards, each when no other
-// suspension is before the piece in the shard before. So two suspensions cannot wait for each other, since who is the first in the
-// first shard is it in all; and nothing new is granted in any as soon as all are asked, while in some something is
-// held. It is granted when all pieces are, under the token of the last one, and ends in all shards when it ends in one.
+// A suspension of a space of several shards has a piece in each: requests of one session with one number, because each
+// shard has a separate table and record. They are made in the order of the shards, each when no other suspension is
+// before the piece in the previous shard. Two suspensions therefore cannot wait for each other, since the first one in
+// the first shard is first in all; and nothing new is granted in any shard once all pieces are requested, while
+// something is still held in some. It is granted when all pieces are, under the token of the last one, and ends in all
+// shards when it ends in one.
 
 // isSpaceLock reports whether a name is that of the space, of which every shard has a piece.
 func (m *Machine) isSpaceLock(name string) bool { return name == lock.SpaceLock && len(m.parts) > 1 }
 
-// split makes the pieces of a suspension, of which no shard knows yet.
+// split makes the pieces of a suspension that no shard knows yet.
 func (m *Machine) split(r *request) {
 	if r.pieces == nil {
 		m.suspending = append(m.suspending, r)
@@ -29,7 +30,8 @@ func (m *Machine) split(r *request) {
 	}
 }
 
-// submitSpaceLock asks the first shard in which a suspension is not granted. Where it is in all, the last one tells it again.
+// submitSpaceLock submits a suspension to the first shard that has not granted it. If all have, the last one repeats
+// its grant.
 func (m *Machine) submitSpaceLock(r *request, out *protocol.Effects) {
 	at := slices.IndexFunc(r.pieces, func(piece *request) bool { return piece.state != granted })
 	if at < 0 {
@@ -52,11 +54,11 @@ func (m *Machine) submitPiece(piece *request, out *protocol.Effects) {
 	}
 }
 
-// decidedSpaceLock goes on with a suspension when a shard has decided about its piece.
+// decidedSpaceLock continues a suspension when a shard has decided about its piece.
 func (m *Machine) decidedSpaceLock(c *client, p *part, d *lock.Decision, out *protocol.Effects) {
 	r := c.requests[d.Request]
 	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) {
-		r = m.note(c, p, d) // it was asked for through another member
+		r = m.note(c, p, d) // it was requested through another member
 	}
 	if r == nil || r.pieces == nil {
 		return
@@ -69,11 +71,11 @@ func (m *Machine) decidedSpaceLock(c *client, p *part, d *lock.Decision, out *pr
 	case lock.Granted:
 		piece.state, piece.token, piece.decision, piece.work = granted, d.Token, *d, nil
 		if r.state == granted {
-			m.grantSpaceLock(r, d, out) // it was asked for again
+			m.grantSpaceLock(r, d, out) // it was repeated
 		}
 	case lock.Queued:
 		piece.state, piece.token, piece.work = queued, 0, nil
-		if r.here && p.index == 0 { // where its place is
+		if r.here && p.index == 0 { // its place is here
 			out.Decide(protocol.CallID{}, d)
 		}
 	case lock.Revoked:
@@ -83,7 +85,7 @@ func (m *Machine) decidedSpaceLock(c *client, p *part, d *lock.Decision, out *pr
 	}
 }
 
-// stir goes on with all suspensions, when something has happened to one in a shard.
+// stir continues all suspensions, after a change to one in a shard.
 func (m *Machine) stir(out *protocol.Effects) {
 	m.suspending = slices.DeleteFunc(m.suspending, func(r *request) bool { return !m.current(r) })
 	for _, r := range slices.Clone(m.suspending) {
@@ -94,7 +96,7 @@ func (m *Machine) stir(out *protocol.Effects) {
 	}
 }
 
-// advance asks the next shard, and tells a suspension that all have granted.
+// advance submits the next piece, and reports a suspension that all shards have granted.
 func (m *Machine) advance(r *request, out *protocol.Effects) {
 	all, latest := true, &r.pieces[0].decision
 	for _, piece := range r.pieces {
@@ -105,7 +107,7 @@ func (m *Machine) advance(r *request, out *protocol.Effects) {
 			}
 		case piece.state == queued && piece.isNext():
 			all = false
-		case piece.state == unrequested && r.here: // otherwise the member that has asked for it asks on
+		case piece.state == unrequested && r.here: // otherwise the requesting member continues
 			m.submitPiece(piece, out)
 			return
 		default:
@@ -129,14 +131,15 @@ func (r *request) isBehind() bool {
 	return suspended
 }
 
-// grantSpaceLock tells a suspension that all shards have granted, the last of them by d.
+// grantSpaceLock reports a suspension that all shards have granted, the last of them by d.
 func (m *Machine) grantSpaceLock(r *request, d *lock.Decision, out *protocol.Effects) {
 	decision := r.pieces[len(r.pieces)-1].decision
 	decision.Since, decision.Waited = d.Since, d.Waited
 	m.onGranted(r.client, r.part, r, &decision, out)
 }
 
-// revokedPiece tells a client to stop when a shard does. A client that has not been granted all shards has nothing to stop.
+// revokedPiece notifies a client to stop when a shard does. A client without the grants of all shards has nothing to
+// stop.
 func (m *Machine) revokedPiece(r *request, d *lock.Decision, out *protocol.Effects) {
 	switch {
 	case r.state != granted:
@@ -149,7 +152,7 @@ func (m *Machine) revokedPiece(r *request, d *lock.Decision, out *protocol.Effec
 	}
 }
 
-// endedPiece goes on when a suspension has ended in a shard: it is being given up in all, or is to end in the others.
+// endedPiece continues when a suspension has ended in a shard: it is being given up in all, or must end in the others.
 func (m *Machine) endedPiece(piece *request, d *lock.Decision, out *protocol.Effects) {
 	piece.state = over
 	if len(piece.of.giving) > 0 {
@@ -159,7 +162,7 @@ func (m *Machine) endedPiece(piece *request, d *lock.Decision, out *protocol.Eff
 	m.endSpaceLock(piece.of, d, out)
 }
 
-// endSpaceLock ends a suspension in all shards, because of what one of them has decided.
+// endSpaceLock ends a suspension in all shards, because of a decision of one of them.
 func (m *Machine) endSpaceLock(r *request, why *lock.Decision, out *protocol.Effects) {
 	m.withdraw(r, &withdrawal{}, out)
 	d := *why
@@ -169,7 +172,7 @@ func (m *Machine) endSpaceLock(r *request, why *lock.Decision, out *protocol.Eff
 	m.ended(r.client, r, &d, out)
 }
 
-// releaseSpaceLock gives up a suspension, and is answered when all shards have done so.
+// releaseSpaceLock releases a suspension, and is answered when all shards have done so.
 func (m *Machine) releaseSpaceLock(w *work, out *protocol.Effects) {
 	r := w.client.suspension(w.op.Request, w.op.Token)
 	if r == nil || r.state != granted {
@@ -194,7 +197,7 @@ func (m *Machine) releasePiece(piece *request) error {
 	return m.submit(piece.part, op, &work{client: piece.client, request: piece})
 }
 
-// suspension returns what a session has asked for by that number or, where it is 0, holds under that token; or nil.
+// suspension returns a session's suspension by that number or, if it is 0, the held one with that token; or nil.
 func (c *client) suspension(number uint64, token holdfast.Token) *request {
 	//tidy:unordered there is one of a number, and one under a token
 	for _, r := range c.requests {
@@ -205,7 +208,7 @@ func (c *client) suspension(number uint64, token holdfast.Token) *request {
 	return nil
 }
 
-// donePiece goes on when the release of a piece was answered without a decision.
+// donePiece continues when the release of a piece was answered without a decision.
 func (m *Machine) donePiece(w *work, repeated bool, out *protocol.Effects) {
 	piece := w.request
 	if !m.current(piece) || piece.state == over || len(piece.of.giving) == 0 || repeated && m.releasePiece(piece) == nil {
@@ -215,7 +218,7 @@ func (m *Machine) donePiece(w *work, repeated bool, out *protocol.Effects) {
 	m.given(piece.of, out)
 }
 
-// given answers who waits for the release of a suspension, when it has ended in all shards.
+// given answers the calls that wait for the release of a suspension, when it has ended in all shards.
 func (m *Machine) given(r *request, out *protocol.Effects) {
 	if slices.ContainsFunc(r.pieces, func(piece *request) bool { return piece.state != over }) {
 		return
@@ -229,7 +232,7 @@ func (m *Machine) given(r *request, out *protocol.Effects) {
 	m.drop(r, out)
 }
 
-// takePiece makes a record of what a shard has of a suspension of a session that comes from elsewhere.
+// takePiece makes a record of a shard's piece of a suspension of a session that comes from another member.
 func (m *Machine) takePiece(c *client, p *part, is *lock.Decision) {
 	r := c.requests[is.Request]
 	if r == nil {
@@ -249,7 +252,7 @@ func (m *Machine) takePiece(c *client, p *part, is *lock.Decision) {
 	}
 }
 
-// isBroken reports whether a suspension that comes from elsewhere has ended in one of its shards: then it is none any more.
+// isBroken reports whether a suspension from another member has ended in one of its shards: then it has ended.
 func (m *Machine) isBroken(r *request) bool {
 	return slices.ContainsFunc(r.pieces, func(piece *request) bool {
 		_, ended := piece.part.shard.Replica().Ended(r.client.id, r.number)
@@ -257,7 +260,7 @@ func (m *Machine) isBroken(r *request) bool {
 	})
 }
 
-// comparePiece goes on with a suspension when the copy of one of its shards was replaced by another one.
+// comparePiece continues a suspension when the copy of one of its shards was replaced by another one.
 func (m *Machine) comparePiece(piece *request, lives bool, out *protocol.Effects) {
 	c, p := piece.client, piece.part
 	copied := p.shard.Replica()

@@ -7,22 +7,23 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// spreading is how this member gets rid of shards that others are to lead.
+// spreading is the state of this member's handovers of shards that others are to lead.
 type spreading struct {
-	looks   int                    // that are left in this round; 0 where none is under way
+	looks   int                    // left in this round; 0 if there is none
 	due     bool                   // a reminder of the next one is on its way
 	leavers map[protocol.ID]uint64 // members that are to lead nothing, and in which of their lives they have said so
 	chosen  protocol.ID            // by an operator, to lead all shards,
 	until   protocol.Time          // and until when what this member had handed over before may still come to another
 }
 
-// mostLooks is how often a member looks in a round, once in an election timeout, in addition to once for each shard: a member that comes back
-// is sent what it lacks meanwhile. For those of the view that it does not hear it waits in the first few looks, patienceOfInquiry.
+// mostLooks is the maximum number of checks in a round, one per election timeout, in addition to one for each shard: a
+// returning member is meanwhile sent what it lacks. In the first few checks, patienceOfInquiry, it waits for members of
+// the view that it does not hear.
 const mostLooks = 100
 
-// spread begins a round, in which this member hands over what it leads and another is to lead. It is begun
-// by an event that changes which member is to lead which shard: an election, another view, another voter.
-// Between rounds each leader goes on, so that what an operator has chosen stays.
+// spread starts a round, in which this member hands over the shards that another is to lead. An event that changes the
+// assignment starts it: an election, another view, another voter. Between rounds each leader continues, so that an
+// operator's choice stays.
 func (m *Machine) spread() {
 	if len(m.parts) == 1 {
 		return
@@ -84,8 +85,8 @@ func (m *Machine) spreadOne(out *protocol.Effects) (more bool) {
 	return more
 }
 
-// designated is who is to lead a shard, the same at all members: its voters that are here, by their ids, take turns. Those that are
-// not heard are left out, and missing.
+// designated returns the member that is to lead a shard, the same at all members: its present voters, by their ids,
+// take turns. Those that are not heard are left out, and missing.
 func (m *Machine) designated(p *part) (to protocol.ID, missing bool) {
 	var ids []protocol.ID
 	for _, id := range p.shard.Members().Voters {
@@ -120,14 +121,15 @@ func (m *Machine) isHere(id protocol.ID) bool {
 	return here
 }
 
-// isLeaving reports whether a member has said in its present life that it is to lead nothing.
+// isLeaving reports whether a member has reported in its present life that it is to lead nothing.
 func (m *Machine) isLeaving(id protocol.ID) bool {
 	life, said := m.spreading.leavers[id]
 	member, here := m.view.Of(id)
 	return said && here && member.Tenure.Incarnation == life
 }
 
-// arrived begins a round where others are here than before, and lets those be asked again that did not come to lead.
+// arrived starts a round if the present members have changed, and allows another try of those that did not become
+// leader.
 func (m *Machine) arrived(before *protocol.View) {
 	same := func(a, b protocol.Member) bool { return a.ID == b.ID && a.Tenure == b.Tenure }
 	if before != nil && len(before.Members) == len(m.view.Members) &&
@@ -143,8 +145,8 @@ func (m *Machine) arrived(before *protocol.View) {
 	m.spread()
 }
 
-// elected goes on when a shard has a leader. One that was elected for want of another may have what others are to lead; one that
-// was handed the shard is to keep it.
+// elected continues when a shard has a leader. One that was elected for lack of another may have shards that others are
+// to lead; one that was handed the shard is to keep it.
 func (m *Machine) elected(p *part, out *protocol.Effects) {
 	if leader := protocol.ID(p.leader); leader == p.offered {
 		p.offered = 0
@@ -166,7 +168,8 @@ func (m *Machine) elected(p *part, out *protocol.Effects) {
 	p.given = 0
 }
 
-// onTransferLeader takes what others say of who is to lead: an operator has chosen one for all shards, or who says it is to lead none.
+// onTransferLeader handles a message about leadership: an operator has chosen a leader for all shards, or its sender is
+// to lead none.
 func (m *Machine) onTransferLeader(p *part, y TransferLeader, from protocol.ID, out *protocol.Effects) {
 	if y.To != 0 {
 		m.endRound(y.To)
@@ -189,8 +192,8 @@ func (m *Machine) onTransferLeader(p *part, y TransferLeader, from protocol.ID, 
 	}
 }
 
-// choose ends the rounds that could undo what an operator has chosen: this member's, and that of the member that is to lead. The
-// others that lead something are asked for that, and end theirs.
+// choose ends the rounds that could undo an operator's choice: this member's, and that of the chosen member. It asks
+// the others that lead something to transfer, and they end theirs.
 func (m *Machine) choose(to protocol.ID, out *protocol.Effects) {
 	m.endRound(to)
 	if to != m.config.Self {
@@ -198,13 +201,13 @@ func (m *Machine) choose(to protocol.ID, out *protocol.Effects) {
 	}
 }
 
-// endRound ends a round, because an operator has chosen who is to lead.
+// endRound ends a round, because an operator has chosen the leader.
 func (m *Machine) endRound(to protocol.ID) {
 	s := &m.spreading
 	s.looks, s.chosen, s.until = 0, to, m.now+2*m.election()
 }
 
-// announceLeaving tells all that this member is to lead nothing.
+// announceLeaving informs all members that this one is to lead nothing.
 func (m *Machine) announceLeaving(out *protocol.Effects) {
 	if m.view == nil || m.cluster == 0 {
 		return
@@ -220,7 +223,7 @@ func (m *Machine) announceLeaving(out *protocol.Effects) {
 	}
 }
 
-// nameOf is what people call a member.
+// nameOf returns the name of a member.
 func (m *Machine) nameOf(id protocol.ID) string {
 	if member, known := m.known[id]; known {
 		return member.Name
@@ -239,7 +242,7 @@ func (n Spread) String() string {
 	return fmt.Sprintf("shard %d is handed to %s, so that leaders are spread", n.Shard, n.To)
 }
 
-// Log says which shard, and to which member.
+// Log names the shard, and the member.
 func (n Spread) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Info, "another member is to lead a shard: it is handed over", []any{"space", n.Space, "shard", n.Shard, "member", n.To}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The coordinator drops the members that it does not hear. A member that was dropped may still lead a shard, if others hear
-// it: then the coordinator, and any other member that does not hear it, have no leader, and no member carries messages. So
-// a voter of the view asks a leader that has no place in it to let it lead. The view has a majority of the voters then, and
-// its coordinator hears them.
+// The coordinator drops the members that it does not hear. A dropped member may still lead a shard, if others hear it:
+// then the coordinator, and any other member that does not hear it, have no leader, and no member carries messages. A
+// voter of the view therefore asks a leader that has no place in it to hand over to it. The view then has a majority of
+// the voters, and its coordinator hears them.
 
-// patienceOfStray is how many election timeouts a leader may be outside of the view: who has lost its place for a moment comes back.
+// patienceOfStray is how many election timeouts a leader may be outside the view: a briefly dropped one comes back.
 const patienceOfStray = 3
 
-// stray sees whether who leads a shard has a place in the view, and looks again when it has had none for long enough.
+// stray checks whether a shard's leader has a place in the view, and checks again when it has had none for long enough.
 func (m *Machine) stray(p *part) {
 	if !m.isStray(p) {
 		p.strayed = 0
@@ -28,8 +28,8 @@ func (m *Machine) stray(p *part) {
 	m.reminders.Push(m.strayEnd(p), due{what: dueStray, number: uint64(p.index)})
 }
 
-// isStray reports whether another member leads a shard that has no place in the view, though the view has a majority of its voters, of
-// which this member is one.
+// isStray reports whether the leader of a shard is another member without a place in the view, though the view has a
+// majority of the voters, including this member.
 func (m *Machine) isStray(p *part) bool {
 	if m.view == nil || p.shard == nil || p.leader == 0 || m.leaving || m.leads(p) || m.isHere(protocol.ID(p.leader)) {
 		return false
@@ -49,7 +49,7 @@ func (m *Machine) votersHere(p *part) (ids []protocol.ID) {
 	return ids
 }
 
-// strayEnd is when this member asks a stray leader to hand over: those of the view take turns.
+// strayEnd returns when this member asks a stray leader to hand over: the members of the view take turns.
 func (m *Machine) strayEnd(p *part) protocol.Time {
 	turn := slices.Index(m.votersHere(p), m.config.Self)
 	return p.strayed + protocol.Time(patienceOfStray+turn)*m.election()
@@ -81,7 +81,7 @@ func (n Relieved) String() string {
 	return fmt.Sprintf("shard %d is led by %s, which has no place in the view; this member asks it to hand over", n.Shard, n.From)
 }
 
-// Log says which member and shard.
+// Log names the member and the shard.
 func (n Relieved) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Warn, "a member leads a shard and has no place in the view: this one asks it to hand over", []any{
 		"space", n.Space, "shard", n.Shard, "member", n.From,

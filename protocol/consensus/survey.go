@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// suspensions shows those of a space of several shards as this member's copies have them. Who suspends all shards holds it, under
-// the token of the last one; who suspends some waits. All of them are in the first shard, in their order.
+// suspensions returns those of a space of several shards from this member's copies. A session that suspends all shards
+// holds the suspension, under the token of the last one; a session that suspends some waits. All of them are in the
+// first shard, in order.
 func (m *Machine) suspensions() lock.Lock {
 	first, last := m.suspensionsOf(m.parts[0]), m.suspensionsOf(m.parts[len(m.parts)-1])
 	l := lock.Lock{Name: lock.SpaceLock, Shape: holdfast.Shape{Mode: first.Mode}, History: last.History}
@@ -40,7 +41,8 @@ func (m *Machine) suspensionsOf(p *part) lock.Lock {
 	return m.shown(p, p.shard.Replica().Table().Show(lock.SpaceLock))
 }
 
-// suspendsAll reports whether who suspends the last shard suspends all, and whether it is to end in one.
+// suspendsAll reports whether the session that suspends the last shard suspends all, and whether the suspension is to
+// end in one.
 func (m *Machine) suspendsAll(g *lock.Grant) (revoked, all bool) {
 	for _, p := range m.parts {
 		of, is := p.shard.Replica().Table().Suspension()
@@ -52,7 +54,7 @@ func (m *Machine) suspendsAll(g *lock.Grant) (revoked, all bool) {
 	return revoked, true
 }
 
-// breaking is a Break on its way to the shards that it is about: the one that has the name, or all that are suspended.
+// breaking is a Break in progress at its shards: the one that has the name, or all suspended ones.
 type breaking struct {
 	call    protocol.CallID
 	note    protocol.Broke
@@ -62,7 +64,7 @@ type breaking struct {
 	failed  error
 }
 
-// breakIn has shards tell the holders of a name to stop.
+// breakIn has shards notify the holders of a name to stop.
 func (m *Machine) breakIn(call protocol.CallID, f *protocol.Break, parts []*part, out *protocol.Effects) {
 	for _, p := range parts {
 		if err := p.endsByItself(f.Name); err != nil {
@@ -91,11 +93,11 @@ func (m *Machine) breakIn(call protocol.CallID, f *protocol.Break, parts []*part
 	}
 }
 
-// broken goes on when a shard has notified the holders to stop.
+// broken continues when a shard has notified the holders to stop.
 func (m *Machine) broken(p *part, b *breaking, result *shard.Result, out *protocol.Effects) {
 	switch {
 	case result.Repeated:
-		// It was done where this member could not see it, and once more might hit another client.
+		// It was done where this member could not see it, and a repetition might hit another client.
 		b.failed = cmp.Or(b.failed, errRepeated())
 	case errors.Is(result.Err, holdfast.ErrNotHeld):
 		// None holds it there, or it has ended meanwhile.
@@ -107,7 +109,7 @@ func (m *Machine) broken(p *part, b *breaking, result *shard.Result, out *protoc
 	m.endBreaking(b, out)
 }
 
-// errRepeated is why no member says what a Break has done.
+// errRepeated is why no member knows the effect of a Break.
 func errRepeated() error {
 	return fmt.Errorf("%w: the lock was broken while this member was behind, and it does not know whose it was", holdfast.ErrUnavailable)
 }

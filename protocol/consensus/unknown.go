@@ -9,9 +9,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A client that has come from another member may have asked for a name there a moment before, or may even hold it: this member's copy of
-// the name's shard does not know the session yet. What the client wishes here for that name waits until the session is open in the
-// shard. The shard has what the other member sent by then, or remembers that it has ended.
+// A client that has come from another member may have requested a name there a moment before, or may even hold it: this
+// member's copy of the name's shard does not know the session yet. The client's calls here for that name wait until the
+// session is open in the shard. By then the shard has the other member's operations, or remembers that the session has
+// ended.
 
 // isKnownTo reports whether a shard has the session: it was opened there, or another member has opened it, and it may hold
 // something already when this one's word has not come.
@@ -77,7 +78,7 @@ func (m *Machine) unpostponed(p *part, w *work, err error, out *protocol.Effects
 	m.answerHeld(w, w.client.local, err, out)
 }
 
-// uncancelled notes that a shard cannot take the end of a request.
+// uncancelled records that a shard cannot accept the end of a request.
 func (m *Machine) uncancelled(p *part, w *work, err error, out *protocol.Effects) {
 	out.Note(Ignored{What: fmt.Sprintf("the end of request %d of session %v: %v; it ends with its session", w.op.Request, w.client.id, err)})
 	m.cancelled(p, w, out)

@@ -6,10 +6,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// messages lists what members send to each other.
+// messages lists the messages between members.
 var messages = []wire.Type{wire.Message[Envelope](192, bodies...)}
 
-// bodies lists what envelopes carry.
+// bodies lists the types that envelopes carry.
 var bodies = []wire.Type{
 	wire.Message[shard.RaftMessage](193),
 	wire.Message[shard.Forward](194),

@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// elder is the role that names grantors. A member has it from the first question on that
-// it is asked while it coordinates its view.
+// elder is the role that names grantors. A member has it from its first question on while it coordinates its view.
 type elder struct {
 	known     bool // all members have said who grants
 	inquiries []*inquiry
@@ -21,14 +20,14 @@ type elder struct {
 	answered  []question // the last one of each member's that was answered
 }
 
-// entry is what an elder knows of the space.
+// entry is an elder's knowledge of the space.
 type entry struct {
 	named   bool // a member grants, or did when it was named
 	grantor Place
 	version authority.Version // of the latest reign that is known, whether or not it goes on
 	left    bool              // no member grants, and locks may be left behind
 
-	// How the reign of the grantor has begun: the answer to it when the first one was lost.
+	// How the grantor's reign has begun: repeated to it if the first answer was lost.
 	beginning Beginning
 	previous  Place
 	reign     uint64
@@ -39,7 +38,7 @@ type entry struct {
 	spent uint64
 }
 
-// deposing is a grantor that has not acknowledged yet that it is none any more.
+// deposing is a deposed grantor that has not acknowledged it yet.
 type deposing struct {
 	since protocol.Time
 	place Place
@@ -53,17 +52,16 @@ type question struct {
 	Question
 }
 
-// elderhood is what a member knows of its own epochs.
+// elderhood is a member's knowledge of its own epochs.
 type elderhood struct {
 	first  bool   // no member was elder before it, ever
 	number uint64 // of the newest view that it has coordinated and that was installed; 0 where it has not coordinated the one before
 	epoch  uint64
 }
 
-// arrive notes whether this member is elder in a view. It keeps what it knows as elder
-// under another epoch of its own, if no other member can have been elder between: the
-// view follows the one before directly, and that one was installed. In mode any another
-// side may have had an elder of its own.
+// arrive determines whether this member is elder in a view. It keeps its knowledge as elder under another epoch of its
+// own, if no other member can have been elder in between: the view directly follows the previous one, and that one was
+// installed. In mode any another side may have had a different elder.
 func (m *Machine) arrive(view *protocol.View) {
 	h := &m.elderhood
 	follows := h.number != 0 && view.Number <= h.number+1 && (!m.config.Any || view.Epoch.Counter == h.epoch)
@@ -80,8 +78,8 @@ func (m *Machine) arrive(view *protocol.View) {
 	}
 }
 
-// onQuestion takes a member's question. Where this member is not the elder, or does not
-// know the asker, the asker repeats it.
+// onQuestion handles a member's question. If this member is not the elder, or does not know the asker, the asker
+// repeats it.
 func (m *Machine) onQuestion(now protocol.Time, from protocol.ID, q *Question, out *protocol.Effects) {
 	if !m.admitted() || m.elderPlace() != m.own() || !m.sits(from, q.Tenure) {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: this member is not its elder", q, from)})
@@ -104,8 +102,8 @@ func (m *Machine) onQuestion(now protocol.Time, from protocol.ID, q *Question, o
 	m.answerQuestions(now, out)
 }
 
-// answerQuestions answers what can be answered, in order. Answering one may name a
-// grantor, so that the next one waits again.
+// answerQuestions answers the questions that can be answered, in order. An answer may name a grantor, so that the next
+// question waits again.
 func (m *Machine) answerQuestions(now protocol.Time, out *protocol.Effects) {
 	for i := 0; m.elder != nil && i < len(m.elder.questions); {
 		e := m.elder
@@ -142,7 +140,7 @@ func (e *elder) lastAnswered(from protocol.ID, tenure protocol.Tenure) *question
 	return &e.answered[i]
 }
 
-// note takes note of a question that is being answered.
+// note records a question being answered.
 func (e *elder) note(q question) {
 	e.answered = slices.DeleteFunc(e.answered, func(w question) bool { return w.from == q.from })
 	e.answered = append(e.answered, q)
@@ -159,7 +157,7 @@ func (m *Machine) repeatAnswer(asker Place, lives bool) *Info {
 	return x.info(asker)
 }
 
-// consider returns the answer to a question, or nil where it has to wait.
+// consider returns the answer to a question, or nil if it has to wait.
 func (m *Machine) consider(now protocol.Time, q question, out *protocol.Effects) *Info {
 	e := m.elder
 	if !e.known {
@@ -206,7 +204,7 @@ func (m *Machine) consider(now protocol.Time, q question, out *protocol.Effects)
 	return &Info{}
 }
 
-// info tells which member grants, and tells the grantor itself how its reign begins.
+// info returns the answer that names the grantor, and informs the grantor itself how its reign begins.
 func (x *entry) info(asker Place) *Info {
 	info := &Info{Grantor: x.grantor, Version: x.version}
 	if x.grantor == asker {
@@ -215,10 +213,9 @@ func (x *entry) info(asker Place) *Info {
 	return info
 }
 
-// name makes a member the grantor of a space that has none. It has to recover what is held,
-// unless this elder knows that nothing can be: no member was named, nor can another one
-// have been, or the last one has left nothing behind; and no member outside of the view is
-// left that could have something from before.
+// name makes a member the grantor of a space that has none. The grantor has to recover the holds, unless this elder
+// knows that there can be none: no member was named, nor can another one have been, or the last one has left nothing
+// behind; and no member outside the view can have anything from before.
 func (m *Machine) name(asker Place, out *protocol.Effects) *Info {
 	e := m.elder
 	x := &e.entry
@@ -259,8 +256,8 @@ func (m *Machine) nextVersion(last authority.Version) authority.Version {
 	return authority.Version{Epoch: m.view.Epoch.Counter, Number: 1}
 }
 
-// depose names a member in the place of a grantor that is here. That one is deposed, and no
-// member is answered before it has said that it grants no more.
+// depose names a member in place of a present grantor. The grantor is deposed, and no member is answered before it has
+// confirmed that it grants no more.
 func (m *Machine) depose(now protocol.Time, asker Place, out *protocol.Effects) {
 	e := m.elder
 	before := e.entry
@@ -284,7 +281,7 @@ func (m *Machine) sendDepose(now protocol.Time, out *protocol.Effects) {
 	out.Send(d.place.ID, msg)
 }
 
-// onDeposed goes on when the grantor before has said that it grants no more.
+// onDeposed continues when the previous grantor has confirmed that it grants no more.
 func (m *Machine) onDeposed(now protocol.Time, from protocol.ID, msg *Deposed, out *protocol.Effects) {
 	e := m.elder
 	if e == nil || e.deposing == nil || e.deposing.place.ID != from || e.deposing.place.Tenure != msg.Tenure || msg.Version != e.entry.version {
@@ -294,7 +291,7 @@ func (m *Machine) onDeposed(now protocol.Time, from protocol.ID, msg *Deposed, o
 	m.answerQuestions(now, out)
 }
 
-// elderView takes a view as elder: who has left is waited for no more.
+// elderView handles a view as elder: departed members are waited for no more.
 func (m *Machine) elderView(now protocol.Time, out *protocol.Effects) {
 	e := m.elder
 	if e == nil {

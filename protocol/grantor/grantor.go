@@ -8,15 +8,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// Config is what a member needs to know to take part.
+// Config is a member's configuration.
 type Config struct {
-	// Config is what every member knows that may keep the table for all.
+	// Config is the configuration common to all members that may keep the table.
 	authority.Config
 	// Options are those of the space.
 	Options
 }
 
-// check says what is not allowed in addition to what all protocols refuse.
+// check returns an error for values that this protocol refuses in addition to others.
 func (c *Config) check() error {
 	if c.Parked < 0 {
 		return fmt.Errorf("grantor: Parked is %d; a positive number is allowed, and 0 for its default", c.Parked)
@@ -37,8 +37,8 @@ type Machine struct {
 
 	reign authority.Reign // the grantor that this member follows; Authority 0 while it knows none
 	place Place           // that one's
-	// heard is the highest version that this member has heard of; its epoch is none above the
-	// view's. The member takes no reign of its own below, and follows none.
+	// heard is the highest version that this member knows; its epoch is not above the view's. The member accepts no
+	// reign of its own below, and follows none.
 	heard authority.Version
 
 	seek       *seek             // the question to the elder that is under way
@@ -66,7 +66,7 @@ type Machine struct {
 	relief   uint64        // the number of that Invite; 0 where it was answered
 }
 
-// New makes a member's machine. The error names the field that is wrong.
+// New returns a member's machine. The error names the invalid field.
 func New(c Config) (*Machine, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -79,9 +79,8 @@ func New(c Config) (*Machine, error) {
 	return &Machine{config: c, self: c.Self, part: part, seekFrom: protocol.Never}, nil
 }
 
-// terms are a grantor's. A reign that has no table begins to grant when the view is open:
-// then no member outside of it holds anything. So is what a lost member held free. The
-// right to grant is the member's lease, and nothing else.
+// terms are a grantor's. A reign without a table starts to grant when the view is open: then no member outside it holds
+// anything, and a lost member's holds are free. The right to grant is the member's lease, and nothing else.
 type terms struct{}
 
 func (terms) From(view *protocol.View) protocol.Time { return openFrom(view) }
@@ -90,8 +89,8 @@ func (terms) Until(*protocol.View) protocol.Time        { return protocol.Never 
 func (terms) Dropped(*protocol.View) []protocol.Dropped { return nil }
 func (terms) Gone(view *protocol.View) protocol.Time    { return openFrom(view) }
 
-// openFrom is when no member that is not in the view holds anything. A member alone has to
-// wait for the clients of its own former life too, and knows for how long.
+// openFrom returns when no member outside the view holds anything. A member alone also has to wait for the clients of
+// its own former life, and knows for how long.
 func openFrom(view *protocol.View) protocol.Time {
 	switch {
 	case !view.Open:
@@ -122,7 +121,7 @@ func (m *Machine) Wake() protocol.Time {
 	return at
 }
 
-// Step takes one event.
+// Step processes one event.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch ev.Kind {
 	case protocol.Tick:
@@ -148,7 +147,7 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onRaised takes what the membership says.
+// onRaised handles the membership's facts.
 func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.View:
@@ -167,8 +166,7 @@ func (m *Machine) admitted() bool {
 	return m.view != nil && !m.halted && m.own().ID != 0
 }
 
-// own is this member's place in the newest view; the zero Place where it has none under its
-// present tenure.
+// own returns this member's place in the newest view; the zero Place if it has none under its present tenure.
 func (m *Machine) own() Place {
 	place, _ := m.placeOf(m.self)
 	if place.Tenure != m.view.Lease.Tenure {
@@ -210,8 +208,8 @@ func (m *Machine) elderPlace() Place {
 	return place
 }
 
-// tend sees to what follows from any event: this member needs a grantor and none is known,
-// a reign has no tokens left, what was parked can be answered.
+// tend handles the consequences of any event: this member needs a grantor and knows none, a reign has no tokens left,
+// parked messages can be answered.
 func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 	m.tendPlacement(now, out)
 	calm := m.calm()
@@ -246,9 +244,8 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 	m.settleInvitations(now, out)
 }
 
-// calm reports whether a member grants, and nothing is under way here that an event could
-// bring further: so it is most of the time, and then locks shall cost what they cost where
-// no grantor moves.
+// calm reports whether a member grants, and nothing is pending here that an event could advance: the normal state, in
+// which locks must cost the same as without moving grantors.
 func (m *Machine) calm() bool {
 	return m.reign.Authority != 0 && (m.reign.Authority != m.self || m.part.Decides()) &&
 		m.seek == nil && m.successor == nil && m.handover == nil && m.leaving == nil && !m.becoming && !m.departing &&
@@ -256,7 +253,7 @@ func (m *Machine) calm() bool {
 		!m.part.Closed() && !m.part.Exhausted()
 }
 
-// Ignored notes what was not acted upon.
+// Ignored notes a message without effect.
 type Ignored struct{ What string }
 
 func (n Ignored) String() string { return "ignored " + n.What }

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// inquiry is a member that a new elder asks who grants.
+// inquiry is a new elder's question to a member: which one grants.
 type inquiry struct {
 	place    Place
 	answered bool
@@ -32,8 +32,8 @@ func (m *Machine) becomeElder(now protocol.Time, out *protocol.Effects) {
 	m.inquire(now, out)
 }
 
-// inquire asks every member of the view that was not asked, and goes on when all have
-// answered. Who has left is waited for no more; who has come is asked too.
+// inquire asks every member of the view that was not asked, and continues when all have answered. Departed members are
+// waited for no more; new ones are asked too.
 func (m *Machine) inquire(now protocol.Time, out *protocol.Effects) {
 	e := m.elder
 	if e.known {
@@ -61,9 +61,9 @@ func (m *Machine) inquire(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// supersede takes a grantor for gone where a member has heard of a newer one, which an elder may
-// have named that was cut off from it, under a view that was never installed: a member that has
-// would take nothing from it. It ends when it hears of the next one.
+// supersede treats a grantor as gone if a member knows of a newer one. An elder cut off from it may have named that
+// one, under a view that was never installed: a member that knows it would accept nothing from the older. The older one
+// ends when it learns of the next one.
 func (m *Machine) supersede() {
 	x := &m.elder.entry
 	if x.named && x.version.Before(m.elder.heard) {
@@ -88,7 +88,7 @@ func (m *Machine) onInquiry(from protocol.ID, msg *Inquiry, out *protocol.Effect
 	out.Send(from, answer)
 }
 
-// onInquiryAnswer takes what a member says.
+// onInquiryAnswer handles a member's answer.
 func (m *Machine) onInquiryAnswer(now protocol.Time, from protocol.ID, msg *InquiryAnswer, out *protocol.Effects) {
 	e := m.elder
 	if e == nil || e.known || msg.Epoch != m.view.Epoch {
@@ -108,8 +108,7 @@ func (m *Machine) onInquiryAnswer(now protocol.Time, from protocol.ID, msg *Inqu
 	m.answerQuestions(now, out)
 }
 
-// credit takes one who grants, or is about to, into the entry. Of several the one of the
-// highest version does.
+// credit enters a present or future grantor in the entry: if there are several, the one of the highest version.
 func (m *Machine) credit(place Place, msg *InquiryAnswer) {
 	x := &m.elder.entry
 	if m.elder.heard.Before(msg.Version) {
@@ -126,8 +125,8 @@ func (m *Machine) credit(place Place, msg *InquiryAnswer) {
 	x.beginning, x.previous, x.reign = Recovering, Place{}, msg.Reign
 }
 
-// grantState says whether this member grants, or is about to: a successor that waits for the table
-// counts, one that was deposed does not.
+// grantState reports whether this member grants, or is about to: a successor that waits for the table counts, a deposed
+// one does not.
 func (m *Machine) grantState() (grants bool, version authority.Version, reign uint64) {
 	switch {
 	case m.successor != nil && m.successor.younger.place.ID == 0:

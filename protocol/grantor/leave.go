@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A member whose instance of the space is closed grants nothing more. When nothing of its own
-// clients is left, a grantor looks for a successor (the original's design: the member with the
-// most locks), and goes on granting until one has been named. A member that is about to leave
-// the view does so at once, regardless of what its clients have: it is a holder until it goes.
+// A member whose instance of the space is closed grants nothing more. When nothing of its own clients is left, a
+// grantor looks for a successor (the original's design: the member with the most locks), and continues to grant until
+// one has been named. A member that is about to leave the view does so at once, regardless of its clients' locks: it is
+// a holder until it leaves.
 
 // leaving is a grantor's search for a successor.
 type leaving struct {
@@ -22,7 +22,7 @@ type leaving struct {
 // in units of patience.
 const patienceOfDeparture = 4
 
-// tendLeaving goes on with what ends this member's part in the granting.
+// tendLeaving continues the end of this member's role as grantor.
 func (m *Machine) tendLeaving(now protocol.Time, out *protocol.Effects) {
 	closed := m.part.Closed()
 	if closed || m.departing {
@@ -38,15 +38,15 @@ func (m *Machine) tendLeaving(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onStepDown begins to hand over, and says whether there is anything left to hand over.
+// onStepDown starts to hand over, and reports whether there is anything left to hand over.
 func (m *Machine) onStepDown(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.departing = true
 	m.tendLeaving(now, out)
 	out.Reply(call, &protocol.SteppedDown{Pending: m.handing()})
 }
 
-// handing reports whether another member is about to be the grantor. A candidate that this member
-// has asked says when it serves; any other one has the table when all of it was sent.
+// handing reports whether another member is about to be the grantor. A candidate that this member has asked reports
+// when it serves; any other one has the table when all of it was sent.
 func (m *Machine) handing() bool {
 	leaving := slices.ContainsFunc(m.transfers, func(t *transfer) bool { return t.leaving })
 	exhausted := m.leaving != nil && !m.leaving.pending && len(m.leaving.candidates) == 0
@@ -59,9 +59,9 @@ func (m *Machine) handing() bool {
 	return m.reign.Authority == m.self && m.part.Serves() && !exhausted
 }
 
-// depart hands the table over, before this member leaves the view. An elder that grants hands
-// over an empty one too: the next elder could not tell it from one that was lost. Where no
-// member succeeds, the reign goes on to the end, and another member recovers it.
+// depart hands the table over, before this member leaves the view. An elder that grants also hands over an empty one:
+// the next elder could not distinguish it from a lost one. If no member succeeds, the reign continues to the end, and
+// another member recovers it.
 func (m *Machine) depart(now protocol.Time, out *protocol.Effects) {
 	if m.successor != nil || m.seek != nil || m.reign.Authority != m.self || !m.part.Serves() || !m.admitted() {
 		return
@@ -79,7 +79,7 @@ func (m *Machine) depart(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// tendClosing goes on with the closing of the space here, and says when it is done.
+// tendClosing continues the closing of the space here, and reports its end.
 func (m *Machine) tendClosing(now protocol.Time, out *protocol.Effects) {
 	if !m.part.Closing() || !m.gone(now, out) {
 		return
@@ -88,15 +88,14 @@ func (m *Machine) tendClosing(now protocol.Time, out *protocol.Effects) {
 	m.part.Conclude(out)
 }
 
-// endLeaving looks for no successor any more.
+// endLeaving stops looking for a successor.
 func (m *Machine) endLeaving() {
 	m.leaving = nil
 	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool { return t.leaving })
 }
 
-// gone reports whether this member has no part in the granting any more, and does what is
-// next to that end. A reign that has not begun is waited for: what it recovers would be
-// recovered again.
+// gone reports whether this member no longer has a role as grantor, and takes the next step to that end. It waits for a
+// reign that has not begun: its recovery would have to be repeated.
 func (m *Machine) gone(now protocol.Time, out *protocol.Effects) bool {
 	switch {
 	case m.successor != nil || m.seek != nil:
@@ -121,8 +120,7 @@ func (m *Machine) gone(now protocol.Time, out *protocol.Effects) bool {
 	return m.reign.Authority != m.self && m.handover == nil
 }
 
-// askCandidate asks the next candidate to succeed, for so many times the patience, and reports
-// whether there is one.
+// askCandidate asks the next candidate to succeed, for a number of patiences, and reports whether there is one.
 func (m *Machine) askCandidate(now protocol.Time, patience time.Duration, out *protocol.Effects) (found bool) {
 	l := m.leaving
 	for len(l.candidates) > 0 {
@@ -137,8 +135,8 @@ func (m *Machine) askCandidate(now protocol.Time, patience time.Duration, out *p
 	return false
 }
 
-// askNext asks the next candidate to succeed. When there is none left, it tells the elder that
-// locks are left behind: the next grantor recovers them.
+// askNext asks the next candidate to succeed. When there is none left, it informs the elder that locks are left behind:
+// the next grantor recovers them.
 func (m *Machine) askNext(now protocol.Time, out *protocol.Effects) {
 	if m.askCandidate(now, patienceOfTransfer, out) {
 		return
@@ -162,8 +160,7 @@ func (m *Machine) retire(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// stepDown answers who would have this member be the grantor, while the space is closed here
-// or this member is about to leave.
+// stepDown answers requests to become the grantor, while the space is closed here or this member is about to leave.
 func (m *Machine) stepDown(out *protocol.Effects) {
 	m.becoming = false
 	for _, i := range m.invited {

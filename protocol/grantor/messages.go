@@ -26,26 +26,25 @@ type (
 		Since  uint64
 	}
 
-	// Question is what a member asks the elder, one at a time. Number tells it from every
-	// other of the asker's incarnation.
+	// Question is a member's question to the elder, one at a time. Number distinguishes it from all others of the
+	// asker's incarnation.
 	Question struct {
 		Tenure  protocol.Tenure // the asker's
 		Number  uint64
 		Kind    Kind
 		Version authority.Version // Clear, ClearWithLocks, Count: of the asker's reign
-		// Clear, ClearWithLocks: the last token that was given in it. The next reign goes on there.
+		// Clear, ClearWithLocks: the last token given in it. The next reign continues there.
 		Reign uint64
 		Count uint32
 	}
 
-	// Info answers a Question: it says which member grants, and tells the grantor itself
-	// how its reign begins.
+	// Info answers a Question: it names the grantor, and informs the grantor itself how its reign begins.
 	Info struct {
 		Tenure  protocol.Tenure // the asker's
 		Number  uint64
 		Grantor Place
 		Version authority.Version
-		// Left says, where no member grants, that locks may be left behind.
+		// Left reports, if no member grants, that locks may be left behind.
 		Left bool
 
 		Beginning Beginning
@@ -54,8 +53,8 @@ type (
 		Count     uint32
 	}
 
-	// Depose tells a grantor that another one was named. It is repeated until it is
-	// answered, or its receiver has left.
+	// Depose informs a grantor that another one was named. It is repeated until it is answered, or its receiver has
+	// left.
 	Depose struct {
 		Tenure  protocol.Tenure // the receiver's
 		Grantor Place
@@ -68,7 +67,7 @@ type (
 		Version authority.Version
 	}
 
-	// Inquiry is a new elder's question to every member: who grants?
+	// Inquiry is a new elder's question to every member: which one grants?
 	Inquiry struct{ Epoch protocol.Epoch }
 
 	// InquiryAnswer answers an Inquiry: whether the sender grants, or is about to, under which
@@ -83,14 +82,14 @@ type (
 		Reign   uint64
 	}
 
-	// TransferRequest asks a predecessor for a part of its table. Version is that of the
-	// reign which goes on with it; Chunk counts from 0.
+	// TransferRequest asks a predecessor for a part of its table. Version is that of the reign that continues with it;
+	// Chunk counts from 0.
 	TransferRequest struct {
 		Version authority.Version
 		Chunk   uint32
 	}
 
-	// TransferTable is a part of a table; None says that there is none.
+	// TransferTable is a part of a table; None means that there is none.
 	TransferTable struct {
 		Version  authority.Version
 		Chunk    uint32
@@ -99,15 +98,13 @@ type (
 		Handover authority.Handover // all but Entries and Unacked is the same in all parts
 	}
 
-	// Invite asks a member to become the grantor. Number tells its answer from those to
-	// earlier ones.
+	// Invite asks a member to become the grantor. Number distinguishes its answer from earlier ones.
 	Invite struct {
 		Tenure protocol.Tenure // the sender's
 		Number uint64
 	}
 
-	// Invited answers an Invite: Taken, once its sender is the grantor; not Taken where it
-	// will not be it.
+	// Invited answers an Invite: Taken, once its sender is the grantor; not Taken if it will not be.
 	Invited struct {
 		Tenure protocol.Tenure // the receiver's
 		Number uint64
@@ -115,35 +112,34 @@ type (
 		Closed bool // not taken, because the space is closed at the sender
 	}
 
-	// NotGrantor refuses a message that was sent under Version to a member that does not
-	// grant under it. Grantor, under Known, is the one that does as far as the refuser
-	// knows; the zero Place where it knows none newer.
+	// NotGrantor refuses a message sent under Version to a member that does not grant under it. Grantor, under Known,
+	// is the current one as far as the sender knows; the zero Place if it knows none newer.
 	NotGrantor struct {
 		Tenure  protocol.Tenure // the holder's
 		Version authority.Version
 		Grantor Place
 		Known   authority.Version
-		// Query, where the message was an operator's, is its number: the process that refuses it, of
-		// incarnation By, has not executed it under Version and never will. 0 says nothing.
+		// Query is the message's number, if it was an operator's: the refusing process, of incarnation By, has not
+		// executed it under Version and never will. 0 means none.
 		Query uint64
 		By    uint64
 	}
 )
 
-// Kind says what a Question asks.
+// Kind is the kind of a Question.
 type Kind uint8
 
 // The kinds of questions.
 const (
-	// Get asks which member grants; where none does, the asker is named.
+	// Get asks which member grants; if there is none, the asker is named.
 	Get Kind = iota + 1
-	// Peek asks who grants, and changes nothing.
+	// Peek asks which member grants, and changes nothing.
 	Peek
 	// Become asks to be named in the place of the member that grants.
 	Become
-	// Clear says that the asker grants no more, and that no other member has anything.
+	// Clear reports that the asker grants no more, and that no other member has anything.
 	Clear
-	// ClearWithLocks says that the asker grants no more, and that some member has something.
+	// ClearWithLocks reports that the asker grants no more, and that some member has something.
 	ClearWithLocks
 	// Count asks for another epoch to count tokens in.
 	Count
@@ -159,14 +155,14 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Beginning says how a reign begins.
+// Beginning is the way in which a reign begins.
 type Beginning uint8
 
 // The ways in which a reign begins.
 const (
 	// Settled: no member holds or waits for anything.
 	Settled Beginning = iota + 1
-	// Recovering: every member is asked what it holds and waits for.
+	// Recovering: every member is asked for its holds and waits.
 	Recovering
 	// Inheriting: by the table of the grantor before.
 	Inheriting

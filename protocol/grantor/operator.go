@@ -33,7 +33,7 @@ type invitation struct {
 	number uint64
 }
 
-// onCall takes a request of this member's clients, or of an operator.
+// onCall handles a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.Transfer:
@@ -89,7 +89,7 @@ func (m *Machine) sendInvite(now protocol.Time, t *transfer, out *protocol.Effec
 	out.Send(t.to, Invite{Tenure: m.view.Lease.Tenure, Number: t.number})
 }
 
-// endTransfer answers an operator, or goes on with what this member has asked for.
+// endTransfer answers an operator, or continues this member's own request.
 func (m *Machine) endTransfer(now protocol.Time, t *transfer, err error, out *protocol.Effects) {
 	switch {
 	case t.leaving:
@@ -111,7 +111,7 @@ func (m *Machine) endTransfer(now protocol.Time, t *transfer, err error, out *pr
 	out.Reply(t.call, answer)
 }
 
-// onInvite begins to become the grantor, because a member has asked for that.
+// onInvite starts to become the grantor, at a member's request.
 func (m *Machine) onInvite(from protocol.ID, msg *Invite, out *protocol.Effects) {
 	if !m.admitted() || !m.sits(from, msg.Tenure) {
 		return
@@ -152,18 +152,17 @@ func (m *Machine) onInvited(now protocol.Time, from protocol.ID, msg *Invited, o
 	m.endTransfer(now, t, err, out)
 }
 
-// errSuperseded is the answer to an operator who has made a member the grantor, when another one
-// was made it meanwhile. That is no ErrUnavailable: to ask again would undo what another operator
-// has asked for.
+// errSuperseded is the answer to an operator that has made a member the grantor, if another one became it in the
+// meantime. It is not an ErrUnavailable: a retry would undo the other operator's request.
 var errSuperseded = fmt.Errorf("%w: another member has become the grantor meanwhile", holdfast.ErrConflict)
 
-// closedAt says that a member cannot become the grantor because it has the space closed.
+// closedAt returns the error of a member that cannot become the grantor because it has the space closed.
 func (m *Machine) closedAt(id protocol.ID) error {
 	return fmt.Errorf("%w: the space is closed at %s; open it there first", holdfast.ErrConflict, m.view.Name(id))
 }
 
-// settleInvitations tells those who have asked this member to become the grantor what has
-// come of it, as soon as that is known. So are this member's own operators.
+// settleInvitations answers the members, and this member's own operators, that have asked this member to become the
+// grantor, as soon as the result is known.
 func (m *Machine) settleInvitations(now protocol.Time, out *protocol.Effects) {
 	taken := m.reign.Authority == m.self && m.part.Serves()
 	if taken {

@@ -12,16 +12,15 @@ import (
 // Options are those of a space. All members have the same.
 type Options struct {
 	protocol.Common
-	// Placement lets grantorship move to the member that locks most: it is the window, from
-	// 1s to 1h, in which a grantor counts who locks how often. Zero means that it moves only
-	// when that is asked for.
+	// Placement lets grantorship move to the member that locks most: it is the window, from 1s to 1h, in which a
+	// grantor counts grants. Zero means that it moves only on request.
 	Placement time.Duration
 	// HoldOn is how long a member keeps a grant that its clients use no more, from 1s to 1h.
 	// Zero means that it keeps none.
 	HoldOn time.Duration
 	authority.Tuning
-	// Parked is how many messages may wait here for a grantor that is about to begin; one
-	// more is dropped, and its sender repeats it. Zero means 1024.
+	// Parked is the maximum number of messages that wait here for a grantor that is about to begin; a further one is
+	// dropped, and its sender repeats it. Zero means 1024.
 	Parked int
 }
 
@@ -46,7 +45,7 @@ func (o *Options) List() option.List {
 	}...)
 }
 
-// New makes a member's machine.
+// New returns a member's machine.
 func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 	return New(Config{
 		Config:  authority.Config{Self: s.Self, Table: s.Table, Patience: s.Patience, Any: o.Any, Operators: o.Operators, Tuning: o.Tuning},

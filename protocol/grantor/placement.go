@@ -9,35 +9,34 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// Placement (Options.Placement): a grantor whose table is used by another member much more
-// than by its own clients lets that one become the grantor. What it weighs, and why it does
-// not go back and forth, the package's page says.
+// Placement (Options.Placement): if another member uses a grantor's table much more than the grantor's own clients, the
+// grantor lets that member become the grantor. The package documentation describes the criteria, and why it does not
+// move back and forth.
 
 const (
-	// remoteUse is how many messages a lock and its unlock take at another member than the
-	// grantor; at the grantor they take none.
+	// remoteUse is the number of messages of a lock and its unlock at another member than the grantor; at the grantor
+	// there are none.
 	remoteUse = 3
-	// priceOfMove is how many a move takes: the Invite and its answer, and the 6 of becoming.
+	// priceOfMove is the number of messages of a move: the Invite and its answer, and the 6 of becoming.
 	priceOfMove = 8
-	// priceOfPart is how many each further part of the table takes.
+	// priceOfPart is the number for each further part of the table.
 	priceOfPart = 2
-	// priceOfStale is how many it takes until a member that asks the grantor before knows the
-	// new one.
+	// priceOfStale is the number until a member that asks the previous grantor knows the new one.
 	priceOfStale = 2
 
-	// dominance is how many times as much as the grantor another member must lock.
+	// dominance is how many times as often as the grantor another member must lock.
 	dominance = 2
-	// repaid is how many times its price a move must save in one window. With 4 it has paid for
-	// itself after a quarter of a window of the load that it was made for, and its other costs,
-	// the gap and the size of a table's parts, are small compared to what it saves.
+	// repaid is how many times its price a move must save in one window. With 4 it has paid for itself after a quarter
+	// of a window of that load, and its other costs, the gap and the size of a table's parts, are small compared to the
+	// saving.
 	repaid = 4
-	// windowsToRest is how many windows a reign lasts at least, that began with a table handed
-	// over, before grantorship moves by itself again.
+	// windowsToRest is the minimum number of windows of a reign that began with a handover of the table, before
+	// grantorship moves again automatically.
 	windowsToRest = 6
 )
 
-// placement is what a grantor counts. Windows follow each other from the beginning of its
-// reign; for one in which nothing is granted no member wakes up.
+// placement is a grantor's counts. Windows are consecutive from the beginning of its reign; a window without grants
+// wakes no member.
 type placement struct {
 	version authority.Version // of the reign that is counted
 	began   protocol.Time
@@ -47,7 +46,7 @@ type placement struct {
 	rests   int64         // the first window at whose end grantorship may move
 }
 
-// beginPlacement begins to count a reign that has just begun, and rests for so many windows.
+// beginPlacement starts the counts of a new reign, and rests for a number of windows.
 func (m *Machine) beginPlacement(now protocol.Time, rest int64) {
 	if m.config.Placement != 0 {
 		m.endPlacing()
@@ -55,8 +54,7 @@ func (m *Machine) beginPlacement(now protocol.Time, rest int64) {
 	}
 }
 
-// tendPlacement counts as long as this member is the grantor, and looks at the counts at the
-// end of each window.
+// tendPlacement counts as long as this member is the grantor, and evaluates the counts at the end of each window.
 func (m *Machine) tendPlacement(now protocol.Time, out *protocol.Effects) {
 	if m.config.Placement == 0 {
 		return
@@ -96,9 +94,8 @@ func (m *Machine) placementWake() protocol.Time {
 	return m.placement.ends
 }
 
-// weigh looks at the counts of the window that has ended. Grantorship moves to the member
-// that locks most among those that have locked enough in this window and in the one directly
-// before.
+// weigh evaluates the counts of the window that has ended. Grantorship moves to the member that locks most among those
+// that have locked enough in this window and in the previous one.
 func (m *Machine) weigh(now protocol.Time, out *protocol.Effects) {
 	p := m.placement
 	window := int64((p.ends-p.began)/m.config.Placement) - 1
@@ -137,11 +134,10 @@ func (m *Machine) weigh(now protocol.Time, out *protocol.Effects) {
 	}, out)
 }
 
-// saving is how many messages a window would take less if the other member were the grantor.
+// saving returns how many fewer messages a window would take if the other member were the grantor.
 func saving(own, other authority.GrantCount) int { return remoteUse * (other.Grants - own.Grants) }
 
-// priceOfMove is how many messages it takes to move, where so many other members use the
-// table.
+// priceOfMove returns the number of messages of a move, if that many other members use the table.
 func (m *Machine) priceOfMove(users int) int {
 	parts := max(1, (m.part.Size()+m.config.Config.Chunk-1)/m.config.Config.Chunk)
 	return priceOfMove + priceOfPart*(parts-1) + priceOfStale*users
@@ -152,8 +148,8 @@ func (m *Machine) mayMove() bool {
 	return m.admitted() && !m.part.Closed() && !m.departing && m.seek == nil && m.successor == nil && m.handover == nil && !m.becoming && len(m.transfers) == 0
 }
 
-// moveFailed goes on after a member has refused to become the grantor, as it does where the space
-// is closed, or was not heard: a whole window passes before one is asked again.
+// moveFailed continues after a member has refused to become the grantor, for example because the space is closed there,
+// or was not heard: a whole window passes before the next attempt.
 func (m *Machine) moveFailed(now protocol.Time, to protocol.ID, err error, out *protocol.Effects) {
 	if m.placement == nil || err == nil {
 		return // it is the grantor now
@@ -162,7 +158,7 @@ func (m *Machine) moveFailed(now protocol.Time, to protocol.ID, err error, out *
 	out.Note(Staying{To: to})
 }
 
-// endPlacing asks no member any more: the questions were asked by a reign that has ended.
+// endPlacing stops asking members: the reign that asked has ended.
 func (m *Machine) endPlacing() {
 	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool { return t.placed })
 }
@@ -182,7 +178,7 @@ func (n Placing) String() string {
 		n.To, n.Theirs, n.Window, n.Own, n.Saves, n.Costs)
 }
 
-// Log says which member it is, and what that is worth.
+// Log names the member, and the saving.
 func (n Placing) Log(called func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Info, "another member locks most: it is asked to become the grantor", []any{
 		"member", called(n.To), "its_locks", n.Theirs, "own_locks", n.Own, "in", n.Window, "saves", n.Saves, "costs", n.Costs,
@@ -196,7 +192,7 @@ func (n Staying) String() string {
 	return fmt.Sprintf("staying: %d has refused, or was not heard in time", n.To)
 }
 
-// Log says which member it is.
+// Log names the member.
 func (n Staying) Log(called func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Info, "the member that locks most has refused to become the grantor, or was not heard in time", []any{"member", called(n.To)}
 }

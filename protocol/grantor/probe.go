@@ -41,16 +41,16 @@ func draw(r *probe.Run) {
 	}
 }
 
-// costs are those of Geode's message flows (its section 9) with the table handed over
-// by its holder: what central's are, with the grantor in the coordinator's place, and 6 for a
-// transfer between two members neither of which is the elder, for any number of members.
+// costs are those of Geode's message flows (its section 9) with the table handed over by its holder: central's, with
+// the grantor in the coordinator's place, and 6 for a transfer between two members neither of which is the elder, for
+// any number of members.
 func costs(members int) []probe.Cost {
 	return append(authority.Probes().Costs(members), probe.Cost{
 		Deed: probe.Become, Least: 6, Most: 6, Formula: "BECOME, Depose, Deposed, Info, TransferRequest, TransferTable",
 	})
 }
 
-// transfers is what coverage knows of grantors.
+// transfers reads grantors for coverage.
 type transfers struct{}
 
 // Step reads off a message which step of a transfer it is.
@@ -83,8 +83,8 @@ func (transfers) Step(m any) probe.TransferStep {
 	return 0
 }
 
-// Becoming reads off a space whether its member has asked the elder to be named, or was named, and has
-// not got the table of the one before.
+// Becoming reports whether a space's member has asked the elder to be named, or was named, and does not have the
+// previous grantor's table yet.
 func (transfers) Becoming(space protocol.Machine) bool {
 	m := space.(*Machine)
 	if m.successor != nil {
@@ -93,11 +93,11 @@ func (transfers) Becoming(space protocol.Machine) bool {
 	return m.seek != nil && m.seek.question.Kind == Become
 }
 
-// Unused reads off a space how many grants its member keeps that no client uses.
+// Unused returns how many of a member's kept grants no client uses.
 func (transfers) Unused(space protocol.Machine) int { return space.(*Machine).part.Unused() }
 
-// RecallIn reads off a word of a grantor that it asks a member to give way: it tells a grant that
-// is known there, and does not allow any more that it is kept.
+// RecallIn reports whether a grantor's message recalls a kept grant: it repeats a grant that is known there, without
+// the permission to keep it.
 func (transfers) RecallIn(space protocol.Machine, m any) probe.Keeping {
 	decided, is := m.(authority.Decided)
 	if !is || decided.Kind != lock.Granted || decided.Keep {
@@ -112,7 +112,7 @@ func (transfers) RecallIn(space protocol.Machine, m any) probe.Keeping {
 	return probe.KeepsNothing
 }
 
-// Places reads off a note that a grantor lets another member become it.
+// Places reports whether a note says that a grantor lets another member become it.
 func (transfers) Places(note protocol.Note) bool {
 	_, is := note.(Placing)
 	return is

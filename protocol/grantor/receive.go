@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// onReceive takes a message. The transport knows its sender for certain; its contents are checked.
+// onReceive handles a message. The transport authenticates its sender; its contents are checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if _, known := m.placeOf(ev.From); !known {
 		m.keepEarly(ev, out) // the view that has its sender may be on its way
@@ -65,7 +65,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	}
 }
 
-// onStamped takes what holders and grantors say to each other.
+// onStamped handles a message between holders and grantors.
 func (m *Machine) onStamped(now protocol.Time, ev protocol.Event, s authority.Stamp, out *protocol.Effects) {
 	toGrantor, toHolder := true, true
 	switch msg := ev.Fact.(type) {
@@ -90,8 +90,8 @@ func (m *Machine) onStamped(now protocol.Time, ev protocol.Event, s authority.St
 	}
 }
 
-// toTable gives a holder's message to the table. While that is not complete, it is parked:
-// a report, and what a report may be about, goes in at once.
+// toTable passes a holder's message to the table. While the table is incomplete, messages are parked, except reports
+// and those that a report may cover.
 func (m *Machine) toTable(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch msg := ev.Fact.(type) {
 	case authority.InfoAnswer, authority.Acks:
@@ -111,8 +111,8 @@ func (m *Machine) toTable(now protocol.Time, ev protocol.Event, out *protocol.Ef
 	m.part.Step(now, ev, out)
 }
 
-// toHolder gives a grantor's message to the holder. A newer grantor than the one that is
-// known here is believed: its version says that an elder has named it.
+// toHolder passes a grantor's message to the holder. A newer grantor than the known one is believed: its version shows
+// that an elder has named it.
 func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
 	if m.view.Epoch.Counter < s.Epoch.Counter || m.foretells(s.Version) || !m.admitted() {
 		m.keepEarly(ev, out)
@@ -131,15 +131,15 @@ func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.St
 	m.part.Step(now, ev, out)
 }
 
-// bygone reports whether a message is of an epoch before the view's. It makes no grantor known here: an elder of that epoch may have named
-// one that the elder of this one does not know, and its version be above that of the reign which goes on.
+// bygone reports whether a message is of an earlier epoch than the view's. It makes no grantor known here: an elder of
+// that epoch may have named one that this epoch's elder does not know, with a version above that of the continuing
+// reign.
 func (m *Machine) bygone(s *authority.Stamp) bool {
 	return s.Epoch.Counter < m.view.Epoch.Counter && !protocol.Mutated("a grantor of an epoch before is not followed")
 }
 
-// misdirected answers what is meant for a grantor that this member is not. It is parked if
-// this member may be about to learn that it is: where it has heard of no such version, the
-// elder knows.
+// misdirected answers a message for a grantor that this member is not. The message is parked if this member may be
+// about to learn that it is: the elder knows of a version that this member does not.
 func (m *Machine) misdirected(now protocol.Time, ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
 	waits := m.successor != nil && m.successor.younger.place.ID == 0 && m.successor.version == s.Version
 	if waits || m.heard.Before(s.Version) && !m.answered {
@@ -162,14 +162,13 @@ func (m *Machine) misdirected(now protocol.Time, ev protocol.Event, s *authority
 	out.Send(ev.From, refusal)
 }
 
-// foretells reports whether a version is of an epoch above all that are known here: no elder
-// of this view or of one before can have given it. Were it believed, and no elder's, no
-// other would ever be: so it is kept until a view of such an epoch comes.
+// foretells reports whether a version is of an epoch above all known here: no elder of this view or an earlier one can
+// have given it. If this member believed it, and no elder had given it, it would never believe another: it is therefore
+// kept until a view of such an epoch comes.
 func (m *Machine) foretells(v authority.Version) bool { return m.view.Epoch.Counter < v.Epoch }
 
-// foresees reports whether a member has asked under a view that is not known here yet. No member
-// confirms under such a one: it may have to make way before that view comes, for a member that
-// the view has no more.
+// foresees reports whether a member has asked under a view that is not known here yet. This member does not confirm
+// under such a view: it may have to make way before that view comes, for a member that the view no longer has.
 func (m *Machine) foresees(msg *authority.Revalidate) bool {
 	epoch := m.view.Epoch.Counter
 	return epoch < msg.Epoch.Counter || epoch == msg.Epoch.Counter && m.view.Number < msg.View && !protocol.Mutated("a vouch waits for its view")
@@ -186,8 +185,7 @@ func (m *Machine) ignoreOver(ev protocol.Event, out *protocol.Effects) {
 	out.Note(Ignored{What: fmt.Sprintf("%v from member %d: that reign has ended with its epoch", ev.Fact, ev.From)})
 }
 
-// park keeps a message until it is known who grants. One beyond the bound is dropped: its
-// sender repeats it.
+// park keeps a message until the grantor is known. One beyond the limit is dropped: its sender repeats it.
 func (m *Machine) park(ev protocol.Event, out *protocol.Effects) {
 	if len(m.parked) >= m.config.Parked {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %d messages are parked", ev.Fact, ev.From, len(m.parked))})
@@ -205,7 +203,7 @@ func (m *Machine) keepEarly(ev protocol.Event, out *protocol.Effects) {
 	m.early = append(m.early, ev)
 }
 
-// unpark takes what was parked again, now that more is known.
+// unpark processes parked messages again, now that more is known.
 func (m *Machine) unpark(now protocol.Time, out *protocol.Effects) {
 	parked := m.parked
 	m.parked = nil

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// begin takes up the reign for which the elder has named this member.
+// begin starts the reign for which the elder has named this member.
 func (m *Machine) begin(now protocol.Time, msg *Info, out *protocol.Effects) {
 	if m.reign.Authority == m.self && m.reign.Version == msg.Version {
 		m.part.Recount(now, msg.Reign, msg.Count, out)
@@ -30,8 +30,8 @@ func (m *Machine) begin(now protocol.Time, msg *Info, out *protocol.Effects) {
 	}, out)
 }
 
-// onView takes the newest view. A reign goes on as long as the view has its grantor; who
-// has left is waited for no more.
+// onView handles the newest view. A reign continues as long as the view has its grantor; departed members are waited
+// for no more.
 func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.Effects) {
 	m.view, m.halted = view, false
 	m.arrive(view)
@@ -56,17 +56,16 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 	}
 }
 
-// over reports whether a reign has ended with the epoch in which it was begun, as in mode any
-// every one does. Another epoch may have joined sides of a partition, and even one that has not
-// gives places to members that come from a side of a lower epoch: they hold what no table of
-// before has, under tokens up to there, and may have heard of a version above that of a reign
-// which had gone on. They would follow no grantor.
+// over reports whether a reign has ended with the epoch in which it began, as every one does in mode any. Another epoch
+// may have joined sides of a partition, and even one that has not gives places to members from a side of a lower epoch:
+// they have holds that no earlier table has, under tokens up to there, and may know a version above that of a
+// continuing reign. They would follow no grantor.
 func (m *Machine) over(v authority.Version) bool {
 	return m.config.Any && v.Epoch < m.view.Epoch.Counter
 }
 
-// endReigns ends what belongs to reigns that are over: that which this member follows or has, a
-// table that it waits for, and one that it keeps for another member.
+// endReigns ends everything of ended reigns: the one that this member follows or has, a table that it waits for, and
+// one that it keeps for another member.
 func (m *Machine) endReigns() {
 	if m.over(m.reign.Version) {
 		m.reign, m.place = authority.Reign{}, Place{}
@@ -90,7 +89,7 @@ func (m *Machine) onLapsed(now protocol.Time, lapsed *protocol.Lapsed, out *prot
 	m.part.Lapse(now, lapsed.Tenure, out)
 }
 
-// onDepose stops granting, and says so.
+// onDepose stops granting, and confirms it.
 func (m *Machine) onDepose(now protocol.Time, from protocol.ID, msg *Depose, out *protocol.Effects) {
 	if !m.admitted() || m.elderPlace().ID != from || msg.Tenure != m.view.Lease.Tenure {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: it is not the elder", msg, from)})
@@ -104,8 +103,8 @@ func (m *Machine) onDepose(now protocol.Time, from protocol.ID, msg *Depose, out
 	}
 }
 
-// relinquish makes way for another grantor. A table that this member has is kept for that one; a
-// successor passes on what it gets; and a member that has none says so when it is asked.
+// relinquish makes way for another grantor. This member keeps its table for that one; a successor passes on the table
+// that it receives; and a member without a table reports that when it is asked.
 func (m *Machine) relinquish(now protocol.Time, msg *Depose, elder Place, out *protocol.Effects) {
 	if !m.heard.Before(msg.Version) {
 		return // it has before

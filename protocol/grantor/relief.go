@@ -2,15 +2,14 @@ package grantor
 
 import "github.com/holdfast-locks/holdfast/protocol"
 
-// Two members of a view may not hear each other, though the coordinator hears both: then no
-// view will ever say that one of them is gone. The elder coordinates, so it hears every
-// member, or drops it. So a member that waits in vain for another one of the view asks the
-// elder to become the grantor (H6: no member waits for ever for a silent one). Where only one
-// way between them is cut, the one that does not hear knows: the grantor that tells a holder
-// something again and again, or the holder that asks.
+// Two members of a view may not hear each other, though the coordinator hears both: then no view will ever drop one of
+// them. The elder coordinates, so it hears every member, or drops it. A member that waits in vain for another one of
+// the view therefore asks the elder to become the grantor (H6: no member waits forever for a silent one). If only one
+// direction between them is cut, the one that does not hear knows: the grantor that repeats a message to a holder, or
+// the holder that asks.
 
-// patienceWithSilence is how long a member in the view is waited for, in units of patience:
-// longer than a view takes to drop a member that is gone.
+// patienceWithSilence is how long a member in the view is waited for, in units of patience: longer than a view takes to
+// drop a member that is gone.
 const patienceWithSilence = 16
 
 // silent is since when this member waits in vain, or Never.
@@ -51,8 +50,8 @@ func (m *Machine) relieve(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onRelieved asks the elder which member grants, once it has said that it does. No other
-// member would tell: the one before is not heard.
+// onRelieved asks the elder which member grants, once it has reported that it does. No other member would report it:
+// the previous one is not heard.
 func (m *Machine) onRelieved(now protocol.Time, from protocol.ID, out *protocol.Effects) {
 	m.relief = 0
 	if m.admitted() && m.seek == nil && m.successor == nil && m.reign.Authority != m.self && m.reign.Authority != from {

@@ -16,8 +16,7 @@ type seek struct {
 	pause    protocol.Time
 }
 
-// ask puts a question to the elder. A question that is under way is given up for it: its
-// answer, should it come, belongs to no question.
+// ask sends a question to the elder, and drops one in progress: a late answer to that matches no question.
 func (m *Machine) ask(now protocol.Time, kind Kind, out *protocol.Effects) {
 	m.questions++
 	m.seekFrom = protocol.Never
@@ -62,8 +61,8 @@ func (m *Machine) seekTick(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// turnQuestion puts the question that is under way to the elder of another view. Anything
-// that the one before may still answer is void: the new one does not know of it.
+// turnQuestion sends the question in progress to the elder of another view. A late answer of the previous one is void:
+// the new one does not know of it.
 func (m *Machine) turnQuestion(now protocol.Time, out *protocol.Effects) {
 	s := m.seek
 	switch {
@@ -79,7 +78,7 @@ func (m *Machine) turnQuestion(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onInfo takes the elder's answer.
+// onInfo handles the elder's answer.
 func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *protocol.Effects) {
 	s := m.seek
 	if (s == nil || msg.Number != s.question.Number) && m.isNamed(from, msg) {
@@ -124,15 +123,15 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 	}
 }
 
-// isNamed reports whether the elder names this member in answer to a question that was given
-// up: the elder goes by it, and the grantor before keeps its table for this member. An epoch has
-// one elder, which forgets nothing in it; and who was named since has a higher version.
+// isNamed reports whether the elder names this member in answer to a dropped question: the elder relies on it, and the
+// previous grantor keeps its table for this member. An epoch has one elder, which forgets nothing in it; and a later
+// named one has a higher version.
 func (m *Machine) isNamed(from protocol.ID, msg *Info) bool {
 	return m.admitted() && from == m.elderPlace().ID && msg.Tenure == m.view.Lease.Tenure && msg.Grantor == m.own() &&
 		m.heard.Before(msg.Version) && msg.Version.Epoch == m.view.Epoch.Counter && msg.malformed() == nil
 }
 
-// malformed says what no elder tells about a reign.
+// malformed returns the error of a reign that no elder reports.
 func (m *Info) malformed() error {
 	begins := m.Beginning == Settled || m.Beginning == Recovering
 	switch {
@@ -144,9 +143,8 @@ func (m *Info) malformed() error {
 	return nil
 }
 
-// learn follows the grantor that the elder has named, if no newer one was heard of. One
-// that has just refused is asked again after a while: it may not have heard yet, or the
-// elder not.
+// learn follows the grantor that the elder has named, if no newer one is known. One that has just refused is asked
+// again after a while: it, or the elder, may not be informed yet.
 func (m *Machine) learn(now protocol.Time, grantor Place, version authority.Version, out *protocol.Effects) {
 	if version.Before(m.heard) || !m.present(grantor) {
 		m.seekFrom = now + m.refusedPause()
@@ -155,25 +153,23 @@ func (m *Machine) learn(now protocol.Time, grantor Place, version authority.Vers
 	m.follow(now, grantor, authority.Reign{Authority: grantor.ID, Version: version}, out)
 }
 
-// refusedPause is how long one who was refused waits before it asks the elder again
-// (100 ms in the original).
+// refusedPause is how long a refused member waits before it asks the elder again (100 ms in the original).
 func (m *Machine) refusedPause() protocol.Time { return max(1, m.config.Patience*2/5) }
 
-// follow makes a grantor's reign the one that this member believes. All that it had of
-// an older one ends.
+// follow makes a grantor's reign the one that this member believes. Everything of an older one ends.
 func (m *Machine) follow(now protocol.Time, grantor Place, reign authority.Reign, out *protocol.Effects) {
 	m.heard = reign.Version
 	m.reign, m.place = reign, grantor
 	m.part.Follow(now, m.view, reign, out)
 }
 
-// forget gives up the grantor that this member follows.
+// forget leaves the grantor that this member follows.
 func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
 	m.reign, m.place = authority.Reign{}, Place{}
 	m.part.Follow(now, m.view, m.reign, out)
 }
 
-// onNotGrantor takes the refusal of a member that was taken for the grantor.
+// onNotGrantor handles the refusal of a member that was assumed to be the grantor.
 func (m *Machine) onNotGrantor(now protocol.Time, from protocol.ID, msg *NotGrantor, out *protocol.Effects) {
 	if msg.Query != 0 && !protocol.Mutated("refused break not sent again") {
 		m.part.Refused(now, from, msg.By, msg.Version, msg.Query, out)

@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// successor is a member that was named grantor and waits for the table of the one before (the
-// original's young turk).
+// successor is a member that was named grantor and waits for the previous one's table (the original's young turk).
 type successor struct {
 	place    Place // its own, with which this ends
 	version  authority.Version
@@ -22,12 +21,12 @@ type successor struct {
 	due      protocol.Time
 	pause    protocol.Time
 
-	// younger is who was named in its place meanwhile: then it will never serve.
+	// younger is the member named in its place in the meantime: then it will never serve.
 	younger recipient
 	wanted  bool // the younger one has asked for the table
 }
 
-// recipient is who goes on with a table.
+// recipient is the member that continues with a table.
 type recipient struct {
 	place   Place
 	version authority.Version
@@ -44,10 +43,10 @@ type pendingHandover struct {
 	sent      bool // all of it; only the last part is kept
 }
 
-// cut is where a part of a handover ends.
+// cut is the end of a part of a handover.
 type cut struct{ entries, unacked int }
 
-// maxPartBytes bounds the texts of one part.
+// maxPartBytes is the maximum size of one part's texts.
 const maxPartBytes = 1 << 20
 
 // requestTable asks the predecessor for the next part of its table.
@@ -62,8 +61,8 @@ func (m *Machine) requestTable(now protocol.Time, out *protocol.Effects) {
 	out.Send(t.previous.ID, TransferRequest{Version: t.version, Chunk: t.chunk})
 }
 
-// loseTable goes on without a table: the newest successor recovers from all members, under an
-// epoch in which no reign has counted; one that is deposed says that there is none.
+// loseTable continues without a table: the newest successor recovers from all members, under an epoch in which no reign
+// has counted; a deposed one reports that there is no table.
 func (m *Machine) loseTable(now protocol.Time, out *protocol.Effects) {
 	t := m.successor
 	t.lost, t.due, t.handover = true, protocol.Never, authority.Handover{}
@@ -74,7 +73,7 @@ func (m *Machine) loseTable(now protocol.Time, out *protocol.Effects) {
 	m.ask(now, Count, out)
 }
 
-// viewSuccessor looks who has left.
+// viewSuccessor checks for departed members.
 func (m *Machine) viewSuccessor(now protocol.Time, out *protocol.Effects) {
 	if b := m.handover; b != nil && (!m.present(b.recipient.place) || !b.requested && !m.present(b.recipient.elder)) {
 		m.handover = nil
@@ -96,7 +95,7 @@ func (m *Machine) viewSuccessor(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onTransferTable takes a part of the table.
+// onTransferTable handles a part of the table.
 func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *TransferTable, out *protocol.Effects) {
 	t := m.successor
 	if t == nil || t.lost || msg.Version != t.version || from != t.previous.ID {
@@ -123,7 +122,7 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 	}
 }
 
-// inherit goes on with the table that has come.
+// inherit continues with the received table.
 func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
 	t := m.successor
 	reign := authority.Reign{Authority: m.self, Version: t.version, Number: t.handover.Reign, Count: t.handover.Count}
@@ -139,8 +138,8 @@ func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
 	m.unpark(now, out)
 }
 
-// outlive drops a table that waits for its recipient, when that one's reign or a later one has begun: that one has the table, or goes on
-// without it.
+// outlive drops a table that waits for its recipient, when the recipient's reign or a later one has begun: the
+// recipient has the table, or continues without it.
 func (m *Machine) outlive(begun authority.Version) {
 	b := m.handover
 	if b != nil && (b.recipient.version == begun || b.recipient.version.Before(begun) && !protocol.Mutated("a table is kept for no reign of before")) {
@@ -148,7 +147,7 @@ func (m *Machine) outlive(begun authority.Version) {
 	}
 }
 
-// pass makes a successor that was deposed one that has a table, or none, for the younger one.
+// pass turns a deposed successor into one that has a table, or none, for the younger one.
 func (m *Machine) pass(handover *authority.Handover, out *protocol.Effects) {
 	t := m.successor
 	m.successor = nil
@@ -187,8 +186,8 @@ func (m *Machine) cutHandover(now protocol.Time, to recipient, handover *authori
 
 func entryBytes(s *lock.Entry) int { return len(s.Name) + s.TextBytes() + len(s.Client) }
 
-// onTransferRequest gives a recipient a part of the table, and answers all others that there
-// is none. One that comes before the table has is remembered.
+// onTransferRequest sends a recipient a part of the table, and answers all others that there is none. A request that
+// arrives before the table is remembered.
 func (m *Machine) onTransferRequest(from protocol.ID, msg *TransferRequest, out *protocol.Effects) {
 	if b := m.handover; b != nil && b.recipient.place.ID == from && b.recipient.version == msg.Version {
 		b.requested = true
@@ -202,8 +201,7 @@ func (m *Machine) onTransferRequest(from protocol.ID, msg *TransferRequest, out 
 	out.Send(from, TransferTable{Version: msg.Version, None: true})
 }
 
-// sendTable sends a part. When the last one has been sent, the others are never asked for
-// again.
+// sendTable sends a part. When the last one has been sent, the others are never requested again.
 func (m *Machine) sendTable(chunk uint32, out *protocol.Effects) {
 	b := m.handover
 	msg := TransferTable{Version: b.recipient.version, Chunk: chunk}
@@ -248,7 +246,7 @@ func (m *Machine) transferTick(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// handovers lists the transfers that this member takes part in.
+// handovers returns this member's transfers.
 func (m *Machine) handovers() (under []protocol.Handover) {
 	if t := m.successor; t != nil {
 		under = append(under, protocol.Handover{From: t.previous.ID, To: m.self, Since: t.since})

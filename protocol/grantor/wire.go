@@ -4,7 +4,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// messages lists what members that name grantors send to each other, in addition to what holders and authorities do.
+// messages lists the messages between members that name grantors, in addition to those between holders and authorities.
 var messages = []wire.Type{
 	wire.Message[Question](64),
 	wire.Message[Info](65),

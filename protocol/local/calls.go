@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
-// patienceOfTry is how long the answers to a request are waited for that does not want to wait
-// at all, in units of patience, where Config.Answers is zero.
+// patienceOfTry is how long a request that does not wait waits for answers, in units of patience, if Config.Answers is
+// zero.
 const patienceOfTry = 2
 
-// OnCall takes a request of this member's clients, and whether the space is open to them. It
-// reports whether the call was one of these.
+// OnCall handles a request of this member's clients; open reports whether the space is open to them. It reports whether
+// the call was one of these.
 func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
 	switch fact := ev.Fact.(type) {
 	case *lock.Request:
@@ -55,7 +55,7 @@ func (c *Clients[R]) acquire(now protocol.Time, q *lock.Request, out *protocol.E
 		return
 	}
 	if q.WaitEnd <= now && c.protocol.Ready() {
-		// It waits for no holder, but for what peers say: that is not known before.
+		// It waits for no holder, only for the peers' answers, which are not known before.
 		try := *q
 		try.Try, try.WaitEnd = true, now+c.patienceOfTry()
 		q = &try
@@ -86,7 +86,7 @@ func (c *Clients[R]) enroll(now protocol.Time, q *lock.Request, out *protocol.Ef
 	c.protocol.Enroll(now, r, out)
 }
 
-// refusal says why a request is not taken at all, or nil.
+// refusal returns the reason to refuse a request outright, or nil.
 func (c *Clients[R]) refusal(q *lock.Request) error {
 	if _, known := c.requests[keyOf(q)]; known {
 		return nil // answered again, regardless of what has changed since
@@ -102,8 +102,8 @@ func (c *Clients[R]) refusal(q *lock.Request) error {
 	return c.protocol.Refusal(q)
 }
 
-// release gives up a hold. Peers that wait for it are answered in the same step. Asked again while
-// others have not heard of it, it is answered with the first one.
+// release releases a hold. Waiting peers are answered in the same step. A repetition, while others do not know of it
+// yet, is answered together with the first one.
 func (c *Clients[R]) release(now protocol.Time, call protocol.CallID, r *protocol.Release, out *protocol.Effects) {
 	held := c.withheld[Key{r.Session, r.Request, r.Name}]
 	if held != nil && len(held.calls) < maxCalls && (r.Token == 0 || r.Token == held.decision.Token) {
@@ -124,18 +124,17 @@ type withheld struct {
 	calls    []protocol.CallID
 }
 
-// maxCalls is how many may wait for one release.
+// maxCalls is the maximum number of calls that wait for one release.
 const maxCalls = 16
 
-// AnswerLater keeps the answer to a release of what the table has ended already, for NotifyReleased.
+// AnswerLater keeps the answer to a release, after the table has ended the hold, for NotifyReleased.
 func (c *Clients[R]) AnswerLater(own R, call protocol.CallID, d *lock.Decision) {
 	key := keyOfDecision(d)
 	own.Requested().release = key
 	c.withheld[key] = &withheld{decision: *d, calls: []protocol.CallID{call}}
 }
 
-// NotifyReleased tells the client of a hold that was released, and withheld, that it is. Of any
-// other it tells nothing.
+// NotifyReleased answers the client whose release was withheld. For any other hold it does nothing.
 func (c *Clients[R]) NotifyReleased(own R, out *protocol.Effects) {
 	key := own.Requested().release
 	if held := c.withheld[key]; held != nil {
@@ -146,7 +145,7 @@ func (c *Clients[R]) NotifyReleased(own R, out *protocol.Effects) {
 	}
 }
 
-// cancel ends a request for good. What peers answer to it from here on is about nothing.
+// cancel ends a request permanently. Later answers of peers have no effect.
 func (c *Clients[R]) cancel(now protocol.Time, r *protocol.Cancel, out *protocol.Effects) {
 	if !c.table.Cancel(now, r.Session, r.Name, r.Request, &c.scratch) {
 		c.scratch = append(c.scratch, lock.Decision{Kind: lock.Released, Session: r.Session, Request: r.Request, Name: r.Name})
@@ -164,8 +163,8 @@ func (c *Clients[R]) extend(now protocol.Time, r *protocol.Extend, out *protocol
 	c.publish(now, out)
 }
 
-// closeSpace tells all clients to stop (protocol.CloseSpace), and nothing new is taken. As a
-// peer the member goes on answering, for without its answers no member could enter.
+// closeSpace notifies all clients to stop (protocol.CloseSpace), and accepts nothing new. As a peer the member
+// continues to answer, because without its answers no member could enter.
 func (c *Clients[R]) closeSpace(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	if !c.instance.Close(call, c.config.Operators, out) {
 		return
@@ -176,7 +175,7 @@ func (c *Clients[R]) closeSpace(now protocol.Time, call protocol.CallID, out *pr
 	c.publish(now, out)
 }
 
-// notifyClosed tells the callers that have closed the space that nothing of this member's is left.
+// notifyClosed answers the callers that have closed the space: nothing of this member's is left.
 func (c *Clients[R]) notifyClosed(out *protocol.Effects) {
 	if c.instance.Awaited() && c.table.Holds()+c.table.Waiters() == 0 && c.protocol.Settled() {
 		c.instance.Conclude(out)

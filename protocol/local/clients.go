@@ -10,33 +10,30 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what a member's clients, and its operators, may do.
+// Config is the configuration for a member's clients and operators.
 type Config struct {
-	// Protocol is the protocol's name, for people. Required.
+	// Protocol is the protocol's name, for display. Required.
 	Protocol string
-	// Table bounds what this member's own clients may ask for; the zero value has the table's
-	// defaults.
+	// Table limits the requests of this member's own clients; the zero value has the table's defaults.
 	Table lock.Config
 	// Patience is how long an answer is waited for before a message is repeated. Required.
 	Patience time.Duration
-	// Answers is for how many patiences the answers to a request are waited for that does not
-	// want to wait at all. Zero means 2.
+	// Answers is how many patiences a request that does not wait waits for answers. Zero means 2.
 	Answers int
-	// Operators is how many calls of operators may wait for others' answers. Required.
+	// Operators is the maximum number of operators' calls that wait for others' answers. Required.
 	Operators int
 }
 
-// Protocol is what a protocol does about the requests of this member's clients, each of which
-// it keeps as an R. It is called within a step, and what it does to Clients meanwhile is seen
-// at once.
+// Protocol is a protocol's handling of this member's clients' requests, each kept as an R. It is called within a step,
+// and its changes to Clients take effect at once.
 type Protocol[R Own] interface {
-	// Ready reports whether the members can be asked for anything now. While they cannot, who
-	// does not want to wait is refused at once, because of that.
+	// Ready reports whether the members can be asked for anything now. While they cannot, a request that does not wait
+	// is refused at once for that reason.
 	Ready() bool
-	// Refusal says why a request is not taken at all, or nil. That its session is another
-	// member's, that the space is closed, or that it asks for all of it, is found before.
+	// Refusal returns the reason to refuse a request outright, or nil. Clients itself checks for another member's
+	// session, a closed space, and a request for the whole space.
 	Refusal(*lock.Request) error
-	// Keep makes what is kept of a request that the table has queued.
+	// Keep returns the record of a request that the table has queued.
 	Keep(Request) R
 	// Enroll begins that request.
 	Enroll(protocol.Time, R, *protocol.Effects)
@@ -44,31 +41,32 @@ type Protocol[R Own] interface {
 	Ended(R)
 	// Named lists at least those requests for a name that hold.
 	Named(name string) []R
-	// Explain says why a request was not granted before its wait limit: err, or an error that
-	// tells more than the table knows. It is asked only where the table knows of no holder.
+	// Explain returns why a request was not granted before its wait limit: err, or a more detailed error than the
+	// table's. It is called only if the table knows of no holder.
 	Explain(now protocol.Time, r R, err error) error
 	// Knows reports whether it is known of a request that waits that it has to, and
 	// behind which others here: then its client gets its place. Else the client gets that
 	// when it is known ([Clients.LetWait]).
 	Knows(R) bool
-	// Awaits reports whether a request waits for what a peer says, for people.
+	// Awaits reports whether a request waits for a peer's answer, for display.
 	Awaits(r R, peer protocol.ID) bool
-	// Withhold reports whether others still know of a hold that its client has just released, and
-	// is Ended. Then [Clients.NotifyReleased] answers its client, when they do not any more:
-	// what is reported free can be had by any client.
+	// Withhold reports whether others still know of a hold that its client has just released, and is Ended. Then
+	// [Clients.NotifyReleased] answers its client when they no longer do: any client can take a name that is reported
+	// free.
 	Withhold(R) bool
 	// Settled reports whether all that this member's clients have given up was
 	// sent to others: then a space that is closed here is (protocol.CloseSpace).
 	Settled() bool
-	// Graces lists the holds that have ended and whose names stay taken for a while, of this member's
-	// clients and of those that no other member speaks for.
+	// Graces returns the ended holds whose names stay taken for a while, of this member's clients and of those that no
+	// other member represents.
 	Graces(protocol.Time) []Grace
-	// Condition says how the space is, with what its clients have ([Clients.Counts]). [Clients.Describe] begins it.
+	// Condition returns the space's condition, counting this member's clients ([Clients.Counts]). [Clients.Describe]
+	// begins it.
 	Condition(now protocol.Time, counts *protocol.Condition) *protocol.Condition
 }
 
-// Clients are those of one member, with the table of what they hold and want, and of no others.
-// Its methods are called within the steps of one machine, which ends each step by Conclude.
+// Clients is the set of one member's clients, with the table of their holds and waits only. Its methods are called
+// within the steps of one machine, which ends each step by Conclude.
 type Clients[R Own] struct {
 	config   Config
 	protocol Protocol[R]
@@ -86,8 +84,8 @@ type Clients[R Own] struct {
 	instance  protocol.Instance
 }
 
-// New makes the clients of a member that stands nowhere yet, so nothing is granted: see Resume.
-// The error names the field of the table's bounds that is wrong.
+// New returns the clients of a member without a view, so nothing is granted: see Resume. The error names the invalid
+// field of the table's configuration.
 func New[R Own](c Config, standing *Standing, p Protocol[R]) (*Clients[R], error) {
 	c.Table.Permitted = true
 	table, err := lock.New(c.Table)
@@ -104,24 +102,23 @@ func (c *Clients[R]) Closed() bool { return c.instance.Closed() }
 // Wake returns when a limit in time ends.
 func (c *Clients[R]) Wake() protocol.Time { return c.table.Wake() }
 
-// Tick ends what has come to its limit in time.
+// Tick ends requests and holds whose time limit has passed.
 func (c *Clients[R]) Tick(now protocol.Time, out *protocol.Effects) {
 	c.table.Tick(now, &c.scratch)
 	c.publish(now, out)
 }
 
-// Pause says that nothing can be granted: new requests are answered so, and those that wait go on waiting.
+// Pause stops granting: new requests are answered accordingly, and waiting ones continue to wait.
 func (c *Clients[R]) Pause() { c.table.Pause() }
 
-// Resume says that something can be: who did not want to wait but for that hears of holders.
+// Resume starts granting: requests that wait only for this are answered about holders.
 func (c *Clients[R]) Resume(now protocol.Time, out *protocol.Effects) {
 	c.table.Resume(now, &c.scratch)
 	c.publish(now, out)
 }
 
-// Permit grants a request that waits, under a token above those of all other grants of its
-// name here. It must be compatible with what is held here. Other requests of its owner
-// enter that grant, and are Ended.
+// Permit grants a waiting request, under a token above those of all other grants of its name here. It must be
+// compatible with the holds here. Other requests of its owner enter that grant, and are Ended.
 func (c *Clients[R]) Permit(now protocol.Time, own R, token holdfast.Token, out *protocol.Effects) {
 	r := own.Requested()
 	r.Held, r.Since, r.Token = true, now, token
@@ -139,15 +136,15 @@ func (c *Clients[R]) Deny(now protocol.Time, own R, err error, out *protocol.Eff
 	}
 }
 
-// Revoke tells the client of a request that holds to stop using it: the hold ends when it says
-// that it has, or with its session.
+// Revoke notifies the client of a holding request to stop using it: the hold ends when the client confirms, or with its
+// session.
 func (c *Clients[R]) Revoke(now protocol.Time, own R, why holdfast.Loss, out *protocol.Effects) {
 	r := own.Requested()
 	c.table.Revoke(r.Key.Session, r.Key.Name, r.Token, why, &c.scratch)
 	c.publish(now, out)
 }
 
-// End ends a request that holds, and tells why.
+// End ends a holding request, with a reason.
 func (c *Clients[R]) End(now protocol.Time, own R, why holdfast.Loss, out *protocol.Effects) {
 	r := own.Requested()
 	its := func(name string, _ lock.SessionID, _ uint64, token holdfast.Token) bool {
@@ -157,7 +154,7 @@ func (c *Clients[R]) End(now protocol.Time, own R, why holdfast.Loss, out *proto
 	c.publish(now, out)
 }
 
-// Lose ends all that is held, and tells why. What waits goes on waiting.
+// Lose ends all holds, with a reason. Waiting requests continue to wait.
 func (c *Clients[R]) Lose(now protocol.Time, why holdfast.Loss, out *protocol.Effects) {
 	held := func(_ string, _ lock.SessionID, _ uint64, token holdfast.Token) bool { return token != 0 }
 	c.table.EndWhere(now, why, held, &c.scratch)
@@ -176,7 +173,7 @@ func (c *Clients[R]) Waiting() (list []R) {
 	return list
 }
 
-// Tries is how many requests there are that do not want to wait.
+// Tries returns the number of requests that do not wait.
 func (c *Clients[R]) Tries() int { return c.tries }
 
 // Empty reports whether nothing is left of any client.
@@ -185,8 +182,7 @@ func (c *Clients[R]) Empty() bool {
 	return len(c.requests)+len(c.withheld)+len(c.news)+len(c.scratch)+t.Holds()+t.Waiters()+t.Names()+t.Sessions() == 0
 }
 
-// Counts is how much the clients have, and whose answers they wait for: the locks, waiters, sessions and what is awaited of
-// a condition.
+// Counts returns the clients' part of a condition: locks, waiters, sessions and awaited answers.
 func (c *Clients[R]) Counts(now protocol.Time) *protocol.Condition {
 	n := &protocol.Condition{
 		Until: protocol.Never, Locks: c.table.Names() + c.namesInGrace(now), Waiters: c.table.Waiters(), Sessions: c.table.Sessions(),
@@ -209,8 +205,8 @@ func (c *Clients[R]) Counts(now protocol.Time) *protocol.Condition {
 	return n
 }
 
-// Describe begins to say how the space is, as far as that lies in the view. Where the member
-// stands in one, the protocol goes on, and says the state and who decides.
+// Describe begins the space's condition, as far as it follows from the view. If the member has a place in one, the
+// protocol adds the state and the deciding members.
 func (c *Clients[R]) Describe(counts *protocol.Condition) (d *protocol.Condition, stands bool) {
 	d = &protocol.Condition{
 		State: protocol.Unavailable, Until: protocol.Never, Class: holdfast.Fenced, Closed: c.instance.Closed(),

@@ -21,8 +21,8 @@ type answering struct {
 // keptDecisions is how much scratch is kept from one step to the next.
 const keptDecisions = 256
 
-// publish tells what the table has decided, in order, and takes note of it: what has ended, or has
-// entered what its owner holds, asks no more.
+// publish passes on the table's decisions, in order, and records them: a request that has ended, or has entered its
+// owner's grant, asks no more.
 func (c *Clients[R]) publish(now protocol.Time, out *protocol.Effects) {
 	decided := c.scratch
 	c.scratch = nil
@@ -69,8 +69,8 @@ func (c *Clients[R]) follow(now protocol.Time, d *lock.Decision) (ended R, held 
 	return ended, false
 }
 
-// withhold reports whether the release that is being asked for has ended a hold of which others
-// still know, and keeps its answer until they do not.
+// withhold reports whether the current release has ended a hold of which others still know, and keeps its answer until
+// they no longer do.
 func (c *Clients[R]) withhold(ended R, d *lock.Decision) bool {
 	if d.Kind != lock.Released || !c.answering.release || !c.answers(d) || !c.protocol.Withhold(ended) {
 		return false
@@ -82,7 +82,7 @@ func (c *Clients[R]) withhold(ended R, d *lock.Decision) bool {
 	return true
 }
 
-// answers reports whether a decision is about what is being asked in this step.
+// answers reports whether a decision is about this step's call.
 func (c *Clients[R]) answers(d *lock.Decision) bool {
 	a := &c.answering
 	return a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0)
@@ -90,9 +90,8 @@ func (c *Clients[R]) answers(d *lock.Decision) bool {
 
 func keyOfDecision(d *lock.Decision) Key { return Key{d.Session, d.Request, d.Name} }
 
-// decide passes a decision on: the first one about what is being asked in this step answers the
-// call, and every other goes where its session can be reached. That a request is queued is reported
-// only where nothing better comes within the step.
+// decide passes a decision on: the first one about this step's call answers it, and every other goes to its session.
+// Queued is reported only if no later decision comes within the step.
 func (c *Clients[R]) decide(d *lock.Decision, out *protocol.Effects) {
 	a, mine := &c.answering, c.answers(d)
 	if d.Kind == lock.Queued {
@@ -111,9 +110,8 @@ func (c *Clients[R]) decide(d *lock.Decision, out *protocol.Effects) {
 	out.Decide(to, d)
 }
 
-// place says at which place of this member's queue a request stands, when it is known that it
-// has to wait: behind others here, or because a peer lets it wait. Where there are others, their
-// clients may stand before it too, and no member counts those.
+// place returns a request's place in this member's queue once it is known that it has to wait: behind others here, or
+// because a peer defers it. Other members' clients may also be before it; no member counts those.
 func (c *Clients[R]) place(d *lock.Decision) {
 	if r, known := c.requests[keyOfDecision(d)]; !known || !c.standing.Admitted() || !c.protocol.Knows(r) {
 		d.Position = unknownPosition
@@ -132,7 +130,7 @@ func (c *Clients[R]) LetWait(r R) {
 // by the end of the step, and was not before.
 func (c *Clients[R]) Review(r R) { c.news = append(c.news, r) }
 
-// notifyWaits tells those requests that they have to wait of which that was not known when they came.
+// notifyWaits notifies the requests that are now known to have to wait.
 func (c *Clients[R]) notifyWaits(out *protocol.Effects) {
 	for _, own := range c.news {
 		r := own.Requested()
@@ -152,8 +150,8 @@ func (c *Clients[R]) notifyWaits(out *protocol.Effects) {
 	c.news = c.news[:0]
 }
 
-// Conclude ends a step: it answers what was asked in it and has not been decided, and tells
-// those that they have to wait of which that was not known before.
+// Conclude ends a step: it answers this step's undecided call, and notifies the requests that are now known to have to
+// wait.
 func (c *Clients[R]) Conclude(out *protocol.Effects) {
 	if queued := c.answering.queued; queued != nil {
 		c.place(queued)

@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
-// Grace is a hold that its hold limit has ended, and whose name stays taken until Grant.Until, so that
-// its holder can stop. The table does not know it any more; people are shown it as a holder.
+// Grace is a hold that its hold limit has ended, and whose name stays taken until Grant.Until, so that its holder can
+// stop. The table no longer has it; views show it as a holder.
 type Grace struct {
 	Name  string
 	Grant lock.Grant
 }
 
-// InGrace makes one of a request that was held.
+// InGrace returns the Grace of a request that was held.
 func (r *Request) InGrace(until protocol.Time) Grace {
 	g := Grace{Name: r.Key.Name, Grant: lock.Grant{
 		Session: r.Key.Session, Attributes: r.Attributes, Client: r.Client,
@@ -52,7 +52,7 @@ func adding(l lock.Lock, graces []Grace) lock.Lock {
 	return l
 }
 
-// namesInGrace is how many names are taken by graces alone.
+// namesInGrace returns the number of names taken only by graces.
 func (c *Clients[R]) namesInGrace(now protocol.Time) (names int) {
 	graces := c.graces(now, "", "")
 	for i := range graces {

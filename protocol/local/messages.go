@@ -12,10 +12,9 @@ import (
 //	asked by people → all     Query
 //	peer            → asker   Answer
 type (
-	// Tag is what every message between peers begins with, those of the protocol too. One of
-	// another view than the receiver's, or of a tenure that its view does not have, is void; one
-	// of the view that is about to come waits for it. Nothing is lost with a void one: a member
-	// that waits for an answer asks again.
+	// Tag is the start of every message between peers, including the protocol's. A message of another view than the
+	// receiver's, or of a tenure that its view does not have, is void; one of the view that is about to come waits for
+	// it. Nothing is lost with a void one: a member that waits for an answer repeats its question.
 	Tag struct {
 		View   uint64
 		Epoch  protocol.Epoch
@@ -28,15 +27,14 @@ type (
 		admin.Query
 	}
 
-	// Answer answers a Query. To an Inspect it tells how much the member's clients have in the space, in a Condition that has
-	// nothing else.
+	// Answer answers a Query. For an Inspect it has the member's clients' counts, in an otherwise empty Condition.
 	Answer struct {
 		Tag
 		admin.Answer
 	}
 )
 
-// Tagged returns what the message begins with.
+// Tagged returns the message's Tag.
 func (t Tag) Tagged() Tag { return t }
 
 func (t Tag) String() string {

@@ -2,7 +2,7 @@ package local
 
 import "github.com/holdfast-locks/holdfast/protocol/probe"
 
-// Fields says what fields are for that all who keep their own clients' requests have.
+// Fields describes the fields common to all protocols that keep their own clients' requests.
 func Fields() []probe.Field {
 	return []probe.Field{
 		{In: Request{}, Name: "Since"}, // for people

@@ -9,18 +9,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Request is one of this member's clients', from when the table queues it until nothing of it
-// is left here. A protocol embeds it in what it keeps of a request itself.
+// Request is a request of one of this member's clients, from when the table queues it until nothing of it is left here.
+// A protocol embeds it in its own record.
 type Request struct {
 	Key     Key
 	Arrival uint64 // counts those of this member
-	// Attributes.Owner is its client where it named none.
+	// Attributes.Owner is its client if it named none.
 	holdfast.Attributes
 	Client string        // for people
 	Try    bool          // it waits for what peers say, and not for those who hold
 	Belief time.Duration // how long its client may believe unheard; see lock.Request
 
-	// By is who is before it, as far as a peer has said; the protocol sets it.
+	// By is the holder before it, as reported by a peer; the protocol sets it.
 	By *lock.HeldBy
 
 	Held     bool // with Token, since Since; else it waits
@@ -33,14 +33,14 @@ type Request struct {
 	release  Key           // of what is withheld: a client may release by another of its owner's requests
 }
 
-// Key names a request for ever.
+// Key identifies a request permanently.
 type Key struct {
 	Session lock.SessionID
 	ID      uint64
 	Name    string
 }
 
-// Own is what a protocol keeps of a request: a pointer to what embeds a Request.
+// Own is a protocol's record of a request: a pointer to a type that embeds a Request.
 type Own interface {
 	comparable
 	Requested() *Request
@@ -49,7 +49,7 @@ type Own interface {
 // Requested returns the request itself, for [Own].
 func (r *Request) Requested() *Request { return r }
 
-// HeldBy says who it is that others wait for.
+// HeldBy returns the HeldBy of a request that others wait for.
 func (r *Request) HeldBy(now protocol.Time) *lock.HeldBy {
 	by := &lock.HeldBy{Owner: r.Owner, Holder: r.Key.Session, Suspended: r.Key.Name == lock.SpaceLock}
 	if r.Held {
@@ -58,10 +58,10 @@ func (r *Request) HeldBy(now protocol.Time) *lock.HeldBy {
 	return by
 }
 
-// keyOf names what a client asks for.
+// keyOf returns the key of a client's request.
 func keyOf(q *lock.Request) Key { return Key{q.Session, q.ID, q.Name} }
 
-// newRequest is what a client asks for.
+// newRequest returns the Request of a client's request.
 func newRequest(q *lock.Request, arrival uint64) Request {
 	r := Request{Key: keyOf(q), Arrival: arrival, Attributes: q.Attributes, Client: q.Client, Try: q.Try, Belief: q.Belief}
 	r.Owner = cmp.Or(r.Owner, r.Client)

@@ -7,18 +7,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Standing is how a member stands in the newest view, and so which messages it hears.
+// Standing is a member's place in the newest view, which determines the messages that it accepts.
 type Standing struct {
 	Self protocol.ID
 	// View is the newest; nil before the first.
 	View *protocol.View
-	// Place is the member's own in it; zero where it has none under its tenure.
+	// Place is the member's own place; zero if it has none under its tenure.
 	Place Place
-	// Halted says that the member has promised itself to a candidate: no client enters under
-	// the view any more. The next view ends that.
+	// Halted means that the member has made a promise to a candidate: no client enters under the view any more, until
+	// the next view.
 	Halted bool
 
-	// Lost are members that were left out, while what they were promised is waited for.
+	// Lost are members that were left out, while their promises must be waited for.
 	Lost protocol.Lost
 
 	early []protocol.Event // of a view that is about to come
@@ -34,12 +34,12 @@ type Place struct {
 // PlaceOf is a member's place in a view.
 func PlaceOf(member *protocol.Member) Place { return Place{member.ID, member.Tenure, member.Since} }
 
-// maxEarly is how many messages wait for a view that is about to come; one more is dropped,
-// and its sender repeats it.
+// maxEarly is the maximum number of messages that wait for a view that is about to come; a further one is dropped, and
+// its sender repeats it.
 const maxEarly = 1024
 
-// Take takes the newest view, and reports whether it is the one that the member has already, of
-// which more is known. Its own place is as before until Settle.
+// Take records the newest view, and reports whether it is the current one with more information. The member's own place
+// does not change until Settle.
 func (s *Standing) Take(view *protocol.View) (same bool) {
 	before := s.View
 	if before != nil && view.Epoch.Counter < before.Epoch.Counter {
@@ -50,8 +50,8 @@ func (s *Standing) Take(view *protocol.View) (same bool) {
 	return before != nil && before.Number == view.Number && before.Epoch == view.Epoch
 }
 
-// Settle takes the member's own place in the view, and reports whether it is another one than
-// before: a new stay begins, or there is none any more.
+// Settle updates the member's own place in the view, and reports whether it has changed: a new stay begins, or there is
+// none any more.
 func (s *Standing) Settle() (anew bool) {
 	var own Place
 	if member, _ := s.View.Of(s.Self); member.Tenure == s.View.Lease.Tenure {
@@ -101,12 +101,12 @@ func (s *Standing) Alone() bool {
 	return true
 }
 
-// Tag is what a message to a peer begins with. There is a view.
+// Tag returns the tag of a message to a peer. There must be a view.
 func (s *Standing) Tag() Tag {
 	return Tag{View: s.View.Number, Epoch: s.View.Epoch, Tenure: s.Place.Tenure}
 }
 
-// TagOf is what a message of a peer under this view begins with.
+// TagOf returns the tag of a peer's messages under this view.
 func (s *Standing) TagOf(peer Place) Tag {
 	return Tag{View: s.View.Number, Epoch: s.View.Epoch, Tenure: peer.Tenure}
 }
@@ -132,15 +132,15 @@ func (s *Standing) Hears(ev protocol.Event, tag Tag, out *protocol.Effects) bool
 	return false
 }
 
-// Early gives back what has waited for the next view, to be received now. What is still too
-// early waits again.
+// Early returns the messages that have waited for the next view, to be received now. Those that are still too early
+// wait again.
 func (s *Standing) Early() []protocol.Event {
 	early := s.early
 	s.early = nil
 	return early
 }
 
-// Ignored notes what was not acted upon.
+// Ignored notes a message without effect.
 type Ignored struct{ What string }
 
 func (n Ignored) String() string { return "ignored " + n.What }

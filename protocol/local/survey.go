@@ -9,28 +9,28 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
-// No member alone knows what people ask: each member knows of its own clients. So an
-// operator's call is asked of all, and answered when all have answered.
+// Each member knows only about its own clients. An operator's call therefore goes to all members, and is answered when
+// all have answered.
 
-// Survey is what operators ask of all members through this one. Its methods are called within
-// the steps of one machine.
+// Survey handles operators' calls to all members through this one. Its methods are called within the steps of one
+// machine.
 type Survey[R Own] struct {
 	*admin.Calls[protocol.ID]
 	members members[R]
 }
 
-// maxListed is how many holders and waiters one Answer tells at most.
+// maxListed is the maximum number of holders and waiters in one Answer.
 const maxListed = 256
 
-// NewSurvey makes the survey of the space that the clients are in.
+// NewSurvey returns the survey of the clients' space.
 func NewSurvey[R Own](clients *Clients[R]) *Survey[R] {
 	all := members[R]{clients}
 	config := admin.Config{Operators: clients.config.Operators, Chunk: maxListed, Patience: clients.config.Patience}
 	return &Survey[R]{admin.New(config, all), all}
 }
 
-// OnCall takes what an operator wants to know or to be done: all peers are asked, and it is done
-// here. It reports whether the call was one of these.
+// OnCall handles an operator's call: it asks all peers, and executes the call here. It reports whether the call was one
+// of these.
 func (s *Survey[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
 	if inspect, is := ev.Fact.(*protocol.Inspect); is && inspect.Here {
 		out.Reply(ev.Call, s.Own(now))
@@ -49,19 +49,19 @@ func (s *Survey[R]) OnQuery(now protocol.Time, from protocol.ID, msg *Query, out
 	out.Send(from, Answer{s.members.clients.standing.Tag(), answer})
 }
 
-// OnAnswer takes a peer's answer, or a part of it.
+// OnAnswer handles a peer's answer, or a part of it.
 func (s *Survey[R]) OnAnswer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) {
 	s.Take(now, &msg.Answer, func(_ *admin.Call[protocol.ID], peer protocol.ID) bool { return peer == from }, out)
 }
 
-// Renew asks anew under another view, whose members are others.
+// Renew repeats the questions under another view, which has other members.
 func (s *Survey[R]) Renew(now protocol.Time, out *protocol.Effects) {
 	for _, call := range s.Waiting() {
 		s.Restart(now, call, out)
 	}
 }
 
-// Own is how the space is at this member, with what its own clients have.
+// Own returns the space's condition at this member, counting only its own clients.
 func (s *Survey[R]) Own(now protocol.Time) *protocol.Condition { return s.members.own(now) }
 
 // members is how the members of a view answer operators.
@@ -84,8 +84,8 @@ func (m members[R]) Send(_ protocol.Time, _ *admin.Call[protocol.ID], peer proto
 	return true
 }
 
-// Unanswered is the ErrUnavailable of a call that not all members have answered: who has not, for how long, what stands
-// against it, and what has become of a Break.
+// Unanswered returns the ErrUnavailable of a call that not all members have answered: which have not, for how long,
+// why, and the possible effect of a Break.
 func (m members[R]) Unanswered(now protocol.Time, call *admin.Call[protocol.ID]) error {
 	why := &lock.Unavailable{}
 	why.Why, why.Left = lock.WhyUnavailable(m.own(now).Unavailable(now, "this member is in no view"))
@@ -131,8 +131,8 @@ func (m members[R]) own(now protocol.Time) *protocol.Condition {
 	return m.clients.protocol.Condition(now, m.clients.Counts(now))
 }
 
-// Break is an error where this member's clients do not hold the name, or it is in its grace, which ends by itself or when its
-// holder has stopped.
+// Break returns an error if this member's clients do not hold the name, or if it is in its grace, which ends by itself
+// or when its holder has stopped.
 func (m members[R]) Break(now protocol.Time, query *admin.Query, out *protocol.Effects) ([]lock.Grant, error) {
 	c := m.clients
 	grants, err := c.table.Break(now, query.Name, query.Token, &c.scratch)
@@ -145,17 +145,17 @@ func (m members[R]) Break(now protocol.Time, query *admin.Query, out *protocol.E
 	return grants, err
 }
 
-// Inspect says how much this member's clients have.
+// Inspect returns the counts of this member's clients.
 func (m members[R]) Inspect(now protocol.Time) *protocol.Condition { return m.clients.Counts(now) }
 
-// Show says as well which peers the requests wait for.
+// Show also returns the peers that the requests wait for.
 func (m members[R]) Show(now protocol.Time, name string, skip, room int) (part lock.Lock, more int) {
 	part, more = adding(m.clients.table.Show(name), m.clients.graces(now, "", name)).Part(skip, room)
 	m.clients.markWaits(&part)
 	return part, more
 }
 
-// Scan visits the names that the table knows and those that are in their grace alone.
+// Scan visits the names that the table has and those that are only in their grace.
 func (m members[R]) Scan(now protocol.Time, after, prefix string, limit int, visit func(lock.Lock) bool) (more bool) {
 	graces := m.clients.graces(now, after, prefix) // whose names are not visited yet
 	left := max(1, limit)
@@ -184,7 +184,7 @@ func (m members[R]) Scan(now protocol.Time, after, prefix string, limit int, vis
 	return further || more || !before("")
 }
 
-// markWaits says which peers the requests wait for.
+// markWaits adds the peers that the requests wait for.
 func (c *Clients[R]) markWaits(l *lock.Lock) {
 	for i := range l.Waiters {
 		w := &l.Waiters[i]

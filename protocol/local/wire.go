@@ -4,7 +4,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// Messages lists what members ask one another for operators.
+// Messages lists the messages between members for operators' calls.
 var Messages = []wire.Type{
 	wire.Message[Query](103),
 	wire.Message[Answer](104),

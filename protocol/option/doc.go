@@ -1,8 +1,8 @@
-// Package option describes what a space of a protocol can be configured with.
+// Package option describes the configuration options of a protocol's spaces.
 //
 // A protocol has a struct of its options, and a method that lists them: each Option binds a field of the struct to a
-// name, the values that are allowed, a default and a sentence. What reads configuration, prints it, compares that of two
-// members or documents it uses this list, so an option is declared once. The model is package flag.
+// name, the allowed values, a default and a sentence. Code that reads, prints, compares or documents configuration uses
+// this list, so an option is declared once. The model is package flag.
 //
 //	type Options struct{ Placement time.Duration }
 //
@@ -14,5 +14,5 @@
 //		}}
 //	}
 //
-// The zero value of a field always means that the option is left out.
+// The zero value of a field always means that the option is unset.
 package option

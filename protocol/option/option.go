@@ -30,19 +30,19 @@ type Option struct {
 	Refused map[string]Reason // values that other protocols allow, and why this one does not
 }
 
-// Reason is why a value is not allowed, and what to do about it.
+// Reason is the reason why a value is refused, and the fix.
 type Reason struct{ Wrong, Fix string }
 
-// Value is where an option is kept, and what it may be. See [Switch], [Choice], [Count], [Duration] and [Text].
+// Value is an option's storage and allowed values. See [Switch], [Choice], [Count], [Duration] and [Text].
 type Value interface {
-	// Set reads a text; strict refuses what is out of range. A reason whose Wrong is empty says that the text is no value
+	// Set parses a text; strict refuses values out of range. A reason whose Wrong is empty means that the text is not
 	// of this kind.
 	Set(text string, strict bool) *Reason
-	// Text is the value as it is written; "" where it is zero, and no word stands for that.
+	// Text returns the value as text; "" if it is zero, and no word has that number.
 	Text() string
-	// Number is the value where that is a number or a length of time; 1 and 0 where it is on or off.
+	// Number returns a number or a duration; for a switch 1 if on and 0 if off.
 	Number() int64
-	// Allowed lists what it may be.
+	// Allowed describes the allowed values.
 	Allowed() []string
 	// Spellings are those among Allowed that can be misspelled.
 	Spellings() []string
@@ -89,7 +89,7 @@ func (l List) parse(given Values, strict bool) error {
 	return nil
 }
 
-// Set sets one option. Strict refuses what is out of range, and options for tuning.
+// Set sets one option. Strict refuses values out of range, and options for tuning.
 func (l List) Set(name, text string, strict bool) *Refusal {
 	o := l.Find(name)
 	if o == nil || strict && o.Tuning {
@@ -122,8 +122,8 @@ func (l List) Find(name string) *Option {
 	return &l[i]
 }
 
-// Number is the value of an option where that is a number or a length of time, 1 where it is on, and 0 where there is no
-// such option.
+// Number returns the value of an option that is a number or a duration, 1 if it is a switch and on, and 0 if there is
+// no such option.
 func (l List) Number(name string) int64 {
 	if o := l.Find(name); o != nil {
 		return o.Value.Number()
@@ -162,7 +162,7 @@ func (l List) Agreed() (agreed []Option) {
 	return agreed
 }
 
-// Effective returns all options that configuration has: what is set, or else the default.
+// Effective returns all configurable options with their values or defaults.
 func (l List) Effective() Values {
 	all := Values{}
 	for _, o := range l {
@@ -181,10 +181,10 @@ func (o *Option) Text() string {
 	return o.Default
 }
 
-// Allowed says what the option may be.
+// Allowed describes the option's allowed values.
 func (o *Option) Allowed() string { return strings.Join(o.Value.Allowed(), ", ") }
 
-// Alone reports whether the option's name alone stands for true.
+// Alone reports whether the option's name alone means true.
 func (o *Option) Alone() bool {
 	s, is := o.Value.(Switch)
 	return is && s.Words == [2]string{}

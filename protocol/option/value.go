@@ -41,7 +41,7 @@ func (s Switch) Text() string {
 	return s.both()[0]
 }
 
-// Number is 1 where it is on.
+// Number returns 1 if it is on.
 func (s Switch) Number() int64 {
 	if *s.At {
 		return 1
@@ -58,7 +58,7 @@ func (s Switch) Spellings() []string {
 	return s.both()
 }
 
-// Word is a text that stands for a number.
+// Word is a text that represents a number.
 type Word struct {
 	Text   string
 	Number int64
@@ -84,7 +84,7 @@ func (w Words) number(text string) (number int64, known bool) {
 	return 0, false
 }
 
-// text is the word that stands for a number, unless that is another way to write a number that has digits.
+// text returns the word for a number, unless it is only another spelling of a number that has digits.
 func (w Words) text(number int64) string {
 	for _, word := range w {
 		if word.Number == number && number <= 0 {
@@ -121,7 +121,7 @@ func (c Choice[T]) Text() string {
 	return fmt.Sprint(int64(*c.At)) // which no word is
 }
 
-// Number is what the word stands for.
+// Number returns the word's number.
 func (c Choice[T]) Number() int64       { return int64(*c.At) }
 func (c Choice[T]) Allowed() []string   { return c.Words.words() }
 func (c Choice[T]) Spellings() []string { return c.Words.words() }
@@ -210,7 +210,7 @@ func (d Duration) Allowed() []string {
 
 func (d Duration) Spellings() []string { return d.Words.words() }
 
-// Format writes a length of time: 1h where Go writes 1h0m0s.
+// Format formats a duration: 1h for Go's 1h0m0s.
 func Format(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

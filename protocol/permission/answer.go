@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// onRequest answers a peer that wants a name: at once, or when nothing is before it here any
-// more. A copy of a request is answered as the first one was, or better.
+// onRequest answers a peer that wants a name: at once, or when nothing is before it here any more. A copy of a request
+// gets the same answer as the first one, or a better one.
 func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, out *protocol.Effects) {
 	wanted := msg.Shape
 	if err := m.malformed(msg, wanted); err != nil {
@@ -22,7 +22,7 @@ func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, o
 	m.see(msg.Clock)
 	p := &m.peers[m.peerAt(from)]
 	p.clock = max(p.clock, msg.Clock)
-	p.harmless, p.unmet = false, false // what is answered here, or later
+	p.harmless, p.unmet = false, false // answered here, or later
 	nm := m.names[msg.Name]
 	if nm == nil {
 		out.Send(from, Reply{Tag: m.standing.Tag(), Number: msg.Number, Last: m.given})
@@ -40,7 +40,7 @@ func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, o
 	}
 }
 
-// malformed says what is wrong with a request that no honest member sends.
+// malformed returns the error of a request that no honest member sends.
 func (m *Machine) malformed(msg *Request, wanted holdfast.Shape) error {
 	if err := holdfast.CheckName(msg.Name); err != nil {
 		return err
@@ -60,8 +60,7 @@ func (m *Machine) malformed(msg *Request, wanted holdfast.Shape) error {
 	return nil
 }
 
-// reply gives permission for a request, and with it for all that its member has asked for
-// before it: those have older stamps.
+// reply gives permission for a request, and with it for all earlier requests of its member: those have older stamps.
 func (m *Machine) reply(nm *name, to protocol.ID, number uint64, wanted holdfast.Shape, out *protocol.Effects) {
 	count, shares := 1, wanted.Mode == holdfast.ModeShared
 	nm.debts = slices.DeleteFunc(nm.debts, func(d debt) bool {
@@ -80,8 +79,8 @@ func (m *Machine) reply(nm *name, to protocol.ID, number uint64, wanted holdfast
 	m.giveBack(nm, to, shares)
 }
 
-// postpone defers a request: its member is answered when nothing is before it any more. One that
-// does not want to wait for that is answered at once, and not remembered.
+// postpone defers a request: its member is answered when nothing is before it any more. A request that does not wait is
+// answered at once, and not remembered.
 func (m *Machine) postpone(now protocol.Time, nm *name, from protocol.ID, msg *Request, wanted holdfast.Shape, c *claim, out *protocol.Effects) {
 	fits, copied := c.fits(wanted), false
 	if !msg.Try {
@@ -89,7 +88,7 @@ func (m *Machine) postpone(now protocol.Time, nm *name, from protocol.ID, msg *R
 	}
 	if fits {
 		out.Send(from, Free{Tag: m.standing.Tag(), Number: msg.Number, Last: m.given, Uses: c.uses, By: c.heldBy(now)})
-		m.giveBack(nm, from, false) // it may be compatible with what is used here
+		m.giveBack(nm, from, false) // it may be compatible with the use here
 		return
 	}
 	if msg.Try || copied || m.config.Defer {
@@ -121,8 +120,8 @@ func (m *Machine) owe(nm *name, d debt, c *claim, fits bool) (known bool) {
 	return false
 }
 
-// payDebts answers those that were deferred, as far as what was before them has ended. Several
-// answers to one peer are one.
+// payDebts answers the deferred requests, as far as what was before them has ended. Several answers to one peer are
+// combined.
 func (m *Machine) payDebts(now protocol.Time, nm *name, out *protocol.Effects) {
 	for i := 0; i < len(nm.debts); {
 		d := &nm.debts[i]
@@ -150,7 +149,7 @@ func (m *Machine) payDebts(now protocol.Time, nm *name, out *protocol.Effects) {
 	}
 }
 
-// impossible says what is wrong with an answer to a request that no honest member sends.
+// impossible returns the error of an answer that no honest member sends.
 func (m *Machine) impossible(message any) error {
 	var last holdfast.Token
 	var by lock.HeldBy
@@ -180,7 +179,7 @@ func (m *Machine) impossible(message any) error {
 	return nil
 }
 
-// onReply takes a permission: for a request, and for all that was asked for before it.
+// onReply handles a permission: for a request, and for all earlier ones.
 func (m *Machine) onReply(now protocol.Time, from protocol.ID, msg *Reply, out *protocol.Effects) {
 	nm := m.names[msg.Name]
 	if r := m.active[msg.Number]; r != nil {
@@ -200,7 +199,7 @@ func (m *Machine) onReply(now protocol.Time, from protocol.ID, msg *Reply, out *
 	}
 }
 
-// onFree takes how much a peer uses before a request.
+// onFree handles a report of how much a peer uses before a request.
 func (m *Machine) onFree(now protocol.Time, from protocol.ID, msg *Free, out *protocol.Effects) {
 	r := m.active[msg.Number]
 	if r == nil || r.Held || r.Shape.Mode != holdfast.ModeSlots || m.config.Capacity != 0 {
@@ -214,7 +213,7 @@ func (m *Machine) onFree(now protocol.Time, from protocol.ID, msg *Free, out *pr
 	}
 }
 
-// take takes a bound from a peer, with the highest token that it has given.
+// take records a peer's bound, with the highest token that it has given.
 func (m *Machine) take(r *request, from protocol.ID, uses int, deferred bool, last holdfast.Token) {
 	m.knows(from, r.clock)
 	r.last = max(r.last, last)
@@ -225,7 +224,7 @@ func (m *Machine) take(r *request, from protocol.ID, uses int, deferred bool, la
 	r.learn(from, uses, deferred)
 }
 
-// onDefer takes that a peer will reply later. Who does not want to wait for it is refused.
+// onDefer handles a peer's notice that it will reply later. Requests that do not wait for it are refused.
 func (m *Machine) onDefer(now protocol.Time, from protocol.ID, msg *Defer, out *protocol.Effects) {
 	r := m.active[msg.Number]
 	if r == nil || r.Held {
@@ -249,7 +248,7 @@ func (m *Machine) onDefer(now protocol.Time, from protocol.ID, msg *Defer, out *
 	m.clients.Deny(now, r, r.By, out)
 }
 
-// onCapacityConflict refuses slots of another capacity than those that are live.
+// onCapacityConflict refuses slots of another capacity than the live ones.
 func (m *Machine) onCapacityConflict(now protocol.Time, from protocol.ID, msg *CapacityConflict, out *protocol.Effects) {
 	r := m.active[msg.Number]
 	if r == nil || r.Held || r.Shape.Mode != holdfast.ModeSlots {

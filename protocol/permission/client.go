@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// onCall takes a request of this member's clients, or of an operator.
+// onCall handles a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) || admin.Decline(ev, m.standing.Members(), errTransfer, out) {
 		return
@@ -21,8 +21,7 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 
 var errTransfer = fmt.Errorf("%w: protocol permission has no authority", holdfast.ErrUnsupported)
 
-// requests is what this protocol does about the requests of a member's clients
-// (local.Protocol).
+// requests is this protocol's handling of a member's clients' requests (local.Protocol).
 type requests struct{ m *Machine }
 
 func (w requests) Ready() bool { return w.m.ready() }
@@ -37,7 +36,7 @@ func (w requests) Refusal(q *lock.Request) error {
 		holdfast.ErrConflict, formatShape(q.Shape), k, k, k)
 }
 
-// formatShape says in words for what a lock is asked.
+// formatShape describes a lock's shape in words.
 func formatShape(s holdfast.Shape) string {
 	if s.Mode == holdfast.ModeSlots {
 		return fmt.Sprintf("in slots %d/%d", s.Units, s.Capacity)
@@ -62,8 +61,7 @@ func (w requests) Named(text string) []*request {
 	return nil
 }
 
-// Explain says who is before a request, or who has not answered one that should be answered at
-// once.
+// Explain returns the holder before a request, or the peers that have not answered although they should answer at once.
 func (w requests) Explain(now protocol.Time, r *request, err error) error {
 	m := w.m
 	if c := m.condition(now, &protocol.Condition{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
@@ -86,13 +84,13 @@ func (w requests) Explain(now protocol.Time, r *request, err error) error {
 	return err
 }
 
-// Knows reports whether a request is known to wait: behind others here, or because a peer lets
-// it. Else it is not asked for yet, or about to be granted.
+// Knows reports whether a request is known to wait: behind others here, or because a peer defers it. Otherwise it has
+// not been sent yet, or is about to be granted.
 func (w requests) Knows(r *request) bool {
 	return len(w.m.peers) == 0 || r.Waits || r.clock != 0 && r.number == 0
 }
 
-// Withhold reports that no other member knows of what was released here: peers ask this member.
+// Withhold reports false: no other member knows of holds here, because peers ask this member.
 func (w requests) Withhold(*request) bool { return false }
 
 // Graces reports that names are free when their holds have ended.

@@ -22,8 +22,8 @@ func (s Stamp) Before(o Stamp) bool {
 // countOf is the part of a clock below its epoch's.
 const countOf = 1<<32 - 1
 
-// maxClock is the highest count that an honest member's clock has: stamps end at lock.MaxCount,
-// and what is passed over after that is far from reaching half as much again.
+// maxClock is the highest count of an honest member's clock: stamps end at lock.MaxCount, and the numbers skipped after
+// that are far from half as much again.
 const maxClock = lock.MaxCount + lock.MaxCount/2
 
 // possible reports whether an honest member can have come to a clock, or a token, under this
@@ -42,13 +42,13 @@ func (m *Machine) see(clock uint64) {
 	m.clock = max(m.clock, clock)
 }
 
-// begin raises the clock to where that of a view's epoch begins.
+// begin raises the clock to the start of a view's epoch.
 func (m *Machine) begin(view *protocol.View) {
 	m.clock = max(m.clock, view.Epoch.Counter<<32|uint64(view.Count))
 }
 
-// exhausted reports whether no more stamps can be given in this epoch. The coordinator, who can
-// ask for another one, may not have heard of a clock that is so high: then this tells it.
+// exhausted reports whether this epoch has no more stamps. The coordinator, which can request another one, may not know
+// of a clock that is so high: then this informs it.
 func (m *Machine) exhausted(now protocol.Time, out *protocol.Effects) bool {
 	if m.clock&countOf < lock.MaxCount {
 		return false
@@ -61,8 +61,8 @@ func (m *Machine) exhausted(now protocol.Time, out *protocol.Effects) bool {
 	return true
 }
 
-// needEpoch asks for another epoch where this one's stamps are used up, regardless of which
-// member wants the next one: only the coordinator can.
+// needEpoch requests another epoch if this one's stamps are used up, whichever member wants the next one: only the
+// coordinator can.
 func (m *Machine) needEpoch(out *protocol.Effects) {
 	if m.standing.Admitted() && m.standing.View.Coordinator == m.self && m.wanted != m.standing.View.Epoch && m.clock&countOf >= lock.MaxCount {
 		m.wanted = m.standing.View.Epoch
@@ -70,15 +70,14 @@ func (m *Machine) needEpoch(out *protocol.Effects) {
 	}
 }
 
-// stamp gives a request its place in the order of all: it is younger than everything that
-// this member has heard of.
+// stamp gives a request its place in the order of all: it is younger than everything that this member knows.
 func (m *Machine) stamp(r *request) {
 	m.clock++
 	r.clock = m.clock
 	m.lastStamp = r.clock
 }
 
-// stampAll stamps what has come while nothing could be stamped, in the order in which it came.
+// stampAll stamps, in order of arrival, the requests that came while nothing could be stamped.
 func (m *Machine) stampAll(now protocol.Time, out *protocol.Effects) {
 	for len(m.unstamped) > 0 && !m.exhausted(now, out) {
 		r := m.unstamped[0]
@@ -92,20 +91,19 @@ func (m *Machine) stampAll(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// ahead is how far a member's tokens may be above what every peer has seen of its clock. As much
-// is passed over when a member is lost: perhaps no other member has heard of what it gave last.
+// ahead is the maximum lead of a member's tokens over the value of its clock that every peer has seen. When a member is
+// lost that many are skipped: other members may not know its latest tokens.
 const ahead = 1 << 20
 
-// advancePast raises the clock above every token that members can have given who have left, and has
-// all members exchange clocks anew: what was given here is not above what the others have seen
-// by more than it may be, and the others have raised theirs before they say so. Of those who
-// are unbounded only the next epoch's tokens are surely above all.
+// advancePast raises the clock above every token that departed members can have given, and makes all members exchange
+// clocks again: no token here is above what the others have seen by more than the limit, and the others have raised
+// theirs before they report. Above the tokens of unbounded members only those of the next epoch are certain to be.
 func (m *Machine) advancePast(lost int, unbounded bool) {
 	if unbounded && !protocol.Mutated("a clock that was not heard bounds tokens") {
 		m.clock = max(m.clock, m.clock&^countOf|lock.MaxCount+1)
 	}
 	if lost > 0 && !protocol.Mutated("tokens of the lost not outrun") {
-		// Where that is beyond the epoch's count nothing is given before the next epoch.
+		// If that is beyond the epoch's count nothing is given before the next epoch.
 		m.clock += min(uint64(lost)*ahead, countOf-m.clock&countOf)
 		m.floor = m.clock
 	}
@@ -127,8 +125,7 @@ func (m *Machine) knows(peer protocol.ID, clock uint64) {
 	}
 }
 
-// runsAhead reports whether this member has given so many tokens that others have to hear of
-// its clock before it gives another one.
+// runsAhead reports whether this member has given so many tokens that others must learn its clock before the next one.
 func (m *Machine) runsAhead() bool {
 	for i := range m.peers {
 		if p := &m.peers[i]; !p.unmet && m.clock+2*slots > p.clock+ahead {
@@ -138,12 +135,11 @@ func (m *Machine) runsAhead() bool {
 	return false
 }
 
-// token is that of a request that enters: doc.go says why it rises.
+// token returns the token of a request that enters: doc.go says why tokens rise.
 //
-// An exclusive grant's is its stamp's clock, or what is above all that was given by the
-// members that have replied, by this member, and by those that are lost. Any other grant's is
-// a number that no other member gives to a compatible one: of those that are more than this
-// member's clock, the next one that is in its slot.
+// An exclusive grant's token is its stamp's clock, or the next number above all tokens given by the members that have
+// replied, by this member, and by lost ones. Any other grant's token is a number that no other member gives to a
+// compatible one: the next number above this member's clock that is in its slot.
 func (m *Machine) token(r *request) holdfast.Token {
 	token := max(r.clock, uint64(r.last)+1, uint64(m.given)+1, m.floor+1)
 	if r.Shape.Mode != holdfast.ModeExclusive {
@@ -155,12 +151,11 @@ func (m *Machine) token(r *request) holdfast.Token {
 	return holdfast.Token(token)
 }
 
-// slots is how many members of a view can have tokens that differ.
+// slots is the maximum number of members of a view with distinct tokens.
 const slots = 64
 
-// takeSlot takes the first slot that none of the others has. Of several that have none yet each
-// leaves one to every other that stands before it in the view: so no two take the same,
-// whichever of them hears of the other's first.
+// takeSlot takes the first slot that no other member has. Of several members without one, each leaves one for every
+// other that is before it in the view: no two take the same, regardless of which learns of the other's first.
 func (m *Machine) takeSlot() {
 	if m.slot != 0 {
 		return

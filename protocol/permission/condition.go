@@ -5,10 +5,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Own is how the space is at this member, with what its own clients have.
+// Own returns the space's condition at this member, counting only its own clients.
 func (m *Machine) Own(now protocol.Time) *protocol.Condition { return m.survey.Own(now) }
 
-// condition says how the space is: all members decide.
+// condition returns the space's condition: all members decide.
 func (m *Machine) condition(now protocol.Time, counts *protocol.Condition) *protocol.Condition {
 	c, stands := m.clients.Describe(counts)
 	if !stands {

@@ -21,30 +21,30 @@ type (
 		local.Tag
 		// Number names the request: its member never uses it again.
 		Number uint64
-		// Clock is that of its stamp; the other half of the stamp is who sends it.
+		// Clock is that of its stamp; the other half of the stamp is the sender.
 		Clock uint64
 		Name  string
 		holdfast.Shape
-		// Try says that it does not wait: who defers it says so at once.
+		// Try means that it does not wait: a member that defers it answers at once.
 		Try bool
 	}
 
-	// Reply gives permission: the sender has nothing before the request, and will have
-	// nothing. REPLY of Ricart and Agrawala and of Raymond; FREE of all units.
+	// Reply gives permission: the sender has nothing before the request, and will have nothing. REPLY of Ricart and
+	// Agrawala and of Raymond; FREE of all units.
 	Reply struct {
 		local.Tag
 		Number uint64
 		// Last is the highest token that the sender has given in this reign, or before.
 		Last holdfast.Token
-		// Count is how many requests of the receiver for this name are settled by it: this one
-		// and those that were deferred before it. Zero counts as 1.
+		// Count is the number of the receiver's requests for this name that it settles: this one and those deferred
+		// before it. Zero counts as 1.
 		Count int
-		// Name is the name, where Count is more than 1: the one that Number names may be gone.
+		// Name is the name, if Count is more than 1: the request of Number may be gone.
 		Name string
 	}
 
-	// Free says how many units the sender uses before the request, and that it will not use
-	// more: FREE of the capacity less Uses. A Reply follows when that is nothing.
+	// Free reports how many units the sender uses before the request, and that it will not use more: FREE of the
+	// capacity less Uses. A Reply follows when that is nothing.
 	Free struct {
 		local.Tag
 		Number uint64
@@ -53,30 +53,28 @@ type (
 		By     lock.HeldBy // whose they are
 	}
 
-	// Defer says that the sender has something before the request, and will reply later;
-	// to a request with Try, that it is refused.
+	// Defer reports that the sender has something before the request, and will reply later; a request with Try is
+	// refused.
 	Defer struct {
 		local.Tag
 		Number uint64
 		By     lock.HeldBy // whose that is, held or wanted
 	}
 
-	// CapacityConflict refuses a request for slots of another capacity than those that the sender has
-	// before it.
+	// CapacityConflict refuses a request for slots of another capacity than the sender's before it.
 	CapacityConflict struct {
 		local.Tag
 		Number   uint64
 		Capacity int
 	}
 
-	// ClockRequest asks for the receiver's clock and slot, and tells the sender's. It is repeated
-	// until it is answered.
+	// ClockRequest asks for the receiver's clock and slot, and has the sender's. It is repeated until it is answered.
 	ClockRequest struct {
 		local.Tag
 		Clock uint64
 		Slot  int // 1 to 64, what tells its tokens from others'; 0 while it has none
 	}
-	// ClockAnswer tells them.
+	// ClockAnswer has the sender's clock and slot.
 	ClockAnswer struct {
 		local.Tag
 		Clock uint64

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// name is what is kept of a name that this member's clients hold or want, that others were
-// deferred for, or of which permissions are kept. There is none for any other.
+// name is the state of a name that this member's clients hold or want, for which others were deferred, or whose
+// permissions are kept. Other names have none.
 type name struct {
 	text    string
 	own     []*request // this member's own: in order of arrival, which is that of stamps; first those that have asked
@@ -29,14 +29,14 @@ type debt struct {
 	reported int // how many units it knows that this member uses; everything at first
 }
 
-// everything is the bound of a peer that has said nothing, for any capacity.
+// everything is the bound of a silent peer, for any capacity.
 const everything = holdfast.MaxCapacity + 1
 
-// maxDebts is how many of one peer's requests for one name are remembered. A peer that has more
-// has given up most of them; what it still wants it asks for again.
+// maxDebts is the maximum number of remembered requests of one peer for one name. A peer with more has given up most of
+// them; those it still wants it repeats.
 const maxDebts = 64
 
-// nameOf returns the state of a name, and makes it where there is none.
+// nameOf returns the state of a name, and creates it if needed.
 func (m *Machine) nameOf(text string) *name {
 	nm := m.names[text]
 	if nm == nil {
@@ -46,7 +46,7 @@ func (m *Machine) nameOf(text string) *name {
 	return nm
 }
 
-// touch remembers that a name is to be settled before the step ends.
+// touch marks a name to be settled before the step ends.
 func (m *Machine) touch(nm *name) {
 	if !nm.touched {
 		nm.touched = true
@@ -64,8 +64,8 @@ func (nm *name) active() []*request {
 	return nm.own
 }
 
-// settle does what follows from what has changed at names: peers are answered who can be
-// now, and whose turn it is asks.
+// settle processes the changes at names: it answers peers that can be answered now, and the request whose turn it is
+// asks.
 func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
 	for i := 0; i < len(m.touched); i++ {
 		nm := m.touched[i]
@@ -91,7 +91,7 @@ func (m *Machine) forget(nm *name) {
 	}
 }
 
-// claim is what this member has at a name before a request of a peer.
+// claim is this member's use of a name before a peer's request.
 type claim struct {
 	uses          int      // units that it uses, where both are slots and fit one capacity
 	blocks        bool     // something that is compatible with nothing
@@ -100,23 +100,23 @@ type claim struct {
 	others        int      // how many more hold
 }
 
-// free reports whether there is nothing.
+// free reports whether there is none.
 func (c *claim) free() bool { return c.first == nil }
 
-// heldBy says whose it is.
+// heldBy returns its owner.
 func (c *claim) heldBy(now protocol.Time) lock.HeldBy {
 	by := *c.first.HeldBy(now)
 	by.Others = c.others
 	return by
 }
 
-// fits reports whether a request may enter with what is before it here.
+// fits reports whether a request may enter given the earlier ones here.
 func (c *claim) fits(s holdfast.Shape) bool {
 	return !c.blocks && c.otherCapacity == 0 && s.Mode == holdfast.ModeSlots && c.uses+s.Units <= s.Capacity
 }
 
-// before is what this member has at a name before a peer's request of that stamp: what holds,
-// regardless of its stamp (E4), and what is wanted by an older stamp.
+// before returns this member's use of a name before a peer's request of that stamp: its holds, regardless of stamp
+// (E4), and its wanting requests with an older stamp.
 func (m *Machine) before(nm *name, stamp Stamp, s holdfast.Shape) (c claim) {
 	for _, r := range nm.own {
 		older := r.clock != 0 && (Stamp{r.clock, m.self}).Before(stamp)
@@ -147,8 +147,8 @@ func (m *Machine) before(nm *name, stamp Stamp, s holdfast.Shape) (c claim) {
 	return c
 }
 
-// admissible reports whether a request may ask together with those that are before it here. One
-// member's requests for a name do not compete in other members' queues: they have one here.
+// admissible reports whether a request may ask together with the earlier ones here. One member's requests for a name do
+// not compete in other members' queues: they have one here.
 func (m *Machine) admissible(ahead []*request, s holdfast.Shape) bool {
 	if len(ahead) == 0 {
 		return true
@@ -192,8 +192,8 @@ func (m *Machine) attend(now protocol.Time, nm *name, out *protocol.Effects) {
 	}
 }
 
-// denyTries refuses those that do not want to wait and stand behind others here, from a place
-// on. They have come while no peer could be asked.
+// denyTries refuses those that do not wait and are behind others here, from an index on. They have come while no peer
+// could be asked.
 func (m *Machine) denyTries(now protocol.Time, nm *name, from int, out *protocol.Effects) {
 	if m.clients.Tries() == 0 {
 		return

@@ -12,12 +12,12 @@ import (
 // Options are those of a space. All members have the same.
 type Options struct {
 	protocol.Common
-	// Capacity, if not zero, makes each name K entries, of which a member uses one at a time
-	// (Raymond): every lock is one of K slots then. At most holdfast.MaxCapacity.
+	// Capacity, if not zero, makes each name K entries, of which a member uses one at a time (Raymond): every lock is
+	// then one of K slots. At most holdfast.MaxCapacity.
 	Capacity int
-	// Defer says that a member that defers a request says so.
+	// Defer makes a member that defers a request report it.
 	Defer bool
-	// Retain says that a permission is kept until its giver asks for the name.
+	// Retain keeps a permission until its giver requests the name.
 	Retain bool
 }
 
@@ -40,7 +40,7 @@ func (o *Options) List() option.List {
 	}...)
 }
 
-// New makes a member's machine.
+// New returns a member's machine.
 func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 	return New(Config{Self: s.Self, Table: s.Table, Patience: s.Patience, Options: *o})
 }

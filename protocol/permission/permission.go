@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// Config is what a member needs to know to take part.
+// Config is a member's configuration.
 type Config struct {
 	// Self is this member's id. Required.
 	Self protocol.ID
-	// Table bounds what this member's own clients may ask for; the zero value has the table's
-	// defaults. All members have the same.
+	// Table limits the requests of this member's own clients; the zero value has the table's defaults. All members have
+	// the same.
 	Table lock.Config
 	// Patience is T: how long an answer is waited for before a message is repeated, first;
 	// each time twice as long, up to eight times as long. Zero means 250 ms.
@@ -24,7 +24,7 @@ type Config struct {
 	Options
 }
 
-// resolve puts the defaults in the place of zeros, and says what is not allowed.
+// resolve replaces zeros with defaults, and returns an error for invalid values.
 func (c *Config) resolve() error {
 	if c.Patience == 0 {
 		c.Patience = 250 * time.Millisecond
@@ -51,8 +51,8 @@ type Machine struct {
 	clients  *local.Clients[*request]
 	survey   *local.Survey[*request] // what operators ask
 	peers    []peer                  // the others of the view, in order of seniority
-	// absent is how many members have left, as far as is known, that may still hold
-	// something; untold where no member here can say.
+	// absent is the number of departed members that may still hold something, as far as known; unknownCount if no
+	// member here knows.
 	absent   int
 	openFrom protocol.Time // when an open view lets this member count them as gone
 
@@ -82,7 +82,7 @@ type Machine struct {
 	again   []again // permissions that were given back and are wanted
 }
 
-// New makes a member's machine. The error names the field that is wrong.
+// New returns a member's machine. The error names the invalid field.
 func New(c Config) (*Machine, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (m *Machine) Wake() protocol.Time {
 	return at
 }
 
-// Step takes one event.
+// Step processes one event.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch ev.Kind {
 	case protocol.Tick:
@@ -153,7 +153,7 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 	m.repeat(now, out)
 }
 
-// onRaised takes what the membership says.
+// onRaised handles the membership's facts.
 func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.View:
@@ -166,8 +166,7 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 	}
 }
 
-// onReceive takes a message from a peer. The transport knows its sender for certain; its
-// contents are checked.
+// onReceive handles a peer's message. The transport authenticates its sender; its contents are checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	tagged, known := ev.Fact.(interface{ Tagged() local.Tag })
 	if !known {
@@ -194,8 +193,8 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	case CapacityConflict:
 		m.onCapacityConflict(now, ev.From, &msg, out)
 	case ClockRequest:
-		// A member that asks has no slot yet, mostly, and takes one by the answers: only what it
-		// answers to this member counts as its clock.
+		// A member that asks usually has no slot yet, and takes one by the answers: only its answer to this member
+		// counts as its clock.
 		m.onClock(now, ev.From, msg.Clock, msg.Slot, false, out)
 		out.Send(ev.From, ClockAnswer{Tag: m.standing.Tag(), Clock: m.clock, Slot: m.slot})
 	case ClockAnswer:

@@ -24,7 +24,7 @@ func probes() probe.Probes {
 	}
 }
 
-// unordered are the fields that tell no states apart where no time passes.
+// unordered are the fields that distinguish no states if no time passes.
 func unordered(int) []probe.Field {
 	fields := []probe.Field{{In: peer{}, Name: "clock"}} // it is compared with what is 2²⁰ tokens away
 	if !protocol.Mutated("clock follows the last message") {
@@ -33,7 +33,7 @@ func unordered(int) []probe.Field {
 	return fields
 }
 
-// draw draws the options of a space. Where each name is some entries, every lock is one of them.
+// draw draws the options of a space. If each name is several entries, every lock is one of them.
 func draw(r *probe.Run) {
 	if r.IntN(3) == 0 {
 		r.Set("defer", true)
@@ -47,8 +47,8 @@ func draw(r *probe.Run) {
 	}
 }
 
-// costs are Ricart and Agrawala's: a request to each of the others and a reply from
-// each, in any mode, as long as no other user wants the name.
+// costs are Ricart and Agrawala's: a request to each of the others and a reply from each, in any mode, as long as no
+// other user wants the name.
 func costs(members int) []probe.Cost {
 	cycle := 2 * (members - 1)
 	costs := []probe.Cost{
@@ -59,15 +59,15 @@ func costs(members int) []probe.Cost {
 	for _, deed := range []probe.Deed{probe.CycleAtCoordinator, probe.CycleElsewhere} {
 		costs = append(costs, probe.Cost{Deed: deed, Least: cycle, Most: cycle, Formula: "2 (n - 1)"})
 	}
-	// The name is held by one who has asked for it, too.
+	// The holder of the name has also asked for it.
 	return append(costs, probe.Cost{Deed: probe.TryRefused, Least: cycle, Most: cycle, Tail: cycle, Formula: "2 (n - 1)"})
 }
 
-// peers is what can be read off members and their messages.
+// peers reads the state of members and their messages.
 type peers struct{}
 
-// PeerRequestIn reads off a request for an exclusive lock its number, and the reign of its stamp. One that
-// does not want to wait has no place: who refuses it forgets it.
+// PeerRequestIn returns the number of a request for an exclusive lock, and the reign of its stamp. A request that does
+// not wait has no place: a member that refuses it forgets it.
 func (peers) PeerRequestIn(m any) (probe.PeerRequest, bool) {
 	r, is := m.(Request)
 	return probe.PeerRequest{Name: r.Name, Number: r.Number, Reign: protocol.Epoch{Counter: r.Clock >> 32}}, is && r.Mode == holdfast.ModeExclusive && !r.Try
@@ -95,7 +95,7 @@ func (peers) Heard(space protocol.Machine, from protocol.ID, message any) bool {
 	return r.Tag == m.standing.TagOf(p.place) && p.clock >= r.Clock && !p.harmless
 }
 
-// Dealings reads off a space what its member has to do with its peers.
+// Dealings returns a member's dealings with its peers.
 func (peers) Dealings(space protocol.Machine) probe.Dealings {
 	m := space.(*Machine)
 	d := probe.Dealings{Keeps: m.recent.count}
@@ -117,8 +117,8 @@ func (peers) Dealings(space protocol.Machine) probe.Dealings {
 	return d
 }
 
-// Meets reads off a request that it asks for a permission back, and off a reply whether the
-// request that it names has ended, and how many it settles.
+// Meets reports whether a request reclaims a permission, and whether the request that a reply names has ended, with the
+// number that it settles.
 func (p peers) Meets(space protocol.Machine, from protocol.ID, message any) probe.Meeting {
 	switch message := message.(type) {
 	case Request:

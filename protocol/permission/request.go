@@ -24,20 +24,20 @@ type request struct {
 	pause  protocol.Time
 }
 
-// bound is what a peer has answered: how much it uses before the request at most.
+// bound is a peer's answer: the maximum that it uses before the request.
 type bound struct {
 	peer     protocol.ID
 	uses     int
 	deferred bool // it has said that it will reply later
 }
 
-// due is a reminder that a request is to be repeated.
+// due is a reminder to repeat a request.
 type due uint64
 
 // Before orders requests by their numbers.
 func (d due) Before(o due) bool { return d < o }
 
-// boundOf returns what a peer uses before the request at most.
+// boundOf returns the maximum that a peer uses before the request.
 func (r *request) boundOf(peer protocol.ID) int {
 	for i := range r.bounds {
 		if r.bounds[i].peer == peer {
@@ -47,12 +47,12 @@ func (r *request) boundOf(peer protocol.ID) int {
 	return everything
 }
 
-// answeredBy reports whether a peer has said anything about the request.
+// answeredBy reports whether a peer has answered the request in any way.
 func (r *request) answeredBy(peer protocol.ID) bool {
 	return slices.ContainsFunc(r.bounds, func(b bound) bool { return b.peer == peer })
 }
 
-// learn takes a bound. It never rises: what a peer asks for later is younger.
+// learn records a bound. It never rises: the peer's later requests are younger.
 func (r *request) learn(peer protocol.ID, uses int, deferred bool) {
 	for i := range r.bounds {
 		if b := &r.bounds[i]; b.peer == peer {
@@ -63,7 +63,7 @@ func (r *request) learn(peer protocol.ID, uses int, deferred bool) {
 	r.bounds = append(r.bounds, bound{peer, uses, deferred})
 }
 
-// unlearn forgets what a peer has said, which has left or has come back.
+// unlearn forgets the answer of a peer that has left or has come back.
 func (r *request) unlearn(peer protocol.ID) {
 	r.bounds = slices.DeleteFunc(r.bounds, func(b bound) bool { return b.peer == peer })
 }
@@ -121,7 +121,7 @@ func (m *Machine) send(now protocol.Time, r *request, out *protocol.Effects) {
 	m.repeatLater(now, r, pause)
 }
 
-// message is what peers are asked: one value for all of them.
+// message returns the request to the peers: one value for all of them.
 func (m *Machine) message(r *request) protocol.Message {
 	return Request{
 		Tag: m.standing.Tag(), Number: r.number, Clock: r.clock, Name: r.name.text,
@@ -135,13 +135,13 @@ func (m *Machine) repeatLater(now protocol.Time, r *request, pause protocol.Time
 	m.reminders.Push(r.due, due(r.number))
 }
 
-// sentOnce reports whether a request is sent once under a view, as in the published algorithms. A
-// debt that is a flag does harm there alone: what is asked again is answered again.
+// sentOnce reports whether a request is sent once under a view, as in the published algorithms. Only then does a debt
+// in the form of a flag do harm: a repeated request is answered again.
 func sentOnce() bool {
 	return protocol.Mutated("request sent once") || protocol.Mutated("a debt is a flag")
 }
 
-// repeat asks again what has not been answered.
+// repeat resends to the peers that have not answered.
 func (m *Machine) repeat(now protocol.Time, out *protocol.Effects) {
 	for m.reminders.First() <= now {
 		r := m.active[uint64(m.reminders.Pop().Key)]
@@ -151,8 +151,8 @@ func (m *Machine) repeat(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// allowed reports whether a request may enter: what peers use before it at most, what this
-// member uses, and what it wants are within the capacity.
+// allowed reports whether a request may enter: the peers' maximum use before it, this member's use, and its own demand
+// are within the capacity.
 func (m *Machine) allowed(r *request) bool {
 	if m.config.Capacity != 0 {
 		missing := m.absent
@@ -190,21 +190,21 @@ func (m *Machine) allowed(r *request) bool {
 	return r.Shape.Mode != holdfast.ModeSlots || uses <= r.Shape.Capacity
 }
 
-// enterIfAllowed grants a request that has what it needs. It looks at the clock, not at a
-// timer: under a lease that has ended no request enters.
+// enterIfAllowed grants a request that has all permissions. It reads the clock rather than relying on a timer: under an
+// expired lease no request enters.
 func (m *Machine) enterIfAllowed(now protocol.Time, r *request, out *protocol.Effects) {
 	if r.Held || r.number == 0 || !m.ready() {
 		return
 	}
 	if !m.allowed(r) {
-		// Who may still hold and has left says nothing: that is waited for, as for an authority.
+		// Departed members that may still hold something are silent: wait for them, as for an authority.
 		if r.Try && m.absent == 0 && m.answered(r) {
 			m.clients.Deny(now, r, r.inTheWay(now), out)
 		}
 		return
 	}
 	if now >= m.standing.View.Lease.Member {
-		// A member that was just admitted has no lease yet, and nothing says when it gets one.
+		// A newly admitted member has no lease yet, and no event announces it.
 		m.leaseDue = now + m.config.Patience
 		return
 	}
@@ -222,7 +222,7 @@ func (m *Machine) enterIfAllowed(now protocol.Time, r *request, out *protocol.Ef
 	m.clients.Permit(now, r, m.token(r), out)
 }
 
-// inTheWay says who keeps a request that all have answered from entering.
+// inTheWay returns what keeps a fully answered request from entering.
 func (r *request) inTheWay(now protocol.Time) *lock.HeldBy {
 	if r.By != nil {
 		return r.By
@@ -235,7 +235,7 @@ func (r *request) inTheWay(now protocol.Time) *lock.HeldBy {
 	return &lock.HeldBy{}
 }
 
-// answered reports whether every peer has said something about a request.
+// answered reports whether every peer has answered a request in any way.
 func (m *Machine) answered(r *request) bool {
 	for i := range m.peers {
 		if !m.peers[i].harmless && !r.answeredBy(m.peers[i].place.ID) {
@@ -245,8 +245,8 @@ func (m *Machine) answered(r *request) bool {
 	return true
 }
 
-// ended forgets a request in any state: others may enter now. The peers
-// that were asked hear nothing: their replies are about a number that no request has any more.
+// ended removes a request in any state: others may enter now. The asked peers are not informed: their replies are about
+// a number that no request has any more.
 func (m *Machine) ended(r *request) {
 	if r.number != 0 && !r.Held {
 		m.keepBounds(r)
@@ -265,7 +265,7 @@ func (m *Machine) ended(r *request) {
 	})
 }
 
-// attendAll looks at all that ask again, because what keeps all from entering may be over.
+// attendAll checks all asking requests again, because the obstacle that kept all from entering may be gone.
 func (m *Machine) attendAll(now protocol.Time, out *protocol.Effects) {
 	m.resume(now, out)
 	if !m.ready() {

@@ -7,8 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// maxRetained is how many names are remembered of which permissions are kept and that no
-// client here uses.
+// maxRetained is the maximum number of names with kept permissions that no client here uses.
 const maxRetained = 1024
 
 // links place a name among those whose permissions are kept.
@@ -75,9 +74,9 @@ func (m *Machine) keepBounds(r *request) {
 	}
 }
 
-// useKept gives a request the permissions that are kept. One for slots has none of them: a giver may
-// have asked by an older stamp, and not be heard here yet. It enters with this one where the two
-// fit, and a third member may have counted the giver alone.
+// useKept applies kept permissions to a request. Requests for slots have none: a giver may have asked by an older stamp
+// that has not arrived here yet. It enters with this one if the two fit, and a third member may have counted only the
+// giver.
 func (m *Machine) useKept(r *request) {
 	if r.Shape.Mode == holdfast.ModeSlots && !protocol.Mutated("slots ask every member") {
 		return
@@ -90,15 +89,14 @@ func (m *Machine) useKept(r *request) {
 	}
 }
 
-// again is a permission that a request had, and that is to be asked for once more: its giver
-// has taken it back.
+// again is a lost permission of a request that must be requested again: its giver has reclaimed it.
 type again struct {
 	request *request
 	peer    protocol.ID
 }
 
-// giveBack gives a peer back the permission that is kept of it: it is about to use the name. Those
-// ask it again who rely on that and come after it; who shares with it need not.
+// giveBack returns a peer's kept permission: it is about to use the name. Requests that rely on it and come after the
+// peer's ask for it again; those that share with it need not.
 func (m *Machine) giveBack(nm *name, peer protocol.ID, shares bool) {
 	nm.kept = slices.DeleteFunc(nm.kept, func(id protocol.ID) bool { return id == peer })
 	if len(nm.kept) == 0 {
@@ -115,7 +113,7 @@ func (m *Machine) giveBack(nm *name, peer protocol.ID, shares bool) {
 	}
 }
 
-// askAgain asks only those peers that have taken back what a request still needs.
+// askAgain asks only the peers that have reclaimed a permission that a request still needs.
 func (m *Machine) askAgain(now protocol.Time, out *protocol.Effects) {
 	for _, a := range m.again {
 		if r := a.request; !r.Dropped && !r.Held {

@@ -13,27 +13,27 @@ import (
 // peer is another member of the view.
 type peer struct {
 	place    local.Place
-	answered bool   // its clock, since clocks are asked for
+	answered bool   // its clock, in the current exchange
 	clock    uint64 // its clock is at least that
 	slot     int    // 0 while it is not known to have one
-	// harmless says that it has come after this member and has asked it for nothing yet: so it
-	// holds nothing, and cannot before it has been answered here. Its replies are not waited for.
+	// harmless means that it has come after this member and has sent it no request yet: it holds nothing, and cannot
+	// before it has been answered here. Its replies are not waited for.
 	harmless bool
-	// unmet says that it is harmless and has not asked for this member's clock: so it knows no bound of
-	// this member's tokens, and none is kept to.
+	// unmet means that it is harmless and has not asked for this member's clock: it knows no bound of this member's
+	// tokens, and none applies.
 	unmet bool
-	// bounded says that its tokens are not further above this member's clock than they may be: it came
-	// after this member, or has said its clock to it, and so has met it.
+	// bounded means that its tokens are within the limit above this member's clock: it came after this member, or has
+	// sent it its clock, and so has met it.
 	bounded    bool
 	unanswered int           // copies that it was sent since it was last heard, one a patience
 	probeFrom  protocol.Time // from when on another one counts
 }
 
-// unknownCount says that no member here knows how many have left that may hold something.
+// unknownCount means that no member here knows how many have left that may hold something.
 const unknownCount = -1
 
-// onView takes the newest view. Who is in it is asked for what is wanted, and again for what
-// it has not answered; what its answers under the view before were worth, they are worth still.
+// onView handles the newest view. All requests go to its new members, and unanswered ones are repeated; answers under
+// the previous view keep their value.
 func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.Effects) {
 	before := m.standing.View
 	same := m.standing.Take(view)
@@ -49,8 +49,8 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 		return
 	}
 	if before == nil || before.Epoch != view.Epoch || anew {
-		// Every member that may enter under this view asks this one first: so what its clients
-		// hold is known where that matters, and may be renewed.
+		// Every member that may enter under this view asks this one first: its clients' holds are therefore known where
+		// that matters, and may be renewed.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	if anew {
@@ -67,8 +67,8 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 	}
 }
 
-// meet takes up the others of a view. Whose place is new is asked everything anew, and who has
-// none any more has nothing to say: until the view is open it is counted instead.
+// meet updates the set of peers of a view. A peer with a new place is asked everything again, and a departed one is
+// silent: until the view is open it is counted instead.
 func (m *Machine) meet(view *protocol.View, anew, same bool) {
 	before := m.peers
 	m.recount = m.complains
@@ -109,8 +109,8 @@ func (m *Machine) meet(view *protocol.View, anew, same bool) {
 	}
 }
 
-// doubtSlots asks those members anew, under another view, that had no slot when they were asked. One may have taken its slot under the
-// view before since then, and have left some to members that this view does not have.
+// doubtSlots repeats the question, under another view, to members that had no slot when they were asked. One may have
+// taken its slot under the previous view since then, and have left some for members that this view does not have.
 func (m *Machine) doubtSlots() {
 	if m.slot != 0 || protocol.Mutated("slots are sent under one view") {
 		return
@@ -122,8 +122,7 @@ func (m *Machine) doubtSlots() {
 	}
 }
 
-// forgetPeer forgets what a peer has said and what it was owed, which has left or comes back as a
-// newcomer.
+// forgetPeer forgets the answers and debts of a peer that has left or comes back as a newcomer.
 func (m *Machine) forgetPeer(id protocol.ID) {
 	for _, r := range m.pending() {
 		r.unlearn(id)
@@ -161,8 +160,8 @@ func (m *Machine) count(now protocol.Time, view *protocol.View) {
 	}
 }
 
-// startOver begins a stay. What was answered before is void; who has entered before is gone for
-// the others; and what waits is stamped when the clocks are known.
+// startOver begins a stay. Earlier answers are void; for the others the members that entered before are gone; and
+// waiting requests are stamped when the clocks are known.
 func (m *Machine) startOver(now protocol.Time, out *protocol.Effects) {
 	m.slot = 0
 	m.clients.Lose(now, holdfast.MemberLost, out)
@@ -180,7 +179,7 @@ func (m *Machine) startOver(now protocol.Time, out *protocol.Effects) {
 	m.tidy()
 }
 
-// learn asks those for their clocks who have not sent them, until all have.
+// learn requests the missing clocks, until all have arrived.
 func (m *Machine) learn(now protocol.Time, out *protocol.Effects) {
 	if m.learned {
 		m.clockDue = protocol.Never
@@ -208,8 +207,7 @@ func (m *Machine) askClocks(now protocol.Time, out *protocol.Effects) {
 	m.clockDue = now + m.clockWait
 }
 
-// onClock takes a peer's clock and slot; answers says that it has said them knowing this
-// member's.
+// onClock handles a peer's clock and slot; answers reports that it has sent them knowing this member's.
 func (m *Machine) onClock(now protocol.Time, from protocol.ID, clock uint64, slot int, answers bool, out *protocol.Effects) {
 	if !m.possible(clock) || slot < 0 {
 		out.Note(local.Ignored{What: fmt.Sprintf("clock %s with slot %d from member %d, in epoch %d", clockText(clock), slot, from, m.standing.View.Epoch.Counter)})
@@ -242,8 +240,7 @@ func (m *Machine) know(now protocol.Time, out *protocol.Effects) {
 	m.attendAll(now, out)
 }
 
-// sayAgain asks all others, under a new view, what has not been answered. An answer that is under
-// way is void there.
+// sayAgain repeats all unanswered requests to all others, under a new view. Answers in flight are void there.
 func (m *Machine) sayAgain(now protocol.Time, out *protocol.Effects) {
 	m.unsaid = !m.ready()
 	if m.unsaid {
@@ -255,8 +252,8 @@ func (m *Machine) sayAgain(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// resume brings the table in line with whether anything can be granted: a request that waits
-// for no member in particular is answered that there is none that could.
+// resume pauses or resumes the table, depending on whether anything can be granted: a request that waits for no
+// particular member is answered that there is none that could grant it.
 func (m *Machine) resume(now protocol.Time, out *protocol.Effects) {
 	if !m.ready() || m.absent != 0 && m.config.Capacity == 0 {
 		m.clients.Pause()
@@ -271,8 +268,8 @@ func (m *Machine) resume(now protocol.Time, out *protocol.Effects) {
 // ready reports whether this member may stamp and ask.
 func (m *Machine) ready() bool { return m.standing.Admitted() && !m.standing.Halted && m.learned }
 
-// onLapsed ends what the ended lease no longer covers: every hold is lost, because of its
-// member. What waits is asked for again in the next stay, by other stamps and numbers.
+// onLapsed ends what the expired lease no longer covers: every hold is lost, because of its member. Waiting requests
+// are repeated in the next stay, under other stamps and numbers.
 func (m *Machine) onLapsed(now protocol.Time, next protocol.Tenure, out *protocol.Effects) {
 	m.clients.Pause()
 	m.standing.Leave()

@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// messages lists what members send to each other, except the queries of package local.
+// messages lists the messages between members, except the queries of package local.
 var messages = []wire.Type{
 	wire.Message[Request](96),
 	wire.Message[Reply](97),

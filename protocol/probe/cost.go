@@ -7,22 +7,21 @@ type Deed uint8
 
 // The deeds.
 const (
-	// CycleAtCoordinator: a user at the member that decides, which in most protocols is the
-	// view's coordinator, takes a free name, and gives it back at once.
+	// CycleAtCoordinator: a user at the deciding member, which in most protocols is the view's coordinator, takes a
+	// free name and releases it at once.
 	CycleAtCoordinator Deed = iota
 	// CycleElsewhere: a user at another member does so.
 	CycleElsewhere
-	// HandOver: a user at one member that does not decide holds a name when a user at
-	// another such member asks for it. The first gives it back, and the second, who is
-	// granted it, too.
+	// HandOver: a user at a member that does not decide holds a name when a user at another such member requests it.
+	// The first releases it, and so does the second, after its grant.
 	HandOver
-	// TryRefused: a user at a member that does not decide tries to take a name that one
-	// at the one that decides holds, and is refused.
+	// TryRefused: a user at a member that does not decide tries to take a name that a user at the deciding one holds,
+	// and is refused.
 	TryRefused
-	// Become: an operator at a member that does not coordinate makes that one the authority,
-	// in the place of another such member.
+	// Become: an operator at a member that does not coordinate makes that member the authority, in place of another
+	// such member.
 	Become
-	// Deeds is how many there are.
+	// Deeds is the number of operations.
 	Deeds
 )
 
@@ -34,15 +33,15 @@ var deedNames = [Deeds]string{
 // String names the action.
 func (d Deed) String() string { return deedNames[d] }
 
-// Cost is how many messages between spaces a deed takes.
+// Cost is the number of messages between spaces that an operation takes.
 type Cost struct {
 	Deed Deed
 	// Shape is how the name is locked. Zero means exclusively.
 	holdfast.Shape
-	// Least and Most are how many messages one deed takes at least and at most.
+	// Least and Most are the minimum and maximum number of messages of one operation.
 	Least, Most int
-	// Tail is how many come once, after the last of several in a row, and no more than that:
-	// what rides on other messages, and finds none to ride on.
+	// Tail is the maximum number of messages that come once, after the last of several operations in a row: those that
+	// usually ride on other messages, and find none.
 	Tail int
 	// Formula is how that was published.
 	Formula string

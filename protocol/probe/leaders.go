@@ -5,23 +5,24 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Leaders reads off spaces and messages of a protocol whose leaders number tickets from when on a ticket has its
-// place, at which step of one its master crashes, who has answered first, which members learn who leads, and what comes too late.
+// Leaders reads the state and messages of a protocol whose leaders number tickets: when a ticket has its place, at
+// which step its master crashes, which leader has answered first, which members learn the leaders, and what arrives too
+// late.
 type Leaders interface {
 	// Drawn reads off a space the tickets that its member is the master of.
 	Drawn(space protocol.Machine) []Drawn
 	// Serves reads off a space whether its member is a leader that has all tickets.
 	Serves(space protocol.Machine) bool
-	// Graces reads off a space how many names stay taken through it after a hold limit.
+	// Graces returns how many names stay taken through a space after a hold limit.
 	Graces(space protocol.Machine) int
-	// Behind reads off a space how many other members are behind with what it sends them.
+	// Behind returns how many other members have unacknowledged messages of a space.
 	Behind(space protocol.Machine) int
-	// TopicOf reads off a message that is sent from a space what it is about.
+	// TopicOf returns the topic of a message sent by a space.
 	TopicOf(space protocol.Machine, message any) Topic
-	// Finds reads off a message that is about to reach a space what it finds there.
+	// Finds returns the finding of a message that is about to reach a space.
 	Finds(space protocol.Machine, view *protocol.View, from protocol.ID, message any) Finding
-	// Placed reads off a space that a message has made its member know that a majority knows the
-	// number of a ticket of its own, and which.
+	// Placed returns the ticket, if any, whose number is now known to a majority, as a message has just shown its
+	// master.
 	Placed(space protocol.Machine, message any) (Placed, bool)
 	// Request reads off the owner's space which request of a client waits by a ticket.
 	Request(space protocol.Machine, ticket Placed) (session lock.SessionID, request uint64, waits bool)
@@ -50,14 +51,14 @@ type TicketStep uint8
 const (
 	TicketChoosing TicketStep = iota // its number
 	TicketAdded                      // other leaders are learning it
-	TicketWaiting                    // for those who were choosing when it was
+	TicketWaiting                    // for the tickets that were choosing when it was
 	TicketReady                      // for its turn
 	TicketLocked
-	// TicketSteps is how many there are.
+	// TicketSteps is the number of steps.
 	TicketSteps
 )
 
-// Topic is what a sent message is about.
+// Topic is the topic of a sent message.
 type Topic uint8
 
 // What a message is about.
@@ -68,7 +69,7 @@ const (
 	TopicTakenOver       // a ticket is locked that had another master before
 )
 
-// Finding is what a message finds.
+// Finding is the state that a message finds at its receiver.
 type Finding uint8
 
 // What a message finds.
@@ -77,8 +78,8 @@ const (
 	FindsEnded            // it answers for a ticket that has ended
 	FindsOlder            // it tells of an election that is older than one that is known
 	FindsLeaders          // it tells who leads
-	FindsNewcomer         // it tells who leads, and has done so before this member came
-	FindsHold             // it claims what is held, of leaders that follow no other
-	FindsRequest          // it claims what is waited for, of those
-	FindsRefused          // it tells that no leaders can be elected before another epoch has begun
+	FindsNewcomer         // it announces the leaders, and has done so before this member came
+	FindsHold             // it claims a held ticket, at leaders that follow no others
+	FindsRequest          // it claims a waiting ticket, at those
+	FindsRefused          // it reports that no leaders can be elected before another epoch
 )

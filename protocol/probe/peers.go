@@ -5,8 +5,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Peers reads off spaces and messages of a protocol whose members ask one another what a crash takes with it, which
-// members join while others ask, late replies, and what becomes of permissions that are kept.
+// Peers reads the state and messages of a protocol whose members ask one another: the loss caused by a crash, members
+// that join while others ask, late replies, and the use of kept permissions.
 type Peers interface {
 	// PeerRequestIn reads off a message that it asks for an exclusive lock and waits for it, under which
 	// number, and in which reign it was given its place. Nothing else has a place.
@@ -14,27 +14,26 @@ type Peers interface {
 	// Request reads off the asker's space which request of a client asks by a number; of one that
 	// has entered it reads the same, and that it does not ask.
 	Request(space protocol.Machine, number uint64) (session lock.SessionID, request uint64, waits bool)
-	// Heard reads off a space whether it has taken in what a peer asks for.
+	// Heard reports whether a space has processed a peer's request.
 	Heard(space protocol.Machine, from protocol.ID, message any) bool
-	// Dealings reads off a space what its member has to do with its peers.
+	// Dealings returns a member's dealings with its peers.
 	Dealings(space protocol.Machine) Dealings
-	// Meets reads off a message that is about to reach a space what it finds there.
+	// Meets returns the state that a message is about to find at a space.
 	Meets(space protocol.Machine, from protocol.ID, message any) Meeting
 }
 
-// PeerRequest is what a member asks the others for.
+// PeerRequest is a member's request to the others.
 type PeerRequest struct {
 	Name   string
 	Number uint64 // it is used once
 	Reign  protocol.Epoch
 }
 
-// Dealings is what a member has to do with its peers: how many requests of its clients hold and
-// how many ask, at how many names it lets peers wait because one of its own has asked before them,
-// and of how many it keeps permissions.
+// Dealings are a member's dealings with its peers: the number of its clients' holding and asking requests, of names at
+// which it defers peers because its own request is earlier, and of names with kept permissions.
 type Dealings struct{ Holds, Waits, Defers, Keeps int }
 
-// Meeting is what a message finds when it reaches a peer.
+// Meeting is the state that a message finds at a peer.
 type Meeting uint8
 
 // What a message finds.

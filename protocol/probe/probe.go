@@ -13,61 +13,59 @@ import (
 
 // Probes are those of one protocol. Each may be left out.
 type Probes struct {
-	// Fewest and Most say how many members a run may have. It is drawn between these where
-	// no configuration says. Zero means 3, and 7.
+	// Fewest and Most limit the number of members of a run, which is drawn between them if no configuration gives it.
+	// Zero means 3, and 7.
 	Fewest, Most int
-	// Draw draws the options of the space of a run, and what goes with them.
+	// Draw draws the options of the space of a run, with the related settings.
 	Draw func(*Run)
 	// Tune sets options for tuning in each life of a member, which has this lease and this Setup.Random.
 	Tune func(options option.Values, lease time.Duration, random uint32)
-	// Known reads off options what the simulator must know of them.
+	// Known returns the simulator's knowledge about options.
 	Known func(protocol.Options) Known
 
-	// Request reads off a message that it asks for a name, and under which number a member
-	// does that; Position, that what was asked for so stands in the queue of an authority:
-	// from then on no request that is made later may overtake it in that reign (P5). Nil means that
+	// Request returns the number under which a message requests a name. Position returns whether that request now has a
+	// place in an authority's queue: from then on no later request may overtake it in that reign (P5). Nil means that
 	// the order is not checked.
 	Request, Position func(protocol.Message) (Standing, bool)
 	// Decides reads off the space of a member whether that one decides, and in
 	// which reign it counts tokens. Nil means that the coordinator does, in its epoch.
 	Decides func(space protocol.Machine) (reign uint64, decides bool)
-	// PeerProbe reads off members that ask one another what they have heard and what
-	// they have to do with one another: from when on a request has its place (P5), where there is
-	// no authority that queues it, and what coverage counts.
+	// PeerProbe is for members that ask one another: it determines when a request has its place (P5), if no authority
+	// queues it, and what coverage counts.
 	PeerProbe Peers
-	// LeaderProbe reads off members and messages how far tickets are that leaders number: from
-	// when on one has its place (P5), and what coverage counts.
+	// LeaderProbe is for tickets that leaders number: it determines when one has its place (P5), and what coverage
+	// counts.
 	LeaderProbe Leaders
-	// TransferProbe is what coverage must know of a protocol whose authority is handed over. Such a protocol has Decides.
+	// TransferProbe is for the coverage of a protocol whose authority moves. Such a protocol has Decides.
 	TransferProbe Transfers
 
-	// Tries reads off a request to the store that it is a try to have a lock, or to go on having it.
+	// Tries reports whether a request to the store tries to take or keep a lock.
 	Tries func(request protocol.Message) bool
 
-	// Costs lists what users' deeds take in messages between the spaces of so
-	// many members, where nothing goes wrong. That is checked in runs without faults.
+	// Costs returns the messages between the spaces of that many members that users' operations take without failures.
+	// Runs without faults check them.
 	Costs func(members int) []Cost
-	// Routine reads off a message that it says only that nothing has changed, as
-	// a heartbeat does. Pictures summarize such messages.
+	// Routine reports whether a message only says that nothing has changed, such as a heartbeat. Pictures summarize
+	// such messages.
 	Routine func(protocol.Message) bool
 
 	// Unreached has a value of each type of fact, and names of losses, that runs of other protocols hit and this one's
 	// cannot: coverage does not ask for them.
 	Unreached []any
-	// Votes are the rows of coverage for notes about who votes, in runs in which operators change that.
+	// Votes are the rows of coverage for notes about voters, in runs in which operators change them.
 	Votes []Noted
-	// Kept are those for what a process keeps that was released, where locks stand in a store.
+	// Kept are the rows for released locks that a process keeps, if locks are in a store.
 	Kept []Counted
 
-	// Timed says what fields of its machines and messages are for, to the explorer of every state; and Unordered to
-	// that of every order of messages, in which no time passes and nothing is repeated.
+	// Timed describes the fields of machines and messages for the explorer of every state; Unordered for that of every
+	// order of messages, in which no time passes and nothing is repeated.
 	Timed     []Field
 	Unordered func(members int) []Field
-	// Links says how messages travel that are taken in turn. Nil means that any may overtake any.
+	// Links describes the delivery of ordered messages. Nil means that any may overtake any.
 	Links Links
 }
 
-// Of returns the probes that a descriptor names; none where it names none.
+// Of returns the probes that a descriptor names; none if it names none.
 func Of(d *protocol.Descriptor) (p Probes) {
 	if d.Probes != nil {
 		p = d.Probes.(Probes)
@@ -80,39 +78,39 @@ type Standing struct {
 	Name    string
 	Session lock.SessionID
 	Request uint64
-	Reign   protocol.Epoch  // in which tokens are counted; where Decides says that, regardless of what stands here
+	Reign   protocol.Epoch  // in which tokens are counted; Decides, if set, takes precedence
 	Tenure  protocol.Tenure // of the member that asks
-	Gone    bool            // it stands there no more
+	Gone    bool            // it is no longer there
 	Token   holdfast.Token  // it is granted under it; then the name, the session and the request are given too, and no more
 }
 
-// Known is what the simulator must know of the options of a space; zero where the protocol does not have it.
+// Known is the simulator's knowledge about the options of a space; a field is zero if the protocol does not have it.
 type Known struct {
-	HoldOn    time.Duration // how long a member keeps a grant that is used no more, where the authority moves,
-	KeepsCell time.Duration // and what was released, where locks are cells of a store
+	HoldOn    time.Duration // how long a member keeps an unused grant, if the authority moves,
+	KeepsCell time.Duration // and a released lock, if locks are cells of a store
 	Grace     time.Duration // how long a name stays taken after a hold limit
 	Capacity  int           // how many slots each name is
-	Autopilot time.Duration // after which silence others go on without a member's vote
+	Autopilot time.Duration // the silence after which others continue without a member's vote
 	Wait      time.Duration // how long a claim is left alone,
 	Skew      time.Duration // by how much clocks may differ there,
 	Expiry    time.Duration // and how old a claim grows
 }
 
-// Run is what a protocol draws of a run.
+// Run is a protocol's random choices for a run.
 type Run struct {
 	*rand.Rand
 	Members int
 	// Options are those of the space that are not usual.
 	Options option.Values
-	// Capacity, if not zero, makes every lock one of so many slots; Exclusive makes every lock exclusive.
+	// Capacity, if not zero, makes every lock one of that many slots; Exclusive makes every lock exclusive.
 	Capacity  int
 	Exclusive bool
-	// Often lets users lock again and again, and Reigns lets them do so by many names while faults come seldom, so that it
-	// is worth while to have the authority near them.
+	// Often makes users lock repeatedly, and Reigns makes them do so on many names while faults are rare, so that an
+	// authority near them pays.
 	Often, Reigns bool
 	// Belief, if not zero, is the longest TTL that clients may ask for, and a tenth more.
 	Belief time.Duration
-	// TTL and Watch say that the store forgets what is old by itself, and reports changes.
+	// TTL and Watch mean that the store expires columns, and reports changes.
 	TTL, Watch bool
 }
 
@@ -124,15 +122,15 @@ func (r *Run) Set(name string, value any) {
 	r.Options[name] = fmt.Sprint(value)
 }
 
-// Counted is a row of coverage for what the machine of a member counts in its life; or, with Crash, for crashes of members whose
-// machines count any then.
+// Counted is a row of coverage for a count of a member's machine in its life; or, with Crash, for crashes of members
+// whose machines have such a count then.
 type Counted struct {
 	Name  string
 	Crash bool
 	Count func(space protocol.Machine) uint64
 }
 
-// Noted is a row of coverage for what machines note.
+// Noted is a row of coverage for machines' notes.
 type Noted struct {
 	Name string
 	Is   func(protocol.Note) bool

@@ -2,19 +2,18 @@ package probe
 
 import "github.com/holdfast-locks/holdfast/protocol"
 
-// Transfers is what coverage must know of a protocol whose authority moves.
+// Transfers is for the coverage of a protocol whose authority moves.
 type Transfers interface {
-	// Step reads off a message which step of a transfer it is; 0 where it is none.
+	// Step returns the step of a transfer that a message is; 0 if it is none.
 	Step(message any) TransferStep
-	// Becoming reads off a space whether its member has asked to be made the authority, or
-	// was named, and has not the table yet; nor knows that there is none.
+	// Becoming reports whether a space's member has asked to become the authority, or was named, and neither has the
+	// table yet nor knows that there is none.
 	Becoming(space protocol.Machine) bool
-	// Unused reads off a space how many grants its member keeps that no client uses.
+	// Unused returns how many of a member's kept grants no client uses.
 	Unused(space protocol.Machine) int
-	// RecallIn reads off a message whether it asks the member of the space to give way, and what
-	// that member has of what is asked for.
+	// RecallIn reports whether a message recalls a kept grant of the space's member, and that member's state of it.
 	RecallIn(space protocol.Machine, message any) Keeping
-	// Places reads off a note that the authority lets another member become it, of its own accord.
+	// Places reports whether a note says that the authority lets another member replace it, by its own decision.
 	Places(note protocol.Note) bool
 }
 
@@ -26,16 +25,16 @@ const (
 	StepInvite  TransferStep = iota + 1 // a member is asked to become the authority
 	StepBecome                          // it asks to be named
 	StepDepose                          // the one before must stop
-	StepDeposed                         // and says that it has
-	StepNamed                           // the asker learns that it is named, and who has the table
+	StepDeposed                         // and confirms it
+	StepNamed                           // the asker learns that it is named, and which member has the table
 	StepRequest                         // it asks for the table
 	StepTable                           // and gets a part of it
 	StepLast                            // the last part
-	// Steps is one more than there are.
+	// Steps is the number of steps plus one.
 	Steps
 )
 
-// Keeping is what a member has of a grant that it may keep.
+// Keeping is a member's state of a grant that it may keep.
 type Keeping uint8
 
 // What a member has of a grant.

@@ -1,10 +1,9 @@
-// Package protocoltest plays golden conversations with the machines of a protocol: one in which one member
-// keeps the lock table for all, or one of peers. The tests of such protocols use it; nothing
-// else does.
+// Package protocoltest plays golden conversations with the machines of a protocol, either one in which one member keeps
+// the lock table for all, or one of peers. Only the tests of such protocols use it.
 //
-// Package golden has the format of conversations, and the requests of clients and operators. Every message is shown when it is
-// sent, every answer when it is given. Nothing is left to chance: the network does what the lines say, views and leases are
-// written by hand, and time passes where a line says so.
+// Package golden has the format of conversations, and the requests of clients and operators. Every message is shown
+// when it is sent, every answer when it is given. Nothing is random: the network does what the lines say, views and
+// leases are written by hand, and time passes only by lines.
 //
 // Members are called a, b, c, …. Session a1 is the first of member a's clients.
 //
@@ -23,13 +22,12 @@
 //	crash a           a takes and sends nothing any more
 //	start a           a begins a life that knows nothing of the one before
 //
-// The first founders= of the members are founders, and all where it is not given; the others are
-// guests. Each listens at its name, unless address= has another one.
+// The first founders= of the members are founders, and all if it is not given; the others are guests. Each listens at
+// its name, unless address= has another one.
 //
-// With named, answers that show a lock say whose each session is. Each view has the next
-// number, but for one that is the last again, with other flags. Since when a member has its
-// place in all views the stage counts by itself; since= overrides it. Any line can begin
-// with quietly: then it happens, and is not shown.
+// With named, answers that show a lock name each session's member. Each view has the next number, except for a
+// repetition of the last one with other flags. The stage computes since when a member has its place in all views;
+// since= overrides it. Any line can begin with quietly: then it happens, and is not shown.
 //
 // # What is asked
 //
@@ -51,16 +49,16 @@
 //
 // # A store
 //
-// Where a protocol's members share a key-column-value store ([PlayStored]), it does what it is asked at
-// once, and answers:
+// If a protocol's members share a key-column-value store ([PlayStored]), the store executes each request at once, and
+// answers:
 //
 //	a→store #3 write X +a@1ms −a@0s       request 3 adds a claim of a's to row X, and deletes one
 //	a→store #4 read X from -30.04s        a slice, from a column on
 //	a→store #5 swap X: free 7 ⇒ held 8 a  a conditional write
 //	store→a #4 a@1ms, b@2ms               what was read; of a write, done
 //
-// All wall clocks show the same at the beginning, 0s here; a token 1:2000 is the time 2ms. What members
-// read from their own clocks is not shown. Lines for that:
+// All wall clocks show the same at the beginning, 0s here; a token 1:2000 is the time 2ms. Members' readings of their
+// own clocks are not shown. Lines for that:
 //
 //	members [wait=100ms] [expiry=30s] [skew=40ms] [retries=3] [unit=ms] [cas [hold_on=1s]] [clock=store] [cleaner]
 //	        [store=watch,ttl,forgets] a b options of protocol claim; what the store can do, and whether it

@@ -16,7 +16,7 @@ type flight struct {
 	message  protocol.Message
 }
 
-// step steps one member, and prints and sends what comes of it.
+// step steps one member, and prints and sends its effects.
 func (s *Stage) step(m *member, ev protocol.Event) {
 	if m.crashed {
 		return
@@ -91,7 +91,7 @@ func (s *Stage) send(m *member, send protocol.Envelope) {
 	s.sent[kind]++
 }
 
-// settle delivers what is on its way until nothing is.
+// settle delivers messages until none is in flight.
 func (s *Stage) settle() {
 	for len(s.transit) > 0 {
 		f := s.transit[0]
@@ -103,14 +103,14 @@ func (s *Stage) settle() {
 	}
 }
 
-// prints reports whether an answer of the store is worth telling: it is, but for what members
-// know from their own wall clocks, and for those who do not hear it.
+// prints reports whether an answer of the store is worth printing: not if it is only a reading of the member's own wall
+// clock, or if the member does not receive it.
 func (s *Stage) prints(f flight) bool {
 	_, clocked := f.message.(storage.Clocked)
 	return !s.byID(f.to).crashed && (!clocked || s.options["clock"] == "store")
 }
 
-// flow lets go what was slow on a link.
+// flow delivers a slow link's messages.
 func (s *Stage) flow(link string, last bool) {
 	if s.store != nil && strings.Contains(link, theStore) {
 		if t := s.store.wrong[link]; t.kind == "slow" {
@@ -152,7 +152,7 @@ func (s *Stage) advance(to protocol.Time) {
 	})
 }
 
-// count says how many messages there were, and of which kinds.
+// count prints the number of messages of each kind.
 func (s *Stage) count() {
 	var kinds []string
 	for kind, n := range s.sent {

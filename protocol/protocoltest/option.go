@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// configure reads the options of members: what the stage knows itself, and those of the protocol, whose name alone stands for
-// true.
+// configure parses the options of members: the stage's own, and those of the protocol, whose name alone means true.
 func (s *Stage) configure(l *golden.Line) {
 	l.Helper()
 	if l.Flag("any") {
@@ -40,7 +39,7 @@ func (s *Stage) configure(l *golden.Line) {
 	}
 }
 
-// create makes the machine of one member.
+// create returns the machine of one member.
 func (s *Stage) create(m *member) protocol.Machine {
 	s.t.Helper()
 	setup := s.setup
@@ -49,7 +48,7 @@ func (s *Stage) create(m *member) protocol.Machine {
 	return NewMachine(s.t, s.protocol, s.options, setup)
 }
 
-// number is an option of one member, 0 where it is not given.
+// number returns an option of one member, 0 if it is not given.
 func (s *Stage) number(key string) uint64 {
 	s.t.Helper()
 	switch text := s.own[key]; text {
@@ -66,7 +65,7 @@ func (s *Stage) number(key string) uint64 {
 	}
 }
 
-// NewMachine makes a machine of a protocol with options.
+// NewMachine returns a machine of a protocol with options.
 func NewMachine(t testing.TB, d protocol.Descriptor, given option.Values, setup protocol.Setup) protocol.Machine {
 	t.Helper()
 	options, err := d.Parse(given)
@@ -83,7 +82,7 @@ func NewMachine(t testing.TB, d protocol.Descriptor, given option.Values, setup 
 	return machine
 }
 
-// address is where a member listens: its name, unless an option has another one.
+// address returns a member's address: its name, unless an option has another one.
 func (s *Stage) address(m *member) string {
 	if address := s.own[m.name+" address"]; address != "" {
 		return address

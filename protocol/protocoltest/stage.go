@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Stage is where one conversation is played. What goes wrong with the conversation itself
-// ends the test.
+// Stage is the environment of one conversation. An error in the conversation itself ends the test.
 type Stage struct {
 	t        testing.TB
 	protocol protocol.Descriptor
@@ -53,12 +52,12 @@ type place struct {
 	since, last uint64 // the first and the newest of those views
 }
 
-// New makes an empty stage.
+// New returns an empty stage.
 func New(t testing.TB, d protocol.Descriptor) *Stage {
 	return &Stage{t: t, protocol: d, known: d.Options().List(), links: map[string]string{}, sent: map[string]int{}}
 }
 
-// NewStored makes an empty stage whose members share a store. A reader says what stands there.
+// NewStored returns an empty stage whose members share a store. A reader describes the store's contents.
 func NewStored(t testing.TB, d protocol.Descriptor, reader Reader) *Stage {
 	s := New(t, d)
 	s.reader = reader
@@ -68,13 +67,13 @@ func NewStored(t testing.TB, d protocol.Descriptor, reader Reader) *Stage {
 // Play plays each conversation in testdata.
 func Play(t *testing.T, d protocol.Descriptor) { PlayStored(t, d, nil) }
 
-// PlayStored plays conversations whose members share a store. A reader says what stands there.
+// PlayStored plays conversations whose members share a store. A reader describes the store's contents.
 func PlayStored(t *testing.T, d protocol.Descriptor, reader Reader) {
 	t.Helper()
 	golden.Play(t, func(t *testing.T) func(*golden.Line) string { return NewStored(t, d, reader).Play })
 }
 
-// Say lets one line happen, and returns what the members did.
+// Say executes one line, and returns the members' actions.
 func (s *Stage) Say(text string) string {
 	s.t.Helper()
 	l := golden.Read(s.t, text)
@@ -82,7 +81,7 @@ func (s *Stage) Say(text string) string {
 	return s.Play(l)
 }
 
-// Play lets one line happen, and all that follows from it by itself. It returns what the members did.
+// Play executes one line, and everything that follows from it automatically. It returns the members' actions.
 func (s *Stage) Play(l *golden.Line) string {
 	l.Helper()
 	s.said.Reset()
@@ -128,8 +127,7 @@ func (s *Stage) Play(l *golden.Line) string {
 	return s.said.String()
 }
 
-// disturb says what is wrong with links: of several, the same; of one to the store, for so many
-// requests.
+// disturb sets the trouble of links: the same for several; on a link to the store, for a number of requests.
 func (s *Stage) disturb(l *golden.Line) {
 	l.Helper()
 	links := l.Words()
@@ -159,7 +157,7 @@ func (s *Stage) member(name string) *member {
 
 func (s *Stage) byID(id protocol.ID) *member { return s.members[id-1] }
 
-// start makes a cluster.
+// start creates a cluster.
 func (s *Stage) start(l *golden.Line) {
 	l.Helper()
 	s.setup = protocol.Setup{
@@ -185,7 +183,7 @@ func (s *Stage) start(l *golden.Line) {
 	}
 }
 
-// revive gives a member a machine that knows nothing.
+// revive gives a member a new machine without any state.
 func (s *Stage) revive(m *member) {
 	s.t.Helper()
 	m.machine, m.crashed, m.placed = s.create(m), false, place{}
@@ -196,7 +194,7 @@ func (s *Stage) revive(m *member) {
 	}
 }
 
-// standing changes how a member stands.
+// standing changes a member's lease or role.
 func (s *Stage) standing(l *golden.Line, m *member) {
 	l.Helper()
 	switch l.Verb {
@@ -220,7 +218,7 @@ func (s *Stage) standing(l *golden.Line, m *member) {
 	}
 }
 
-// call lets a member's client, or an operator there, ask for something.
+// call makes a request of a member's client, or of an operator there.
 func (s *Stage) call(l *golden.Line) {
 	l.Helper()
 	name, client := l.Asked()
@@ -240,8 +238,8 @@ func (s *Stage) call(l *golden.Line) {
 	s.step(m, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: s.calls}, Fact: fact})
 }
 
-// often lets a session lock and unlock a name so many times, or want it so many times, or as many names as begin with one. Only
-// how often it is granted is shown.
+// often makes a session lock and unlock a name that many times, or request it that many times, or that many names with
+// a common prefix. Only the number of grants is shown.
 func (s *Stage) often(l *golden.Line) {
 	l.Helper()
 	client, times, name := l.Next(), l.Count(), l.Next()
@@ -270,7 +268,7 @@ func (s *Stage) client(session lock.SessionID) string {
 	return fmt.Sprintf("%s%d", s.byID(protocol.ID(session.Member)).name, uint32(session.Number))
 }
 
-// names are those of members, and of sessions where that is wanted.
+// names are the names of members, and of sessions if requested.
 func (s *Stage) names() golden.Names {
 	n := golden.Names{Client: golden.Session, Member: func(id protocol.ID) string {
 		if id == 0 || int(id) > len(s.members) {

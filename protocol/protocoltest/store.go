@@ -12,28 +12,27 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Reader says what stands in a store, for people: keys and columns are bytes.
+// Reader describes the contents of a store for people: keys and columns are bytes.
 type Reader interface {
 	Key(key string) string
 	Column(column string) string
 	Entry(e storage.Entry) string
-	// Foreign returns what a process that is no member of the conversation writes to lock a name,
-	// at a time in microseconds.
+	// Foreign returns a lock write of a process outside the conversation, at a time in microseconds.
 	Foreign(name, who string, at int64) (key string, e storage.Entry)
-	// Settings returns where the settings of all who share the store stand, and what a process that
-	// is no member of the conversation writes there.
+	// Settings returns the place of the settings of all users of the store, and a write of them by a process outside
+	// the conversation.
 	Settings(text string) (key string, e storage.Entry)
 }
 
-// Epoch is what all wall clocks show when a conversation begins, in microseconds: a token that
-// is a time is 1:N then, N microseconds later.
+// Epoch is the initial time of all wall clocks in a conversation, in microseconds: a token that is a time is 1:N then,
+// N microseconds later.
 const Epoch = 1 << 32
 
 // theStore is its name in a conversation.
 const theStore = "store"
 
-// store is the key-column-value store of a conversation. It does what it is asked at once, and
-// remembers deletions for ever if it remembers them, but for what the lines say of its links.
+// store is the key-column-value store of a conversation. It executes requests at once, and remembers deletions either
+// forever or not at all, except as the lines about its links say.
 type store struct {
 	reader  Reader
 	rows    map[string][]column
@@ -44,7 +43,7 @@ type store struct {
 	forgets bool                     // what was deleted
 }
 
-// column is one, or what is left of it.
+// column is a column, or the memory of a deleted one.
 type column struct {
 	storage.Entry
 	stamp   int64
@@ -56,7 +55,7 @@ type watch struct {
 	key string
 }
 
-// trouble is what is wrong with a link to the store, for so many requests.
+// trouble is the fault of a link to the store, for a number of requests.
 type trouble struct {
 	kind string
 	left int
@@ -75,7 +74,7 @@ func newStore(reader Reader) *store {
 	return &store{reader: reader, rows: map[string][]column{}, wrong: map[string]trouble{}, ahead: map[string]time.Duration{}}
 }
 
-// meets returns what is wrong with a link for a request.
+// meets returns the trouble of a link for a request.
 func (s *store) meets(link, kind string) string {
 	for _, l := range []string{link + ":" + kind, link} {
 		if t, is := s.wrong[l]; is && t.left > 0 {
@@ -87,7 +86,7 @@ func (s *store) meets(link, kind string) string {
 	return ""
 }
 
-// keep takes what a member sends to its storage.
+// keep handles a member's message to its storage.
 func (s *Stage) keep(m *member, request protocol.Message) {
 	s.t.Helper()
 	if s.store == nil {
@@ -131,10 +130,10 @@ func (s *Stage) keep(m *member, request protocol.Message) {
 	}
 }
 
-// marks are what is shown with a request that something is wrong with.
+// marks are printed with a request in trouble.
 var marks = map[string]string{"slow": " …", "late": " …", "cut": " ✗", "refuse": " ✗", "deny": " ✗"}
 
-// release lets go what waits on a link to the store.
+// release delivers the waiting messages of a link to the store.
 func (s *Stage) release(link string) {
 	var kept []inquiry
 	held := s.store.held
@@ -155,7 +154,7 @@ func (s *Stage) release(link string) {
 	s.store.held = append(kept, s.store.held...)
 }
 
-// respond puts an answer on its way.
+// respond sends an answer.
 func (s *Stage) respond(m *member, answer protocol.Message) {
 	if answer != nil {
 		s.transit = append(s.transit, flight{protocol.Storage, m.id, answer})
@@ -177,7 +176,7 @@ func failed(request protocol.Message, err error) protocol.Message {
 	return nil
 }
 
-// done does what is asked for, and returns the answer.
+// done executes a request, and returns the answer.
 func (s *Stage) done(m *member, request protocol.Message) protocol.Message {
 	s.t.Helper()
 	if checked, is := request.(interface{ Check() error }); is {
@@ -221,8 +220,7 @@ func (s *Stage) notifyChanged(key string) {
 	}
 }
 
-// settings lets a process that is no member of the conversation say how locks are taken, in the
-// place of what is there.
+// settings makes a process outside the conversation replace the settings.
 func (s *Stage) settings(text string) {
 	key, e := s.store.reader.Settings(text)
 	if text == "" {
@@ -232,7 +230,7 @@ func (s *Stage) settings(text string) {
 	s.store.mutate(&storage.Mutate{Key: key, Additions: []storage.Entry{e}, Timestamp: 1})
 }
 
-// within returns where a column is, or would be.
+// within returns the index of a column, or its insertion point.
 func within(row []column, name string) (int, bool) {
 	return slices.BinarySearchFunc(row, name, func(c column, name string) int { return cmp.Compare(c.Column, name) })
 }
@@ -286,7 +284,7 @@ func (s *store) swap(r *storage.Swap) storage.Swapped {
 	return storage.Swapped{ID: r.ID, Done: true}
 }
 
-// foreign lets a process that is no member of the conversation write NAME WHO TIME, or delete it.
+// foreign makes a process outside the conversation write NAME WHO TIME, or delete it.
 func (s *Stage) foreign(l *golden.Line) {
 	l.Helper()
 	name, who, deletes := l.Next(), l.Next(), l.Verb == "erase"
@@ -302,7 +300,7 @@ func (s *Stage) foreign(l *golden.Line) {
 	}
 }
 
-// describe says a request in a line.
+// describe formats a request as a line.
 func (s *store) describe(request protocol.Message) string {
 	switch r := request.(type) {
 	case storage.Mutate:
@@ -342,7 +340,7 @@ func (s *store) describe(request protocol.Message) string {
 	return fmt.Sprint(request)
 }
 
-// answered says an answer in a line.
+// answered formats an answer as a line.
 func (s *store) answered(answer any) string {
 	switch a := answer.(type) {
 	case storage.Mutated:
@@ -386,7 +384,7 @@ func (s *store) list(entries []storage.Entry) string {
 	return strings.Join(texts, ", ")
 }
 
-// printRows says what is in the store.
+// printRows prints the contents of the store.
 func (s *Stage) printRows() {
 	keys := make([]string, 0, len(s.store.rows))
 	for key := range s.store.rows {

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// raise makes a view and raises it at those who are to have it.
+// raise makes a view and raises it at its recipients.
 func (s *Stage) raise(l *golden.Line) {
 	l.Helper()
 	view := protocol.View{
@@ -58,7 +58,7 @@ func (s *Stage) raise(l *golden.Line) {
 	}
 }
 
-// listed is a member as a view has it.
+// listed returns a member as a view lists it.
 func (s *Stage) listed(m *member, since uint64) protocol.Member {
 	return protocol.Member{
 		ID: m.id, Name: m.name, Address: s.address(m), Founder: int(m.id) <= s.setup.Founders,
@@ -76,8 +76,8 @@ func (s *Stage) place(m *member) uint64 {
 	return p.since
 }
 
-// dropped reads who was dropped, and from when what it held is free: c@5s, c@never, and
-// c@5s-old for the tenure before the present one, c@5s-before for the first of its life before.
+// dropped parses the dropped tenures, and from when their holds are free: c@5s, c@never, and c@5s-old for the tenure
+// before the present one, c@5s-before for the first of its previous life.
 func (s *Stage) dropped(l *golden.Line, value string) protocol.Dropped {
 	name, free, _ := strings.Cut(value, "@")
 	m := s.member(name)

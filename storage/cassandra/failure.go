@@ -9,22 +9,22 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// doing is what a request does, by which an error says more or less about it.
+// doing is the kind of a request, which determines what an error says about its effect.
 type doing int
 
 const (
-	reading  doing = iota // a slice, of whichever kind
+	reading  doing = iota // a slice of either kind
 	writing               // a plain mutation
-	swapping              // compare-and-set: several rounds, any of which can break off
+	swapping              // compare-and-set: several rounds, any of which can fail
 )
 
-// Why a replica has failed, as RequestErrReadFailure and RequestErrWriteFailure tell.
+// The reasons for a replica's failure in RequestErrReadFailure and RequestErrWriteFailure.
 const (
 	tooManyTombstones  = 1
 	incompatibleSchema = 3
 )
 
-// wrap says of an error what kind it is.
+// wrap adds an error's kind.
 func wrap(err error, of doing) error {
 	if err == nil {
 		return nil
@@ -32,14 +32,13 @@ func wrap(err error, of doing) error {
 	return fmt.Errorf("%w: %w", err, kind(err, of))
 }
 
-// kind is what an error says about a request: the one of storage's errors that holds. What is
-// not known here may have done anything.
+// kind returns which of storage's errors an error is. Unknown errors may have had any effect.
 func kind(err error, of doing) error {
 	switch {
 	case invalid(err):
 		return storage.ErrInvalid
 	case of == reading && failedFor(err, tooManyTombstones):
-		// Nothing but compaction, after gc_grace_seconds, makes that row readable again.
+		// Only compaction, after gc_grace_seconds, makes that row readable again.
 		return storage.ErrInvalid
 	case of == reading || refused(err, of):
 		return storage.ErrRefused
@@ -47,28 +46,28 @@ func kind(err error, of doing) error {
 	return storage.ErrUnknown
 }
 
-// invalid says whether no node will ever do what was asked for.
+// invalid reports whether no node will ever serve the request.
 func invalid(err error) bool {
 	return is[*gocql.RequestErrInvalid](err) || is[*gocql.RequestErrSyntax](err) || is[*gocql.RequestErrUnauthorized](err) ||
 		is[*gocql.RequestErrConfig](err) || is[*gocql.RequestErrCredentials](err) || is[*gocql.RequestErrAlreadyExists](err) ||
 		errors.Is(err, gocql.ErrSessionClosed) || errors.Is(err, gocql.ErrTooManyStmts)
 }
 
-// refused says whether a write has not begun.
+// refused reports whether a write has had no effect.
 func refused(err error, of doing) bool {
 	if errors.Is(err, gocql.ErrNoConnections) || errors.Is(err, gocql.ErrNoStreams) || is[*gocql.RequestErrBootstrapping](err) {
 		return true
 	}
 	var unavailable *gocql.RequestErrUnavailable
 	if !errors.As(err, &unavailable) {
-		// A swap may meet an overload when it is agreed on, and only its spreading is left.
+		// A swap may meet an overload after it is agreed, while only its spreading is left.
 		return of == writing && is[*gocql.RequestErrOverloaded](err)
 	}
-	// Likewise. But then it names the consistency of the spreading.
+	// The same, but then the error names the consistency of the spreading.
 	return of == writing || unavailable.Consistency == gocql.Serial || unavailable.Consistency == gocql.LocalSerial
 }
 
-// failedFor says whether a replica has failed for this reason.
+// failedFor reports whether a replica has failed for this reason.
 func failedFor(err error, reason uint16) bool {
 	var read *gocql.RequestErrReadFailure
 	var write *gocql.RequestErrWriteFailure

@@ -15,19 +15,19 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// options is what a URL says.
+// options are the settings from a URL.
 type options struct {
 	hosts          []string // each a host, or host:port
 	user, password string
 	keyspace       string
 	table          string
-	local          bool          // quorums of one data centre, not of all
-	center         string        // the data centre whose nodes are asked, or whose are preferred
-	replication    string        // of a keyspace that is made, in CQL; empty: none is made
+	local          bool          // quorums within one data centre
+	center         string        // the data centre whose nodes are used or preferred
+	replication    string        // of a keyspace to create, in CQL; empty: none is created
 	grace          time.Duration // gc_grace_seconds; zero: that of the table, or the default
 	tls            bool
-	ca, cert, key  string // files in PEM
-	server         string // the name that certificates of nodes must be for; empty: the host
+	ca, cert, key  string // PEM files
+	server         string // the name that the nodes' certificates must be for; empty: the host
 	timeout        time.Duration
 	retries        int
 }
@@ -40,14 +40,14 @@ const (
 	defaultTimeout = 6 * time.Second
 )
 
-// names are those of keyspaces and tables that need no quotes; Cassandra allows 48 bytes, some
-// of which swapSuffix needs.
+// names matches names of keyspaces and tables that need no quotes; Cassandra allows 48 bytes, some of which swapSuffix
+// needs.
 var names = regexp.MustCompile(`^[a-z][a-z0-9_]{0,42}$`)
 
-// centers are names of data centres as snitches make them.
+// centers matches names of data centres as snitches make them.
 var centers = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
-// parse reads a URL. Its errors wrap storage.ErrInvalid, and never tell the password.
+// parse parses a URL. Its errors wrap storage.ErrInvalid, and never contain the password.
 func parse(text string) (*options, error) {
 	o, err := read(text)
 	if err != nil {
@@ -62,7 +62,7 @@ func read(text string) (*options, error) {
 	if !ok {
 		return nil, errors.New("it does not begin with " + scheme)
 	}
-	// Package net/url knows of one host alone.
+	// Package net/url allows only one host.
 	end := strings.IndexAny(rest, "/?")
 	if end < 0 {
 		end = len(rest)
@@ -73,7 +73,7 @@ func read(text string) (*options, error) {
 	}
 	u, err := url.Parse(scheme + account + "host" + rest[end:])
 	if err != nil {
-		// What the package says shows the whole URL, with the password.
+		// The package's error contains the whole URL, with the password.
 		return nil, errors.New("it is malformed: write special characters in user, password and options as %XX")
 	}
 	o := &options{hosts: strings.Split(hosts, ","), keyspace: strings.TrimPrefix(u.Path, "/")}
@@ -94,7 +94,7 @@ func read(text string) (*options, error) {
 	return o, o.set(values)
 }
 
-// set reads the options behind the question mark.
+// set parses the options after the question mark.
 func (o *options) set(values url.Values) error {
 	known := []string{"ca", "cert", "consistency", "dc", "gc_grace", "key", "replication", "retries", "server_name", "table", "timeout", "tls"}
 	for name, list := range values {
@@ -158,7 +158,7 @@ func (o *options) setTLS(values url.Values) error {
 	return nil
 }
 
-// duration reads an option of time.
+// duration parses a duration option.
 func duration(values url.Values, name string, zero, least, most time.Duration) (time.Duration, error) {
 	text := values.Get(name)
 	if text == "" {
@@ -171,8 +171,7 @@ func duration(values url.Values, name string, zero, least, most time.Duration) (
 	return d, nil
 }
 
-// replication makes CQL of "3", which is that many replicas in each data centre, or of
-// "dc1:3,dc2:3".
+// replication returns the CQL of "3", which is that many replicas in each data centre, or of "dc1:3,dc2:3".
 func replication(text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -198,7 +197,7 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// levels are the consistency of plain requests and that of swaps and serial reads.
+// levels returns the consistency of plain requests and that of swaps and serial reads.
 func (o *options) levels() (plain, serial gocql.Consistency) {
 	if o.local {
 		return gocql.LocalQuorum, gocql.LocalSerial

@@ -14,17 +14,16 @@ import (
 const (
 	// agreementLimit is how long nodes may take to agree on a schema.
 	agreementLimit = 10 * time.Second
-	// settleLimit is how long replicas may refuse a table that is new, and settlePause how long
-	// one is left alone that does.
+	// settleLimit is how long replicas may reject a new table, and settlePause the pause between attempts.
 	settleLimit = 3 * time.Second
 	settlePause = 50 * time.Millisecond
 )
 
-// swapSuffix makes the name of the table of swaps out of that of the table.
+// swapSuffix is appended to a table's name for its table of swaps.
 const swapSuffix = "_swap"
 
-// prepare makes the keyspace and the tables where they are missing, and does with each what
-// will be asked for later: so what is missing or not allowed shows now.
+// prepare creates the keyspace and the tables if they are missing, and tries each kind of request on them, so that a
+// missing object or permission shows now.
 func (s *Store) prepare(ctx context.Context, o *options) error {
 	made, err := s.make(ctx, o)
 	if err != nil {
@@ -41,7 +40,7 @@ func (s *Store) prepare(ctx context.Context, o *options) error {
 	return nil
 }
 
-// make makes what is missing, and says whether that was anything.
+// make creates the missing objects, and reports whether there were any.
 func (s *Store) make(ctx context.Context, o *options) (made bool, err error) {
 	replication, err := s.lookUp(ctx, "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", o.keyspace)
 	if err != nil {
@@ -83,7 +82,7 @@ func (s *Store) make(ctx context.Context, o *options) (made bool, err error) {
 	return made, nil
 }
 
-// lookUp reads one row, which is nil where there is none.
+// lookUp reads one row, or returns nil if there is none.
 func (s *Store) lookUp(ctx context.Context, statement string, names ...any) (map[string]any, error) {
 	row := map[string]any{}
 	err := s.session.Query(statement, names...).MapScanContext(ctx, row)
@@ -96,7 +95,7 @@ func (s *Store) lookUp(ctx context.Context, statement string, names ...any) (map
 	return row, nil
 }
 
-// define changes the schema. To do so twice does no harm, so what is not known was not done.
+// define changes the schema. Doing so twice does no harm, so an unknown outcome counts as not done.
 func (s *Store) define(ctx context.Context, statement string) error {
 	err := s.session.Query(statement).ExecContext(ctx)
 	if err == nil || is[*gocql.RequestErrAlreadyExists](err) {
@@ -105,7 +104,7 @@ func (s *Store) define(ctx context.Context, statement string) error {
 	return fmt.Errorf("%s: %w", statement, wrap(err, reading))
 }
 
-// settle does something until no replica says any more that it does not know the table yet.
+// settle repeats do until no replica reports the table as unknown.
 func settle(ctx context.Context, do func(context.Context) error) error {
 	until, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
@@ -125,9 +124,8 @@ func settle(ctx context.Context, do func(context.Context) error) error {
 	}
 }
 
-// probe reads both tables and writes to both what changes nothing: the deletion of a column
-// that is never added, and a swap of a column to what it must have for that already. So
-// nothing was done, even after an error.
+// probe reads both tables and makes a write without effect to both: the deletion of a column that is never added, and a
+// swap whose expected value is already the new one. An error therefore leaves no effect either.
 func (s *Store) probe(ctx context.Context) error {
 	const row = "\x00holdfast"
 	if _, err := s.slice(ctx, &storage.Slice{Key: row, Limit: 1}); err != nil {
@@ -140,5 +138,5 @@ func (s *Store) probe(ctx context.Context) error {
 	return err
 }
 
-// seconds counts a part of a second as one.
+// seconds rounds up to full seconds.
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

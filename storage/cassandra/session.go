@@ -15,26 +15,25 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// connectLimit is how long making a connection may take, and each of its first requests.
+// connectLimit is the time limit for making a connection, and for each of its first requests.
 const connectLimit = 2 * time.Second
 
-// cluster makes of options what the client is configured with. Of what it does by default
-// this keeps that it tries nothing again and sends nothing twice.
+// cluster returns the client's configuration. It relies on the client's defaults not to retry and not to send a request
+// twice.
 func (o *options) cluster() (*gocql.ClusterConfig, error) {
 	c := gocql.NewCluster(o.hosts...)
 	c.Port = defaultPort
 	c.Consistency, c.SerialConsistency = o.levels()
-	// Above the server's own limits, so that mostly the server says what became of a request.
+	// Above the server's own limits, so that usually the server reports a request's outcome.
 	c.Timeout, c.ConnectTimeout = o.timeout, connectLimit
-	// A node that comes back is asked again soon: the default is a minute. By default, too, one
-	// that goes is called again at once, some times, by what sleeps on after Close.
+	// Reconnect soon to a node that comes back: the default is a minute. By default the client also calls a node that
+	// goes down several times at once, from goroutines that sleep on after Close.
 	c.ReconnectInterval = time.Second
 	c.ReconnectionPolicy = &gocql.ConstantReconnectionPolicy{MaxRetries: 1}
-	// A lone request need not wait for company: it is four times as fast, and many at a time
-	// are no slower.
+	// Do not delay a lone request to coalesce it: that is four times as fast, and many concurrent ones are no slower.
 	c.WriteCoalesceWaitTime = 0
 	c.MaxWaitSchemaAgreement = agreementLimit
-	// A slice is one read: pages would be several, between which the row changes.
+	// A slice is one read: with pages the row could change between them.
 	c.PageSize = 0
 	c.Metadata.CacheMode = gocql.KeyspaceOnly
 	if o.user != "" {
@@ -44,11 +43,11 @@ func (o *options) cluster() (*gocql.ClusterConfig, error) {
 	if o.center != "" {
 		next = gocql.DCAwareRoundRobinPolicy(o.center)
 	}
-	// Any of a row's replicas may coordinate, so that one which is slow does not stop a row.
+	// Any of a row's replicas may coordinate, so that a slow one does not stop a row.
 	c.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(next, gocql.ShuffleReplicas())
 	if o.local {
-		// A local quorum is one of the data centre of whichever node is asked. So no node of
-		// another one may be, ever: two quorums that have no node in common see two rows.
+		// A local quorum is one in the coordinator's data centre. A node of another data centre must therefore never
+		// coordinate: two quorums without a common node see two rows.
 		c.HostFilter = gocql.DataCenterHostFilter(o.center)
 	}
 	if o.tls {
@@ -61,8 +60,8 @@ func (o *options) cluster() (*gocql.ClusterConfig, error) {
 	return c, nil
 }
 
-// secure makes the TLS of connections. Each node must show a certificate for the name or the
-// address by which it is reached: mostly that is the address which the cluster tells of it.
+// secure returns the TLS configuration of connections. Each node must show a certificate for the name or the address by
+// which it is reached: usually the address in the cluster's node list.
 func (o *options) secure() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.server}
 	if o.ca != "" {
@@ -88,18 +87,18 @@ func (o *options) secure() (*tls.Config, error) {
 	if _, err := load(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, storage.ErrInvalid)
 	}
-	// Read for each connection, so that a renewed one is used from then on.
+	// Read for each connection, so that a renewed certificate takes effect.
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
 	return config, nil
 }
 
-// refusals keeps why connections could not be made: the client itself tells only a text of it.
+// refusals keeps the errors of failed connections: the client itself returns only their text.
 type refusals struct {
 	mu  sync.Mutex
 	err error
 }
 
-// ObserveConnect is called after each try.
+// ObserveConnect is called after each attempt.
 func (r *refusals) ObserveConnect(tried gocql.ObservedConnect) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,8 +111,7 @@ func (r *refusals) last() error {
 	return r.err
 }
 
-// connect makes a session. It is left to end by itself where ctx ends first, which takes as
-// long as connections may take.
+// connect opens a session. If ctx ends first, the session ends in the background, after at most the connection limit.
 func connect(ctx context.Context, o *options) (*gocql.Session, error) {
 	cluster, err := o.cluster()
 	if err != nil {
@@ -136,7 +134,7 @@ func connect(ctx context.Context, o *options) (*gocql.Session, error) {
 	var m made
 	select {
 	case m = <-done:
-		m.err = errors.Join(m.err, ctx.Err()) // its session was closed, then
+		m.err = errors.Join(m.err, ctx.Err()) // its session was closed in that case
 	case <-ctx.Done():
 		return nil, fmt.Errorf("connect to %q: %w: %w", o.hosts, ctx.Err(), storage.ErrRefused)
 	}

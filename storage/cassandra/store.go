@@ -11,29 +11,29 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// longestTTL is what Cassandra allows: 20 years. A server may allow less, and says so.
+// longestTTL is Cassandra's maximum: 20 years. A server with a lower one reports it.
 const longestTTL = 20 * 365 * 24 * time.Hour
 
-// Pauses between tries of what was refused: each is twice as long as the one before.
+// Pauses between retries: each is twice as long as the previous one.
 const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = time.Second
 )
 
-// Store is two tables of a Cassandra, reached through connections of its own.
+// Store is two tables in Cassandra, with its own connections.
 type Store struct {
 	session *gocql.Session
 	table   string // keyspace.table
 	serial  gocql.Consistency
 	retries int
-	// ctx ends with Close, and with it every request.
+	// ctx ends with Close, which ends every request.
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-// Open connects to the Cassandra that a URL names, and makes the keyspace and the tables if
-// they are missing. The package's documentation says what stands in the URL. The error wraps
-// storage.ErrInvalid where another try is of no use, and storage.ErrRefused otherwise.
+// Open connects to the Cassandra cluster of a URL, described in the package documentation, and creates the keyspace and
+// the tables if they are missing. The error wraps storage.ErrInvalid if a retry is pointless, and storage.ErrRefused
+// otherwise.
 func Open(ctx context.Context, url string) (*Store, error) {
 	o, err := parse(url)
 	if err != nil {
@@ -57,8 +57,7 @@ func newStore(ctx context.Context, session *gocql.Session, o *options) *Store {
 	return s
 }
 
-// Mutate adds and deletes columns of one row, by one statement or one batch, which each
-// replica applies at one instant.
+// Mutate adds and deletes columns of one row, by one statement or one batch, which each replica applies at one instant.
 func (s *Store) Mutate(ctx context.Context, m *storage.Mutate) error {
 	err := m.Check()
 	if err == nil && m.TTL > longestTTL {
@@ -111,7 +110,7 @@ func (s *Store) Slice(ctx context.Context, r *storage.Slice) (entries []storage.
 	return entries, nil
 }
 
-// selection is the statement that reads a slice, and what stands in it.
+// selection returns the statement that reads a slice, and its values.
 func (s *Store) selection(r *storage.Slice) (statement string, values []any) {
 	table := s.table
 	if r.Serial {
@@ -179,13 +178,13 @@ func (s *Store) swap(ctx context.Context, w *storage.Swap) (storage.Swapped, err
 	if done {
 		return storage.Swapped{Done: true}, nil
 	}
-	// Every swap writes a value, if an empty one: none means that there is no such column.
+	// Every swap writes a value, even an empty one: nil means that the column does not exist.
 	has, ok := present["value"].([]byte)
 	return storage.Swapped{Present: ok && has != nil, Value: string(has)}, nil
 }
 
-// again does something, and where it is refused once more, as often as the URL says. It ends
-// with the store. The error says of what kind it is.
+// again does a request, and retries a refused one as often as the URL allows, until the store is closed. The error has
+// a kind.
 func (s *Store) again(ctx context.Context, of doing, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -213,19 +212,19 @@ func (s *Store) again(ctx context.Context, of doing, do func(context.Context) er
 	}
 }
 
-// Clock is refused: each node has a clock of its own.
+// Clock always fails: each node has a separate clock.
 func (s *Store) Clock(context.Context) (int64, error) {
 	features := s.Features()
 	return 0, features.Lacks("a clock")
 }
 
-// Watch is refused: Cassandra reports no changes.
+// Watch always fails: Cassandra reports no changes.
 func (s *Store) Watch(context.Context, string, func()) error {
 	features := s.Features()
 	return features.Lacks("watches")
 }
 
-// Features says what Cassandra can do.
+// Features returns Cassandra's capabilities.
 func (s *Store) Features() storage.Features {
 	return storage.Features{Name: "cassandra", Consistent: true, Swap: true, Durable: true, TTL: true}
 }
@@ -237,7 +236,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// shorten keeps errors readable where keys are long.
+// shorten keeps errors readable if keys are long.
 func shorten(key string) string {
 	const enough = 100
 	if len(key) <= enough {

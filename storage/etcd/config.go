@@ -23,21 +23,21 @@ const (
 	mostRetries  = 100
 )
 
-// A connection on which nothing comes is asked after the one time, and lost after the other.
-// Servers as they ship take it amiss to be asked more often than every 5 s.
+// The idle time after which a connection is pinged, and the time without an answer after which it counts as lost.
+// Servers by default reject pings more often than every 5 s.
 const (
 	keepAliveTime    = 10 * time.Second
 	keepAliveTimeout = 3 * time.Second
 )
 
-// config is what a URL says.
+// config is the settings from a URL.
 type config struct {
 	client  clientv3.Config
 	prefix  string
 	timeout time.Duration
 }
 
-// parseURL reads a URL.
+// parseURL parses a URL.
 func parseURL(url string) (*config, error) {
 	l, err := location.Parse(url, usualPort, "etcd", "etcds")
 	if err != nil {
@@ -52,7 +52,7 @@ func parseURL(url string) (*config, error) {
 	c.client = clientv3.Config{
 		Username: l.User, Password: l.Password, DialTimeout: c.timeout,
 		DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveTimeout,
-		MaxUnaryRetries: uint(l.Int("retries", 1, 0, mostRetries)) + 1, // it counts the first try
+		MaxUnaryRetries: uint(l.Int("retries", 1, 0, mostRetries)) + 1, // it counts the first attempt
 		Logger:          zap.NewNop(),                                  // errors are returned
 		DialOptions: []grpc.DialOption{
 			grpc.WithChainUnaryInterceptor(failFast),
@@ -71,8 +71,8 @@ func parseURL(url string) (*config, error) {
 	return c, l.Err()
 }
 
-// named are credentials for servers of one name. The client asks each for a certificate for the host that it
-// dials, regardless of its configuration.
+// named are credentials for servers of one name. The client asks each for a certificate for the host that it dials,
+// regardless of its configuration.
 type named struct {
 	credentials.TransportCredentials
 	name string
@@ -86,20 +86,20 @@ func (n named) Clone() credentials.TransportCredentials {
 	return named{n.TransportCredentials.Clone(), n.name}
 }
 
-// failFast has a request that finds no connection fail with why there is none, and so known to
-// be not done. As shipped it waits until it is too late, and says no more than that.
+// failFast makes a request that finds no connection fail with the reason, and so known to have no effect. By default it
+// waits until its deadline, and reports only that.
 func failFast(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, request, reply, connection, append(options, grpc.WaitForReady(false))...)
 }
 
-// pauses are those before a member is connected to again.
+// pauses returns the pauses before reconnections to a member.
 func pauses() backoff.Config {
 	config := backoff.DefaultConfig
 	config.BaseDelay, config.MaxDelay = 50*time.Millisecond, 2*time.Second
 	return config
 }
 
-// row is what the keys of a row begin with.
+// row returns the key prefix of a row.
 func (c *config) row(key string) string {
 	return string(binary.BigEndian.AppendUint16([]byte(c.prefix), uint16(len(key)))) + key
 }

@@ -17,8 +17,8 @@ import (
 // errClosed is the error of a request after Close.
 var errClosed = fmt.Errorf("the store was closed: %w", storage.ErrInvalid)
 
-// classify makes an error of the kinds that package storage has, for a request that was sent,
-// perhaps: what says what the request was, and writes whether it writes.
+// classify wraps the error of a request that may have been sent in one of package storage's kinds: what describes the
+// request, and writes reports whether it writes.
 func classify(err error, what string, writes bool) error {
 	if errors.Is(err, storage.ErrInvalid) || errors.Is(err, storage.ErrRefused) || errors.Is(err, storage.ErrUnknown) {
 		return fmt.Errorf("%s: %w", what, err)
@@ -30,14 +30,14 @@ func classify(err error, what string, writes bool) error {
 	return fmt.Errorf("%s: %w: %w", what, kind, err)
 }
 
-// What the client's transport says of a request that had no connection to go by.
+// The client transport's errors for a request without a connection.
 const (
 	neverConnected = "Error while dialing"
 	neverEncrypted = "authentication handshake failed"
 	neverSent      = "larger than max"
 )
 
-// kindOf says of a write whether it was done.
+// kindOf returns the kind of a write's error, which says whether it was done.
 func kindOf(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -68,7 +68,7 @@ func kindOf(err error) error {
 	return storage.ErrUnknown
 }
 
-// early is the error of a request whose context has ended before it was sent.
+// early returns the error of a request whose context has ended before it was sent.
 func early(ctx context.Context, what string) error {
 	return fmt.Errorf("%s: %w: %w", what, storage.ErrRefused, ctx.Err())
 }

@@ -10,15 +10,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// longest is the TTL, in seconds, from which on a column is kept for good: 31 years, and a
-// tenth of what etcd takes.
+// longest is the TTL, in seconds, from which a column is kept permanently: 31 years, and a tenth of etcd's maximum.
 const longest = 1_000_000_000
 
-// leases are those that columns share.
+// leases are the leases that columns share.
 type leases struct {
 	client *clientv3.Client
 	mu     sync.Mutex
-	byTTL  map[int64]*lease // by the seconds that it is good for
+	byTTL  map[int64]*lease // by their class, in seconds
 }
 
 // lease is one of them.
@@ -28,8 +27,8 @@ type lease struct {
 	until   time.Time // when it is too old for another column
 }
 
-// class rounds a TTL up to seconds of which only the first three bits count: a quarter more at
-// most. So all columns have few leases. Zero means that the column stays.
+// class rounds a TTL up to seconds of which only the first three bits are significant: at most a quarter more. This
+// keeps the number of leases small. Zero means that the column stays.
 func class(ttl time.Duration) int64 {
 	seconds := int64((ttl + time.Second - 1) / time.Second)
 	if ttl <= 0 || seconds <= 0 || seconds > longest {
@@ -39,10 +38,10 @@ func class(ttl time.Duration) int64 {
 	return (seconds + step - 1) / step * step
 }
 
-// share is for how many seconds columns share a lease.
+// share returns for how many seconds columns share a lease.
 func share(class int64) int64 { return max(1, class/4) }
 
-// of returns a lease that lasts for at least the TTL, and zero where columns stay.
+// of returns a lease that lasts for at least the TTL, and zero for columns that stay.
 func (l *leases) of(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
 	class := class(ttl)
 	if class == 0 {
@@ -69,7 +68,7 @@ func (l *leases) of(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, e
 	return one.id, nil
 }
 
-// forget makes sure that a lease is not used any more that the server does not know.
+// forget stops the use of a lease that the server does not know.
 func (l *leases) forget(ttl time.Duration, id clientv3.LeaseID) {
 	l.mu.Lock()
 	one := l.byTTL[class(ttl)]

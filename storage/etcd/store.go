@@ -17,13 +17,13 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
-// stampBytes is how much of a value is its timestamp.
+// stampBytes is the length of the timestamp in a value.
 const stampBytes = 8
 
-// noStamp is that of a column that is written by Swap.
+// noStamp is the timestamp of a column written by Swap.
 const noStamp = "\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// Store is rows in one etcd cluster. It is a [storage.Store].
+// Store is the rows in one etcd cluster. It is a [storage.Store].
 type Store struct {
 	config *config
 	client *clientv3.Client
@@ -38,8 +38,8 @@ type Store struct {
 	work   sync.WaitGroup
 }
 
-// Open connects to the cluster of a URL, which doc.go explains, and reads something there. An
-// error is of the kinds that requests have, and has no password in it.
+// Open connects to the cluster of a URL, which doc.go describes, and makes a first read. The error has one of the kinds
+// of a request's errors, and contains no password.
 func Open(ctx context.Context, url string) (*Store, error) {
 	c, err := parseURL(url)
 	if err != nil {
@@ -67,12 +67,12 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	return s, nil
 }
 
-// Features says that it has all but a clock.
+// Features returns all features except Clock.
 func (s *Store) Features() storage.Features {
 	return storage.Features{Name: "etcd", Consistent: true, Durable: true, Swap: true, TTL: true, Watch: true}
 }
 
-// Close ends what is under way, and closes the connections.
+// Close ends the requests in progress, and closes the connections.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	closed := s.closed
@@ -97,7 +97,7 @@ func (s *Store) isClosed() bool {
 	return s.closed
 }
 
-// try sends a request, and says what its error is worth.
+// try sends a request, and classifies its error.
 func (s *Store) try(ctx context.Context, what string, send func(ctx context.Context) error, writes bool) error {
 	if s.isClosed() {
 		return fmt.Errorf("%s: %w", what, errClosed)
@@ -116,7 +116,7 @@ func (s *Store) try(ctx context.Context, what string, send func(ctx context.Cont
 	return nil
 }
 
-// stamped is what is kept of a value.
+// stamped returns a value as stored.
 func stamped(timestamp int64, value string) string {
 	return string(binary.BigEndian.AppendUint64(make([]byte, 0, stampBytes+len(value)), uint64(timestamp))) + value
 }
@@ -140,15 +140,15 @@ func (s *Store) Mutate(ctx context.Context, m *storage.Mutate) error {
 			if again || !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 				return err
 			}
-			// Nothing was done. The cluster was brought back to a state without the lease, or
-			// this process has slept for long.
+			// Nothing was done. The cluster was restored to a state without the lease, or this process has slept for a
+			// long time.
 			s.leases.forget(m.TTL, lease)
 		}
 	}, true)
 }
 
-// operations are those of a Mutate, one for each column. A comparison with the value of a column
-// that is not there does not hold.
+// operations returns the operations of a Mutate, one for each column. A comparison with the value of a missing column
+// fails.
 func (s *Store) operations(m *storage.Mutate, lease clientv3.LeaseID) []clientv3.Op {
 	row := s.config.row(m.Key)
 	var operations []clientv3.Op
@@ -160,7 +160,7 @@ func (s *Store) operations(m *storage.Mutate, lease clientv3.LeaseID) []clientv3
 	}
 	for i, column := range m.Deletions {
 		if slices.Contains(m.Deletions[:i], column) {
-			continue // what is deleted twice in one transaction is an error there
+			continue // a second deletion in one transaction is an error
 		}
 		lower := clientv3.Compare(clientv3.Value(row+column), "<", string(binary.BigEndian.AppendUint64(nil, uint64(m.Timestamp)+1)))
 		operations = append(operations, clientv3.OpTxn([]clientv3.Cmp{lower}, []clientv3.Op{clientv3.OpDelete(row + column)}, nil))
@@ -168,12 +168,11 @@ func (s *Store) operations(m *storage.Mutate, lease clientv3.LeaseID) []clientv3
 	return nest(operations)
 }
 
-// mostOperations is how many of them stand in one transaction here. As etcd ships, those of a
-// transaction and of the ones that are nested in it, level by level, are 128 at most: so 63
-// times 64 columns are, with the one operation for each.
+// mostOperations is the maximum number of operations in one transaction here. By default etcd allows 128 for a
+// transaction and its nested ones, level by level: 63 times 64 columns fit, with one operation each.
 const mostOperations = 64
 
-// nest puts operations into transactions of one, where they are more than it may have.
+// nest groups operations into nested transactions if there are more than one transaction may have.
 func nest(operations []clientv3.Op) []clientv3.Op {
 	if len(operations) <= mostOperations {
 		return operations
@@ -198,7 +197,7 @@ func (s *Store) Slice(ctx context.Context, slice *storage.Slice) (entries []stor
 	}
 	err = s.try(ctx, what, func(ctx context.Context) error {
 		if slice.End != "" && slice.Start == slice.End {
-			return nil // such a range is none to etcd
+			return nil // etcd rejects such a range
 		}
 		read, err := s.client.Get(ctx, row+slice.Start, clientv3.WithRange(end), clientv3.WithLimit(int64(slice.Limit)))
 		if err != nil {
@@ -219,7 +218,7 @@ func (s *Store) Slice(ctx context.Context, slice *storage.Slice) (entries []stor
 	return entries, nil
 }
 
-// Clock is what etcd does not have.
+// Clock always fails: etcd has no clock.
 func (s *Store) Clock(context.Context) (int64, error) {
 	features := s.Features()
 	return 0, features.Lacks("a clock")

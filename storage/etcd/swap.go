@@ -12,11 +12,10 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/gather"
 )
 
-// lanes is how many transactions with swaps are under way at a time.
+// lanes is the maximum number of concurrent transactions with swaps.
 const lanes = 4
 
-// Swap replaces a column if it is what is expected: in one transaction with those that are there
-// at the same time.
+// Swap replaces a column if it has the expected value, in one transaction with other waiting swaps.
 func (s *Store) Swap(ctx context.Context, swap *storage.Swap) (storage.Swapped, error) {
 	if err := swap.Check(); err != nil {
 		return storage.Swapped{}, fmt.Errorf("swap etcd: %w", err)
@@ -24,7 +23,7 @@ func (s *Store) Swap(ctx context.Context, swap *storage.Swap) (storage.Swapped, 
 	return s.swaps.Swap(ctx, swap)
 }
 
-// parts are what is compared, what is written if that holds, and what is read otherwise.
+// parts returns the comparison, the write if it holds, and the read if it does not.
 func (s *Store) parts(swap *storage.Swap) (expected clientv3.Cmp, put, get clientv3.Op) {
 	key := s.config.row(swap.Key) + swap.Column
 	expected = clientv3.Compare(clientv3.Value(key), "=", noStamp+swap.Old)
@@ -34,7 +33,7 @@ func (s *Store) parts(swap *storage.Swap) (expected clientv3.Cmp, put, get clien
 	return expected, clientv3.OpPut(key, noStamp+swap.New), clientv3.OpGet(key)
 }
 
-// found reads what became of a swap.
+// found returns a swap's result.
 func found(swap *storage.Swap, done bool, responses []*etcdserverpb.ResponseOp) (swapped storage.Swapped, err error) {
 	if swapped.Done = done; done {
 		return swapped, nil
@@ -48,7 +47,7 @@ func found(swap *storage.Swap, done bool, responses []*etcdserverpb.ResponseOp) 
 	return swapped, nil
 }
 
-// swapOne is a transaction that reads the column where it is something else.
+// swapOne is a transaction that reads the column if it has another value.
 func (s *Store) swapOne(ctx context.Context, swap *storage.Swap) (swapped storage.Swapped, err error) {
 	expected, put, get := s.parts(swap)
 	err = s.try(ctx, "swap etcd", func(ctx context.Context) error {
@@ -65,8 +64,8 @@ func (s *Store) swapOne(ctx context.Context, swap *storage.Swap) (swapped storag
 	return swapped, nil
 }
 
-// swapMany is one transaction with one inside for each swap, which compares for itself. An error
-// is that of all: etcd has done all of it or nothing.
+// swapMany is one transaction with a nested one for each swap, each with its own comparison. An error applies to all:
+// etcd has done everything or nothing.
 func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
 	operations := make([]clientv3.Op, len(swaps))
 	for i, swap := range swaps {
@@ -89,7 +88,7 @@ func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
 	case err == nil:
 		return answers
 	case errors.Is(err, storage.ErrInvalid):
-		// It may be one of them that is too large, or may not be written.
+		// One of them may be too large, or not permitted.
 		return gather.Apart(context.Background(), swaps, s.swapOne)
 	}
 	return gather.Failed(len(swaps), err)

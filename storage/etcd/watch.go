@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// watched is a row that has watchers.
+// watched is a row with watchers.
 type watched struct {
 	watchers int
 	cancel   context.CancelFunc
@@ -20,10 +20,10 @@ type watched struct {
 	ready    chan struct{} // closed when the server watches it for the first time
 }
 
-// Watch has changed called after deletions of columns and after each Swap of the row.
+// Watch calls changed after deletions of columns and after each Swap of the row.
 func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	what := "watch etcd"
-	// What ends a watch that never began, and is left to ctx otherwise.
+	// Ends a watch that never started; otherwise ctx does.
 	watching, cancel := context.WithCancel(ctx)
 	if err := s.hub.Watch(watching, key, changed); err != nil {
 		cancel()
@@ -85,7 +85,7 @@ func (s *Store) leave(key string) {
 	}
 }
 
-// The pause before a watch that has ended is begun again, which doubles up to the most.
+// The pause before an ended watch is restarted, which doubles up to the maximum.
 const (
 	firstPause = 20 * time.Millisecond
 	mostPause  = time.Second
@@ -95,7 +95,7 @@ const (
 func (s *Store) follow(ctx context.Context, key string, row *watched) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(s.client.Ctx(), cancel) // which ends with the client
+	stop := context.AfterFunc(s.client.Ctx(), cancel) // ends with the client
 	defer stop()
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		if s.watchOnce(ctx, key, row) {
@@ -111,8 +111,8 @@ func (s *Store) follow(ctx context.Context, key string, row *watched) {
 	}
 }
 
-// watchOnce watches until the server or the client gives it up, and says whether it began. A
-// member without a leader gives it up, so that another one is asked.
+// watchOnce watches until the server or the client ends the watch, and reports whether it started. A member without a
+// leader ends it, so that another one is used.
 func (s *Store) watchOnce(ctx context.Context, key string, row *watched) (began bool) {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
@@ -121,7 +121,7 @@ func (s *Store) watchOnce(ctx context.Context, key string, row *watched) (began 
 		if response.Created {
 			began = true
 			row.once.Do(func() { close(row.ready) })
-			s.hub.Notify(key) // of what was missed, if something was
+			s.hub.Notify(key) // of missed changes, if any
 		}
 		if response.Err() != nil {
 			return began

@@ -1,25 +1,23 @@
-// Package memory is a key-column-value store in memory: the least that does all of what
-// package storage promises, for tests, for demonstrations and to compare others with.
+// Package memory is a key-column-value store in memory: the simplest one with all the guarantees of package storage,
+// for tests, for demonstrations and as a reference for others.
 //
 //	one := memory.New(memory.Config{})
-//	two := one.Share()             // a second process, as it were, on the same rows
+//	two := one.Share()             // acts as a second process, on the same rows
 //	defer one.Close()
 //	defer two.Close()
 //
-// It ends with its process and nothing of it is ever written down: so it is Durable only as a
-// disk is that is thrown away with its machine, and locks kept in it hold between the
-// goroutines of one process.
+// Its contents end with the process and are never written to disk. It is therefore Durable only in the sense of a disk
+// that is discarded with its machine, and its locks hold between the goroutines of one process.
 //
-// # What it does where stores differ
+// # Where stores differ
 //
-// Of what the contract leaves open it can do either. Columns that were deleted are forgotten
-// at once, as in PostgreSQL; with Config.Remember they are remembered that long, as in
-// Cassandra, and then an addition under a timestamp that is not higher does not bring them
-// back. A deletion under a lower timestamp than the column's changes nothing in both.
+// It can behave in either way that the contract allows. By default it forgets deleted columns at once, like PostgreSQL.
+// With Config.Remember it remembers them for that long, like Cassandra, and then an addition under a timestamp that is
+// not higher does not restore them. A deletion under a lower timestamp than the column's changes nothing in both.
 //
-// Time is that of Config.Now. A test that gives it a clock of its own says when columns are
-// forgotten: at the full second after their TTL, not earlier and not later.
+// Time is that of Config.Now. A test that supplies a clock controls when columns expire: at the full second after their
+// TTL, not earlier and not later.
 //
-// A request takes effect while one mutex is held, and none waits for anything else. Watchers
-// hear of every change, whether or not the request asks for that.
+// A request takes effect while one mutex is held, and waits for nothing else. Watchers are notified of every change,
+// whether or not the request asks for that.
 package memory

@@ -10,31 +10,31 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
-// Config is what a store in memory is like.
+// Config configures a store in memory.
 type Config struct {
-	// Now tells the store's time, by which columns are forgotten and which Clock answers. It is
-	// called while the store is locked and must not call it. Zero means time.Now.
+	// Now returns the store's time, by which columns expire and which Clock returns. It is called while the store is
+	// locked and must not call it. Zero means time.Now.
 	Now func() time.Time
 	// Remember is how long a deletion is remembered. Zero means not at all.
 	Remember time.Duration
 }
 
-// Store is one handle on a store in memory. Others that share its rows come from Share.
+// Store is one handle on a store in memory. Share returns further handles on the same rows.
 type Store struct {
 	*rows
 	hub watch.Hub
 }
 
-// rows is what handles share.
+// rows is the state that handles share.
 type rows struct {
 	config Config
 	mu     sync.Mutex
 	table  table // rows of Mutate
-	swaps  table // rows of Swap: nothing shows in a slice of the other kind
+	swaps  table // rows of Swap: not visible in a slice of the other kind
 	open   map[*Store]struct{}
 }
 
-// New makes a store without rows, and a handle on it.
+// New returns a handle on a new, empty store.
 func New(config Config) *Store {
 	if config.Now == nil {
 		config.Now = time.Now
@@ -44,8 +44,7 @@ func New(config Config) *Store {
 	return first
 }
 
-// Share makes another handle on the same rows: another process, as it were. It works also
-// after s was closed.
+// Share returns another handle on the same rows, which acts as another process. It also works after s was closed.
 func (s *Store) Share() *Store {
 	other := &Store{rows: s.rows}
 	s.mu.Lock()
@@ -54,8 +53,7 @@ func (s *Store) Share() *Store {
 	return other
 }
 
-// enter locks the rows for a request, unless it cannot be done any more. A caller that
-// gets no error calls s.mu.Unlock.
+// enter locks the rows for a request, unless it must fail. On success the caller must call s.mu.Unlock.
 func (s *Store) enter(ctx context.Context, what, key string, check error) error {
 	if check != nil {
 		return fmt.Errorf("%s row %q: %w", what, shorten(key), check)
@@ -71,7 +69,7 @@ func (s *Store) enter(ctx context.Context, what, key string, check error) error 
 	return nil
 }
 
-// shorten keeps errors readable where keys are long.
+// shorten keeps errors readable if keys are long.
 func shorten(key string) string {
 	const enough = 100
 	if len(key) <= enough {
@@ -103,7 +101,7 @@ func (s *Store) Slice(ctx context.Context, r *storage.Slice) ([]storage.Entry, e
 	return s.table.slice(r, s.config.Now()), nil
 }
 
-// Swap replaces a column if it is what is expected.
+// Swap replaces a column if it has the expected value.
 func (s *Store) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
 	if err := s.enter(ctx, "swap in", w.Key, w.Check()); err != nil {
 		return storage.Swapped{}, err
@@ -116,7 +114,7 @@ func (s *Store) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, err
 	return swapped, nil
 }
 
-// Clock returns what Config.Now says.
+// Clock returns the time of Config.Now.
 func (s *Store) Clock(ctx context.Context) (int64, error) {
 	if err := s.enter(ctx, "read the clock of", "", nil); err != nil {
 		return 0, err
@@ -125,19 +123,19 @@ func (s *Store) Clock(ctx context.Context) (int64, error) {
 	return s.config.Now().UnixMicro(), nil
 }
 
-// Watch has changed called after every change of the row, through whichever handle.
+// Watch calls changed after every change of the row, through any handle.
 func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	return s.hub.Watch(ctx, key, changed)
 }
 
-// notify tells the watchers of all handles.
+// notify notifies the watchers of all handles.
 func (s *rows) notify(key string) {
 	for handle := range s.open {
 		handle.hub.Notify(key)
 	}
 }
 
-// Features says that it can do everything, as long as its process runs.
+// Features returns all features, as long as the process runs.
 func (s *Store) Features() storage.Features {
 	return storage.Features{Name: "memory", Consistent: true, Swap: true, Durable: true, TTL: true, Clock: true, Watch: true}
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// table is all rows, and when which of their columns is to be forgotten.
+// table is all rows, with the expiry times of their columns.
 type table struct {
-	rows map[string][]column // in the order of their columns
+	rows map[string][]column // in column order
 	ends ends
 }
 
-// column is one of a row, or the memory of one that was deleted.
+// column is a column of a row, or the memory of a deleted one.
 type column struct {
 	storage.Entry
 	stamp   int64
 	deleted bool
-	until   time.Time // when it is forgotten; zero means never
+	until   time.Time // when it expires; zero means never
 }
 
-// hidden reports whether the column is not shown.
+// hidden reports whether the column is invisible.
 func (c *column) hidden(now time.Time) bool { return c.deleted || c.over(now) }
 
 func (c *column) over(now time.Time) bool { return !c.until.IsZero() && !now.Before(c.until) }
 
-// supersededBy reports whether the column, which is not over, gives way to another write of it.
+// supersededBy reports whether another write of the column, which is not over, replaces it.
 func (c *column) supersededBy(to *column) bool {
 	switch {
 	case to.stamp != c.stamp:
@@ -39,12 +39,12 @@ func (c *column) supersededBy(to *column) bool {
 	return to.deleted || to.Value >= c.Value
 }
 
-// find returns where a column stands in its row, or is to stand.
+// find returns the index of a column in its row, or its insertion point.
 func find(row []column, name string) (at int, found bool) {
 	return slices.BinarySearchFunc(row, name, func(c column, name string) int { return cmp.Compare(c.Column, name) })
 }
 
-// mutate does all that a request asks for.
+// mutate carries out a request.
 func (t *table) mutate(m *storage.Mutate, now time.Time, remember time.Duration) {
 	t.forget(now)
 	for _, name := range m.Deletions {
@@ -66,7 +66,7 @@ func (t *table) mutate(m *storage.Mutate, now time.Time, remember time.Duration)
 	}
 }
 
-// write puts a column into its row, unless what is there prevails.
+// write stores a column in its row, unless the existing one prevails.
 func (t *table) write(key string, c *column) {
 	row := t.rows[key]
 	i, found := find(row, c.Column)
@@ -83,14 +83,14 @@ func (t *table) write(key string, c *column) {
 	}
 }
 
-// remove takes a column out of its row, and the row away with its last one.
+// remove removes a column, and the row with its last column.
 func (t *table) remove(key string, i int) {
 	if t.rows[key] = slices.Delete(t.rows[key], i, i+1); len(t.rows[key]) == 0 {
 		delete(t.rows, key)
 	}
 }
 
-// forget removes what is over, in all rows.
+// forget removes expired columns from all rows.
 func (t *table) forget(now time.Time) {
 	for len(t.ends) > 0 && !now.Before(t.ends[0].at) {
 		e := heap.Pop(&t.ends).(end)
@@ -101,7 +101,7 @@ func (t *table) forget(now time.Time) {
 	}
 }
 
-// slice returns what a request asks for.
+// slice returns a request's columns.
 func (t *table) slice(s *storage.Slice, now time.Time) (entries []storage.Entry) {
 	row := t.rows[s.Key]
 	from, _ := find(row, s.Start)
@@ -116,7 +116,7 @@ func (t *table) slice(s *storage.Slice, now time.Time) (entries []storage.Entry)
 	return entries
 }
 
-// swap does what a request asks for, if the column is what it expects.
+// swap carries out a request, if the column has the expected value.
 func (t *table) swap(s *storage.Swap, now time.Time) storage.Swapped {
 	row := t.rows[s.Key]
 	i, found := find(row, s.Column)
@@ -136,13 +136,13 @@ func (t *table) swap(s *storage.Swap, now time.Time) storage.Swapped {
 	return storage.Swapped{Done: true}
 }
 
-// end is when a column may be over. The column may have been written anew since then.
+// end is when a column may expire. The column may have been rewritten since then.
 type end struct {
 	at          time.Time
 	key, column string
 }
 
-// ends is a heap, the first on top.
+// ends is a heap, the earliest on top.
 type ends []end
 
 func (e ends) Len() int           { return len(e) }

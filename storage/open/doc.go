@@ -1,4 +1,4 @@
-// Package open makes a store of a URL: with the driver that its scheme names.
+// Package open opens a store from a URL, with the driver of its scheme.
 //
 //	store, err := open.Open(ctx, "redis://cache.example/0")
 //
@@ -9,13 +9,11 @@
 //	etcd://, etcds://               in etcd (package etcd)
 //	cassandra://                    in Cassandra (package cassandra)
 //
-// What stands behind the scheme, and which options there are, each driver's own page says.
+// Each driver's documentation describes the rest of its URL and its options.
 //
-// A program that imports this package links all drivers. One that needs a single driver imports
-// that.
+// A program that imports this package links all drivers. One that needs a single driver imports that driver.
 //
 // # Passwords
 //
-// A URL may have a password. No error of this package shows it, even if the driver's does; for
-// logs there is [Redacted].
+// A URL may contain a password. No error of this package shows it, even if the driver's does; for logs use [Redacted].
 package open

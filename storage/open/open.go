@@ -21,7 +21,7 @@ import (
 // opener opens a store of one scheme.
 type opener func(ctx context.Context, url string) (storage.Store, error)
 
-// as makes an opener of what a driver has, so that no store is nil and no error.
+// as converts a driver's Open to an opener that returns a nil interface with an error.
 func as[S storage.Store](open func(ctx context.Context, url string) (S, error)) opener {
 	return func(ctx context.Context, url string) (storage.Store, error) {
 		store, err := open(ctx, url)
@@ -39,7 +39,7 @@ func openers() map[string]opener {
 	}
 }
 
-// openMemory makes a store that no other caller has.
+// openMemory opens a store of its own for each call.
 func openMemory(ctx context.Context, url string) (storage.Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open a store in memory: %w: %w", storage.ErrRefused, err)
@@ -50,25 +50,24 @@ func openMemory(ctx context.Context, url string) (storage.Store, error) {
 	return memory.New(memory.Config{}), nil
 }
 
-// Schemes lists what a URL may begin with, in the order of the alphabet.
+// Schemes returns the supported schemes in alphabetical order.
 func Schemes() []string { return slices.Sorted(maps.Keys(openers())) }
 
-// Redacted is a URL as it may be shown: without its password, and without the values of options
-// that are called after something secret. What is neither a URL nor a folder is not shown at all.
+// Redacted returns a URL for display: without its password, and without the values of options with a secret-sounding
+// name. A text that is neither a URL nor a folder is not shown at all.
 func Redacted(url string) string { return location.Redacted(url) }
 
-// Folder makes a URL of the path of a folder, as Open does.
+// Folder returns the URL of a folder's path, in the way that Open interprets it.
 func Folder(path string) string { return location.Folder(path) }
 
-// Open opens the store of a URL; the path of a folder alone, from its root, stands for pebble://
-// and that path. The error is an ErrInvalid where the URL is not one that can be opened, by any
-// attempt, and otherwise of the kinds that requests have. It has no password in it.
+// Open opens the store of a URL. An absolute path alone stands for pebble:// and that path. The error is an ErrInvalid
+// if the URL can never be opened, and otherwise has one of the kinds of a request's errors. It contains no password.
 func Open(ctx context.Context, url string) (storage.Store, error) {
 	url = Folder(url)
 	scheme, _, found := strings.Cut(url, "://")
 	open := openers()[strings.ToLower(scheme)]
 	if !found || open == nil {
-		// What stands there may be anything, a password too.
+		// The text may be anything, including a password.
 		return nil, fmt.Errorf("open a store: it is neither the absolute path of a folder nor a URL that begins with one of %s://: %w", strings.Join(Schemes(), "://, "), storage.ErrInvalid)
 	}
 	store, err := open(ctx, url)
@@ -78,7 +77,7 @@ func Open(ctx context.Context, url string) (storage.Store, error) {
 	return store, nil
 }
 
-// hidden is an error whose words are not shown as they were.
+// hidden is an error whose original text is not shown.
 type hidden struct {
 	text  string
 	kinds []error
@@ -87,8 +86,8 @@ type hidden struct {
 func (h *hidden) Error() string   { return h.text }
 func (h *hidden) Unwrap() []error { return h.kinds }
 
-// hide takes what is secret in a URL out of an error that shows it. Drivers do not; what they
-// use might. Only the kinds of such an error are left.
+// hide removes a URL's secrets from an error that contains them. Drivers' own texts do not; those of their libraries
+// might. Only the kinds of such an error remain.
 func hide(err error, url string) error {
 	text := err.Error()
 	for _, secret := range location.Secrets(url) {

@@ -1,40 +1,36 @@
-// Package pebble keeps rows and columns in a folder of the machine's own disk, in a database of
-// Pebble: the store of a single process that is to remember after a crash.
+// Package pebble is a driver of package storage over a Pebble database in a local folder: the store of a single process
+// that must survive a crash.
 //
 //	store, err := pebble.Open(ctx, "pebble:///var/lib/holdfast/locks")
 //
 // # Addresses
 //
-//	pebble:///FOLDER             synced: what was answered survives a crash of the machine
-//	pebble:///FOLDER?sync=false  not: it survives a crash of the process, and the machine's may
-//	                             lose the last of it, though never half of a request
+//	pebble:///FOLDER             synced: an answered write survives a crash of the machine
+//	pebble:///FOLDER?sync=false  not synced: it survives a crash of the process; a crash of the machine may
+//	                             lose the latest writes, though never half of a request
 //
-// Sync=false is for tests and for what may be lost. Features.Durable says which it is. The folder
-// is made where it is missing, and has room for nothing else.
+// Sync=false is for tests and for data that may be lost. Features.Durable reports which it is. The folder is created if
+// it is missing, and must contain nothing else.
 //
 // # One process
 //
-// The process that has opened the folder has it for itself: a second process is refused, and so
-// is a second Open within one. Handles for several users in one process come from
-// [Store.Share]. The lock is the kernel's, so it ends with the process, whichever way that
-// ends.
+// The process that has opened the folder has exclusive use of it: a second process is refused, and so is a second Open
+// in the same process. [Store.Share] returns handles for several users in one process. The lock is the kernel's, so it
+// ends with the process, however that ends.
 //
-// # How it is kept
+// # How it is stored
 //
-// The key of an entry is the length of the row's key, that key, and the column. So no row is
-// another's beginning, and columns lie in the order of their bytes. The value begins with the
-// timestamp and when it is to be forgotten. What the folder was made by is written into it,
-// and one that was made by something else, or by a later format, is refused.
+// The key of an entry is the length of the row's key, that key, and the column. No row is therefore a prefix of
+// another, and columns are in byte order. The value begins with the timestamp and the expiry time. The folder records
+// its format, and a folder of another program, or of a later format, is refused.
 //
-// A write takes its row's lock, of which there are some hundreds for all rows, looks at what
-// is there, and puts all that it changes into the log as one batch. Syncs are awaited without
-// the lock, and one sync serves all who wait: many writers, of one row or of several, cost
-// the disk little more than one. A reader of what is not synced yet waits for that, too:
-// so nothing was ever seen that a crash can take back.
+// A write takes its row's lock (one of some hundreds for all rows), reads the current state, and writes all its changes
+// to the log as one batch. It waits for the sync without the lock, and one sync serves all waiting writes: many
+// writers, of one row or of several, cost the disk little more than one. A reader of an unsynced write also waits for
+// the sync: no reader ever sees a state that a crash can undo.
 //
-// Deletions are forgotten at once. Columns that are over are not shown, and are removed by a
-// later Mutate of their row that has a TTL itself; those of a row that is not written any more
-// stay on the disk. Time is the machine's.
+// Deletions are forgotten at once. Expired columns are invisible, and are removed by a later Mutate of their row that
+// has a TTL itself; those of a row that is not written any more stay on the disk. Time is the machine's.
 //
-// A disk that does not take the log any more ends the process: it is not known what is on it.
+// If the disk fails a write to the log, the process ends: the contents of the disk are then unknown.
 package pebble

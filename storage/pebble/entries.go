@@ -11,17 +11,16 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// The first byte of a key of the database says what stands there.
+// The first byte of a database key, which is the kind of entry.
 const (
-	formatKey = 0x00 // the format alone
-	columnKey = 0x01 // then two bytes of length, the row's key, and the column
+	formatKey = 0x00 // only the format
+	columnKey = 0x01 // followed by two bytes of length, the row's key, and the column
 )
 
-// headerSize is what precedes a column's value: its timestamp, and the microsecond at which it
-// is forgotten, or 0.
+// headerSize is the length of a value's header: the column's timestamp, and the microsecond at which it expires, or 0.
 const headerSize = 16
 
-// prefix begins all entries of a row, and no others.
+// prefix returns the common prefix of exactly the entries of a row.
 func prefix(key string) []byte {
 	b := make([]byte, 0, 3+len(key)+32)
 	b = append(b, columnKey)
@@ -34,18 +33,18 @@ func within(prefix []byte, column string) []byte {
 	return append(prefix[:len(prefix):len(prefix)], column...)
 }
 
-// behind returns the first key that is behind all of the row with that prefix.
+// behind returns the first key after the row with that prefix.
 func behind(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; ; i-- {
-		// The first byte is no 0xFF, so this ends.
+		// The first byte is not 0xFF, so this terminates.
 		if end[i]++; end[i] != 0 {
 			return end[:i+1]
 		}
 	}
 }
 
-// held is a column as it is kept.
+// held is a column as stored.
 type held struct {
 	stamp int64
 	until int64 // in microseconds since the epoch; 0 means never
@@ -66,11 +65,10 @@ func encode(stamp, until int64, value string) []byte {
 	return append(b, value...)
 }
 
-// over reports whether the column is forgotten at now, in microseconds.
+// over reports whether the column has expired at now, in microseconds.
 func (h *held) over(now int64) bool { return h.until != 0 && h.until <= now }
 
-// find calls see with a column as it is kept, if it is there and not over. The value is valid
-// until see returns.
+// find calls see with a stored column, if it exists and has not expired. The value is valid until see returns.
 func find(db *pebble.DB, at []byte, now int64, see func(*held)) error {
 	found, closer, err := db.Get(at)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -86,17 +84,17 @@ func find(db *pebble.DB, at []byte, now int64, see func(*held)) error {
 	return errors.Join(err, closer.Close())
 }
 
-// sweep is how many columns a Mutate looks at that are first in its row. Those with a TTL are
-// mostly named by time, so that what is over stands there.
+// sweep is how many of a row's first columns a Mutate checks for expiry. Columns with a TTL are usually named by time,
+// so expired ones are first.
 const sweep = 64
 
-// change puts into a batch what a Mutate changes.
+// change adds the changes of a Mutate to a batch.
 func change(db *pebble.DB, b *pebble.Batch, m *storage.Mutate, now time.Time) error {
 	row, micros := prefix(m.Key), now.UnixMicro()
 	until := int64(0)
 	if m.TTL > 0 {
 		until = now.Add((m.TTL + time.Second - 1).Truncate(time.Second)).UnixMicro()
-		// Before the rest: of one key, the last in a batch stays.
+		// First, because the last operation on a key in a batch wins.
 		if err := removeOver(db, b, row, micros); err != nil {
 			return err
 		}
@@ -130,7 +128,7 @@ func change(db *pebble.DB, b *pebble.Batch, m *storage.Mutate, now time.Time) er
 	return nil
 }
 
-// removeOver removes what is over of the first columns of a row.
+// removeOver removes the expired ones of a row's first columns.
 func removeOver(db *pebble.DB, b *pebble.Batch, row []byte, now int64) error {
 	first, err := db.NewIter(&pebble.IterOptions{LowerBound: row, UpperBound: behind(row)})
 	if err != nil {
@@ -146,7 +144,7 @@ func removeOver(db *pebble.DB, b *pebble.Batch, row []byte, now int64) error {
 	return errors.Join(err, first.Error(), first.Close())
 }
 
-// read returns what a Slice asks for.
+// read returns the columns of a Slice.
 func read(db *pebble.DB, s *storage.Slice, now int64) (entries []storage.Entry, err error) {
 	row := prefix(s.Key)
 	bounds := &pebble.IterOptions{LowerBound: within(row, s.Start), UpperBound: behind(row)}

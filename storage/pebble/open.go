@@ -14,22 +14,19 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Config is how a folder is used.
+// Config configures the use of a folder.
 type Config struct {
-	// NoSync answers before the disk has what was written. Zero means that it waits.
+	// NoSync answers before a write is on disk. Zero means that it waits for the sync.
 	NoSync bool
-	// Now tells the time by which columns are forgotten and which Clock answers. Zero means
-	// time.Now.
+	// Now returns the time by which columns expire and which Clock returns. Zero means time.Now.
 	Now func() time.Time
 }
 
-// format is what is written into a folder when it is made. What changes the form of its
-// entries changes this.
+// format is written into a new folder. A change of the entries' format must change it.
 const format = "holdfast storage 1"
 
-// Open opens the folder that a URL names, as the package's documentation says. An error is an
-// ErrInvalid where the URL or the folder is not what it must be, and an ErrRefused where it may
-// do another time, as when another process has it.
+// Open opens the folder of a URL, as described in the package documentation. An error is an ErrInvalid if the URL or
+// the folder is unsuitable, and an ErrRefused if a retry may succeed, for example while another process has the folder.
 func Open(ctx context.Context, address string) (*Store, error) {
 	folder, config, err := parse(address)
 	if err != nil {
@@ -38,7 +35,7 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	return OpenFS(ctx, vfs.Default, folder, config)
 }
 
-// parse takes a URL apart.
+// parse parses a URL.
 func parse(address string) (folder string, config Config, err error) {
 	u, err := url.Parse(address)
 	switch {
@@ -70,7 +67,7 @@ func parse(address string) (folder string, config Config, err error) {
 	return u.Path, config, nil
 }
 
-// OpenFS opens a folder of a file system. Errors are Open's.
+// OpenFS opens a folder of a file system. Its errors are as those of Open.
 func OpenFS(ctx context.Context, fs vfs.FS, folder string, config Config) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open folder %q: %w: %w", folder, storage.ErrRefused, err)
@@ -97,7 +94,7 @@ func OpenFS(ctx context.Context, fs vfs.FS, folder string, config Config) (*Stor
 	return newStore(db, lock, config), nil
 }
 
-// check looks what made the database, or writes down that this did.
+// check verifies the format of the database, or writes it to a new one.
 func check(db *pebble.DB) error {
 	found, closer, err := db.Get([]byte{formatKey})
 	if err == nil {
@@ -130,7 +127,7 @@ func check(db *pebble.DB) error {
 	return nil
 }
 
-// logger keeps silent but where the database cannot go on.
+// logger discards everything except the fatal errors of the database.
 type logger struct{ folder string }
 
 func (logger) Infof(string, ...any)  {}

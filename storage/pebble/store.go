@@ -14,16 +14,16 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
-// Store is one handle on an open folder. Others come from Share.
+// Store is one handle on an open folder. Share returns further handles.
 type Store struct {
 	*folder
 	hub      watch.Hub
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // guards the following fields
 	closed   bool
 	underWay sync.WaitGroup
 }
 
-// folder is what handles share.
+// folder is the state that handles share.
 type folder struct {
 	config  Config
 	db      *pebble.DB
@@ -32,20 +32,20 @@ type folder struct {
 	stripes [256]stripe
 	syncs   sync.WaitGroup // goroutines that wait for the disk
 
-	handles sync.Mutex // of what follows
+	handles sync.Mutex // guards the following field
 	open    map[*Store]struct{}
 }
 
-// stripe is a lock for a part of the rows, and the last that was written to one of them.
+// stripe is a lock for a part of the rows, and the latest write to one of them.
 type stripe struct {
 	sync.Mutex
 	last atomic.Pointer[commit]
 }
 
-// commit is a batch that all readers see and that the disk may not have yet.
+// commit is a batch that all readers see and that may not be on disk yet.
 type commit struct {
-	synced chan struct{} // closed when it has
-	err    error         // why it has not, to be read after that
+	synced chan struct{} // closed when it is on disk
+	err    error         // why it is not; read only after that
 }
 
 func newStore(db *pebble.DB, lock *pebble.Lock, config Config) *Store {
@@ -54,8 +54,8 @@ func newStore(db *pebble.DB, lock *pebble.Lock, config Config) *Store {
 	return first
 }
 
-// Share makes another handle on the same folder, which is open until the last of them is closed.
-// Once that was, Share is an ErrInvalid.
+// Share returns another handle on the same folder, which stays open until the last handle is closed. After that Share
+// is an ErrInvalid.
 func (s *Store) Share() (*Store, error) {
 	s.handles.Lock()
 	defer s.handles.Unlock()
@@ -67,7 +67,7 @@ func (s *Store) Share() (*Store, error) {
 	return other, nil
 }
 
-// enter begins a request. Who gets no error calls s.underWay.Done.
+// enter starts a request. On success the caller must call s.underWay.Done.
 func (s *Store) enter(ctx context.Context, what string, check error) error {
 	if check != nil {
 		return fmt.Errorf("%s: %w", what, check)
@@ -102,8 +102,8 @@ func (s *Store) Mutate(ctx context.Context, m *storage.Mutate) error {
 	return nil
 }
 
-// write applies what fill puts into a batch, under the lock of a row, and waits until the disk
-// has it and what fill has seen. Then it notifies watchers, if notify says so.
+// write applies the batch that fill builds, under the lock of a row, and waits until the batch and everything fill has
+// read are on disk. Then it notifies watchers, if notify is set.
 func (s *Store) write(ctx context.Context, key string, notify bool, fill func(*pebble.Batch) error) error {
 	stripe := s.stripe(key)
 	b := s.db.NewBatch()
@@ -114,11 +114,11 @@ func (s *Store) write(ctx context.Context, key string, notify bool, fill func(*p
 		if err = errors.Join(err, b.Close()); err != nil {
 			return fmt.Errorf("%w: %w", storage.ErrRefused, err)
 		}
-		// What is to be done is done. That may have been a moment ago.
+		// The change is already there. The write that made it may be recent.
 		return stripe.wait(ctx, storage.ErrRefused)
 	}
 	done := &commit{synced: make(chan struct{})}
-	// Who sees the batch finds this, for it is there first.
+	// Set before the batch is visible, so that every reader of the batch finds it.
 	stripe.last.Store(done)
 	if s.config.NoSync {
 		err = s.db.Apply(b, pebble.NoSync)
@@ -137,7 +137,7 @@ func (s *Store) write(ctx context.Context, key string, notify bool, fill func(*p
 		end()
 		return unknown(done.err)
 	}
-	// The caller may not wait for the disk as long as it takes. The batch does.
+	// The caller may give up before the write is on disk. The batch does not.
 	s.syncs.Go(func() {
 		err = b.SyncWait()
 		end()
@@ -157,8 +157,7 @@ func unknown(err error) error {
 	return fmt.Errorf("%w: %w", storage.ErrUnknown, err)
 }
 
-// wait returns when the disk has what was written to the stripe before, so that no answer has
-// what a crash may take back.
+// wait returns when the stripe's earlier writes are on disk, so that no answer shows a state that a crash may undo.
 func (s *stripe) wait(ctx context.Context, kind error) error {
 	last := s.last.Load()
 	if last == nil {
@@ -191,7 +190,7 @@ func (s *Store) Slice(ctx context.Context, r *storage.Slice) ([]storage.Entry, e
 	return entries, nil
 }
 
-// Swap replaces a column if it is what is expected.
+// Swap replaces a column if it has the expected value.
 func (s *Store) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
 	if err := s.enter(ctx, "swap", w.Check()); err != nil {
 		return storage.Swapped{}, err
@@ -224,12 +223,12 @@ func (s *Store) Clock(ctx context.Context) (int64, error) {
 	return s.config.Now().UnixMicro(), nil
 }
 
-// Watch has changed called after the row has changed, through whichever handle.
+// Watch calls changed after the row has changed, through any handle.
 func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	return s.hub.Watch(ctx, key, changed)
 }
 
-// notify tells the watchers of all handles.
+// notify notifies the watchers of all handles.
 func (f *folder) notify(key string) {
 	f.handles.Lock()
 	defer f.handles.Unlock()
@@ -238,13 +237,13 @@ func (f *folder) notify(key string) {
 	}
 }
 
-// Features says that it can do everything, and whether what it has answered is on the disk.
+// Features returns all features, with Durable according to Config.NoSync.
 func (s *Store) Features() storage.Features {
 	return storage.Features{Name: "pebble", Consistent: true, Swap: true, Durable: !s.config.NoSync, TTL: true, Clock: true, Watch: true}
 }
 
-// Close waits for the requests of this handle that are under way, which the disk bounds, and ends its watches. With the
-// last handle it closes the folder.
+// Close waits for this handle's requests in progress, limited by the disk, and ends its watches. With the last handle
+// it closes the folder.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -259,7 +258,7 @@ func (s *Store) Close() error {
 	if !last {
 		return nil
 	}
-	s.syncs.Wait() // what was given up before the disk had it
+	s.syncs.Wait() // writes that were given up before they were on disk
 	if err := errors.Join(s.db.Close(), s.lock.Close()); err != nil {
 		return fmt.Errorf("close the folder: %w", err)
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// classify says of what kind an error is that came instead of an answer, by what may have been
-// done: of a read nothing.
+// classify returns an error with its kind, which depends on the possible effects of the request: a read has none.
 func classify(err error, writes bool) error {
 	if err == nil {
 		return nil
@@ -34,8 +33,8 @@ func kind(err error, writes bool) error {
 	return storage.ErrUnknown
 }
 
-// neverTakes reports whether a SQLSTATE says that the same will not do another time, either. They
-// are in appendix A of PostgreSQL's documentation; the first two characters are the class.
+// neverTakes reports whether a SQLSTATE says that a retry cannot succeed. They are in appendix A of PostgreSQL's
+// documentation; the first two characters are the class.
 func neverTakes(code string) bool {
 	if len(code) != 5 {
 		return false
@@ -50,17 +49,16 @@ func neverTakes(code string) bool {
 	return false
 }
 
-// rolledBack reports whether what the server says means that it has done nothing. Where it is
-// about to end the connection that may not be so: while it waits for its replicas the
-// transaction has been done.
+// rolledBack reports whether the server's error means that the request had no effect. This may not hold if the server
+// is about to end the connection: while it waits for its replicas the transaction is already done.
 func rolledBack(said *pgconn.PgError) bool {
 	if said.SeverityUnlocalized == "FATAL" || said.SeverityUnlocalized == "PANIC" || len(said.Code) != 5 {
 		return false
 	}
 	switch said.Code {
-	case "40003": // it does not know
+	case "40003": // the outcome is unknown
 		return false
-	case "57014": // it was asked to stop, or its statement_timeout was over
+	case "57014": // cancelled, or statement_timeout has passed
 		return true
 	}
 	switch said.Code[:2] {
@@ -70,14 +68,14 @@ func rolledBack(said *pgconn.PgError) bool {
 	return false
 }
 
-// passes reports whether what was rolled back may do when it is tried again at once.
+// passes reports whether an immediate retry may succeed.
 func passes(err error) bool {
 	var said *pgconn.PgError
 	if !errors.Is(err, storage.ErrRefused) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	if !errors.As(err, &said) {
-		return pgconn.SafeToRetry(err) // a connection that was broken while no request used it
+		return pgconn.SafeToRetry(err) // the connection broke while no request used it
 	}
 	return said.Code == "40001" || said.Code == "40P01" || said.Code == "55P03"
 }

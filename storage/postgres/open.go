@@ -16,28 +16,28 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// settings is what a URL says that PostgreSQL does not know of.
+// settings are the driver's own options from a URL.
 type settings struct {
 	schema, table string
 	pool, retries int
 	timeout       time.Duration
 }
 
-// longestIdentifier is what PostgreSQL cuts names of tables to, without an error.
+// longestIdentifier is the length to which PostgreSQL silently truncates the names of tables.
 const longestIdentifier = 63
 
-// parse takes our own options out of a URL, and returns the rest.
+// parse removes the driver's own options from a URL, and returns the rest.
 func parse(address string) (rest string, is settings, err error) {
 	is = settings{table: "holdfast_locks", pool: 16, retries: 3, timeout: 10 * time.Second}
 	u, err := url.Parse(address)
 	if err != nil {
-		// What it says has the whole address, with the password.
+		// Its error contains the whole address, with the password.
 		return "", is, errors.New("it is no URL; it must be like postgres://user:password@host:5432/database")
 	}
 	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return "", is, fmt.Errorf("it begins with %q; it must begin with postgres://", u.Scheme+":")
 	}
-	// PostgreSQL takes a + for what it is, and a space is %20.
+	// PostgreSQL takes a + literally, and a space is %20.
 	options, err := url.ParseQuery(strings.ReplaceAll(u.RawQuery, "+", "%2B"))
 	if err != nil {
 		return "", is, fmt.Errorf("read its options: %w", err)
@@ -79,10 +79,9 @@ func parse(address string) (rest string, is settings, err error) {
 	return u.String(), is, nil
 }
 
-// Open connects to the database that a URL names, and makes the table where it is missing, as the
-// package's documentation says. An error is an ErrInvalid where the URL, the user's rights or the
-// table are not what they must be, and an ErrRefused where it may do another time, as when no
-// server answers there, or a standby does. No error shows a password.
+// Open connects to the database of a URL, and creates a missing table, as described in the package documentation. An
+// error is an ErrInvalid if the URL, the user's rights or the table are unsuitable, and an ErrRefused if a retry may
+// succeed, for example if no server answers there, or a standby does. No error shows a password.
 func Open(ctx context.Context, address string) (*Store, error) {
 	rest, is, err := parse(address)
 	if err != nil {
@@ -112,8 +111,7 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	return newStore(pool, is), nil
 }
 
-// primary refuses connections to a standby, regardless of what else the address wants of
-// them.
+// primary refuses connections to a standby, regardless of the address's other requirements.
 func primary(also pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	return func(ctx context.Context, c *pgconn.PgConn) error {
 		if err := pgconn.ValidateConnectTargetSessionAttrsPrimary(ctx, c); err != nil {
@@ -126,18 +124,17 @@ func primary(also pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	}
 }
 
-// byIndex has every row looked up by its key, one after the other. Of a table that is new, and so small, a
-// plan would be made that reads all of it, and be kept when it has grown; and it would lock rows in the
-// order in which they happen to lie. As there is but one plan, none is made anew for what a statement is
-// given, which takes longer than to carry it out; servers before 12 do not know that setting, and go on
-// without it.
+// byIndex makes PostgreSQL look up every row by its key, one after the other. For a new, and so small, table the
+// planner would choose a plan that reads all of it, and keep that when it has grown; the plan would also lock rows in
+// physical order. As there is only one plan, the setting also avoids planning for each statement's arguments, which
+// takes longer than the execution; servers before 12 do not know that setting, and continue without it.
 func byIndex(ctx context.Context, c *pgx.Conn) error {
 	_, err := c.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "+
 		"SELECT set_config(name, 'force_generic_plan', false) FROM pg_settings WHERE name = 'plan_cache_mode'")
 	return err
 }
 
-// name is the table's, for SQL.
+// name returns the table's name, for SQL.
 func (is *settings) name() string {
 	if is.schema == "" {
 		return pgx.Identifier{is.table}.Sanitize()
@@ -145,10 +142,10 @@ func (is *settings) name() string {
 	return pgx.Identifier{is.schema, is.table}.Sanitize()
 }
 
-// format is written into the table's comment. What changes its form changes this.
+// format is written into the table's comment. A change of its format must change it.
 const format = "holdfast storage 1"
 
-// prepare makes the table, and looks whether it is ours.
+// prepare creates the table if needed, and verifies that it is Holdfast's.
 func (is *settings) prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	c, err := pool.Acquire(ctx)
 	if err != nil {
@@ -176,14 +173,13 @@ func (is *settings) prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// queryer is a connection, or a transaction of one.
+// queryer is a connection, or a transaction on one.
 type queryer interface {
 	QueryRow(ctx context.Context, statement string, with ...any) pgx.Row
 }
 
-// look returns whether the table exists, and its comment. Both are of the snapshot of one statement:
-// to_regclass alone knows a table as soon as it is committed, while the comment that was committed with
-// it is not in the snapshot yet.
+// look returns whether the table exists, and its comment, from the snapshot of one statement. to_regclass alone sees a
+// table as soon as it is committed, while the comment committed with it is not in the snapshot yet.
 func (is *settings) look(ctx context.Context, from queryer) (exists bool, made *string, err error) {
 	err = from.QueryRow(ctx, "SELECT obj_description(oid, 'pg_class') FROM pg_class WHERE oid = to_regclass($1)", is.name()).Scan(&made)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -192,8 +188,8 @@ func (is *settings) look(ctx context.Context, from queryer) (exists bool, made *
 	return err == nil, made, err
 }
 
-// create makes the table, its index and its schema, unless the table exists by now. A lock that ends
-// with the transaction lets one Open at a time do so: IF NOT EXISTS alone would not.
+// create creates the table, its index and its schema, unless the table exists by now. A transaction lock lets only one
+// Open at a time do so: IF NOT EXISTS alone would not.
 func (is *settings) create(ctx context.Context, c *pgxpool.Conn) error {
 	table := is.name()
 	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -229,5 +225,5 @@ func (is *settings) create(ctx context.Context, c *pgxpool.Conn) error {
 	})
 }
 
-// short leaves room for the ending of an index's name.
+// short leaves room for the suffix of an index's name.
 func short(table string) string { return table[:min(len(table), longestIdentifier-len("_until"))] }

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// statements are all that are asked, for one table.
+// statements are all the statements for one table.
 type statements struct {
-	add, remove, change          string // of any number of columns
-	addOne, removeOne, changeOne string // of one, and of one each
+	add, remove, change          string // for any number of columns
+	addOne, removeOne, changeOne string // for one, and for one each
 	slice, sliceTo               string
 	swapAbsent, swap             string
 	swapPlain, swapMany          string
@@ -21,18 +21,17 @@ type statements struct {
 
 const (
 	into = ` INSERT INTO {table} AS t (key, col, value, stamp, until) `
-	// Columns are added in their order, so that two that add the same wait for each other in one
-	// order, too.
+	// Columns are added in order, so that two additions of the same columns take their locks in the same order.
 	many = `SELECT $1::bytea, a.col, a.value, $4::bigint, clock_timestamp() + $5::bigint * interval '1 second'
 		FROM unnest($2::bytea[], $3::bytea[]) AS a (col, value)`
 	// Without lists the server takes half the time.
 	one = `VALUES ($1::bytea, $2::bytea, $3::bytea, $4::bigint, clock_timestamp() + $5::bigint * interval '1 second')`
-	// What is over gives way to any addition.
+	// Any addition replaces an expired column.
 	unless = ` ON CONFLICT (key, col) DO UPDATE SET value = excluded.value, stamp = excluded.stamp, until = excluded.until
 		WHERE (t.stamp, t.value) <= (excluded.stamp, excluded.value) OR t.until <= clock_timestamp()`
 	live = ` (until IS NULL OR until > clock_timestamp()) `
-	// A snapshot is older than what a change has waited for: then nothing is shown, or what was
-	// expected, though nothing was done.
+	// The snapshot is older than the change that the statement has waited for: then it shows nothing, or the expected
+	// value, although nothing was done.
 	currentValue = ` SELECT true, NULL::bytea FROM done UNION ALL SELECT false, value FROM {table} WHERE key = $1 AND col = $2 AND NOT EXISTS (SELECT FROM done)`
 )
 
@@ -63,7 +62,7 @@ func prepareStatements(table string) *statements {
 	}
 }
 
-// mutation returns the statement of a Mutate, and what it is given.
+// mutation returns the statement of a Mutate, and its arguments.
 func (s *statements) mutation(m *storage.Mutate) (statement string, with []any) {
 	key, remove := []byte(m.Key), make([][]byte, len(m.Deletions))
 	for i, column := range m.Deletions {
@@ -75,7 +74,7 @@ func (s *statements) mutation(m *storage.Mutate) (statement string, with []any) 
 	case len(m.Additions) == 0:
 		return s.remove, []any{key, remove, m.Timestamp}
 	}
-	var seconds *int64 // without a number there is no end
+	var seconds *int64 // NULL means no end
 	if m.TTL > 0 {
 		n := int64((m.TTL + time.Second - 1) / time.Second)
 		seconds = &n

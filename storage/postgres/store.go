@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
-// Store is a table, as one process uses it.
+// Store is a table, as used by one process.
 type Store struct {
 	pool       *pgxpool.Pool
 	settings   settings
@@ -29,9 +29,9 @@ type Store struct {
 	helpers    sync.WaitGroup
 	news       news
 	listen     listener
-	expiring   chan struct{} // has room for one: something was written that will be over
+	expiring   chan struct{} // has room for one: a column with a TTL was written
 
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // guards the following fields
 	closed   bool
 	underWay sync.WaitGroup
 }
@@ -49,7 +49,7 @@ func newStore(pool *pgxpool.Pool, is settings) *Store {
 	return s
 }
 
-// enter begins a request, and returns its context. Who gets no error calls the function.
+// enter starts a request, and returns its context. On success the caller must call the function.
 func (s *Store) enter(ctx context.Context, check error) (context.Context, func(), error) {
 	if check != nil {
 		return nil, nil, check
@@ -72,14 +72,14 @@ func (s *Store) enter(ctx context.Context, check error) (context.Context, func()
 	}, nil
 }
 
-// do does one thing with a connection, again if the server has rolled it back.
+// do calls f with a connection, and retries if the server has rolled it back.
 func (s *Store) do(ctx context.Context, writes bool, f func(*pgx.Conn) error) error {
 	for try := 0; ; try++ {
 		err := s.once(ctx, writes, f)
 		if err == nil || try >= s.settings.retries || !passes(err) {
 			return err
 		}
-		// Those that were in each other's way do not come back at the same time.
+		// Requests that conflicted must not return at the same time.
 		if !pause(ctx, time.Duration(rand.Int64N(int64(time.Millisecond)<<min(try, 6)))) {
 			return fmt.Errorf("%w: %w", err, ctx.Err())
 		}
@@ -95,7 +95,7 @@ func (s *Store) once(ctx context.Context, writes bool, f func(*pgx.Conn) error) 
 	return classify(f(c.Conn()), writes)
 }
 
-// pause waits, and returns false if ctx ends before.
+// pause waits, and returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -119,7 +119,7 @@ func (s *Store) Mutate(ctx context.Context, m *storage.Mutate) error {
 		_, err := c.Exec(ctx, statement, with...)
 		return err
 	})
-	// Of an unknown end, they may have gone.
+	// If the outcome is unknown, they may have been deleted.
 	if len(m.Deletions) > 0 && (err == nil || errors.Is(err, storage.ErrUnknown)) {
 		s.publish(m.Key)
 	}
@@ -142,7 +142,7 @@ func (s *Store) Slice(ctx context.Context, r *storage.Slice) (entries []storage.
 		return nil, fmt.Errorf("slice: %w", err)
 	}
 	defer leave()
-	var limit *int64 // nothing is no limit
+	var limit *int64 // NULL means no limit
 	if r.Limit > 0 {
 		n := int64(r.Limit)
 		limit = &n
@@ -184,13 +184,13 @@ func (s *Store) Clock(ctx context.Context) (at int64, err error) {
 	return at, nil
 }
 
-// Features says that it can do everything.
+// Features returns all features.
 func (s *Store) Features() storage.Features {
 	return storage.Features{Name: "postgres", Consistent: true, Swap: true, Durable: true, TTL: true, Clock: true, Watch: true}
 }
 
-// Close gives up what is under way, sends watchers elsewhere what is still to be sent, ends
-// the watches of this Store, and closes its connections.
+// Close ends the requests in progress, sends pending notifications to watchers elsewhere, ends the watches of this
+// Store, and closes its connections.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	first := !s.closed
@@ -207,10 +207,10 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// sweepPause is how long the server is left alone between two looks for columns that are over.
+// sweepPause is the time between two searches for expired columns.
 const sweepPause = time.Minute
 
-// sweep deletes what is over, as long as this process writes such.
+// sweep deletes expired columns, as long as this process writes columns with a TTL.
 func (s *Store) sweep() {
 	for {
 		select {
@@ -221,12 +221,12 @@ func (s *Store) sweep() {
 		if !pause(s.ctx, sweepPause/2+rand.N(sweepPause)) {
 			return
 		}
-		// What is not deleted now is not shown either, and is deleted another time.
+		// A column that is not deleted now is invisible anyway, and is deleted another time.
 		_ = s.sweepOnce(s.ctx)
 	}
 }
 
-// sweepOnce deletes what is over, a part at a time.
+// sweepOnce deletes expired columns in batches.
 func (s *Store) sweepOnce(ctx context.Context) error {
 	for deleted := int64(1); deleted > 0; {
 		err := s.do(ctx, true, func(c *pgx.Conn) error {

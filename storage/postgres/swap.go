@@ -13,15 +13,14 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/gather"
 )
 
-// lanes is how many statements with swaps are under way at a time, each on a connection, and
-// mostSwaps how many swaps one has: it locks their rows until it has ended.
+// lanes is the maximum number of concurrent statements with swaps, each on a connection, and mostSwaps the maximum
+// number of swaps in one: it locks their rows until it has ended.
 const (
 	lanes     = 2
 	mostSwaps = 64
 )
 
-// Swap replaces a column if it is what is expected: in one statement with those that are there at
-// the same time.
+// Swap replaces a column if it has the expected value, in one statement with other waiting swaps.
 func (s *Store) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
 	if err := w.Check(); err != nil {
 		return storage.Swapped{}, fmt.Errorf("swap: %w", err)
@@ -32,8 +31,8 @@ func (s *Store) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, err
 	return s.swaps.Swap(ctx, w)
 }
 
-// swapMany does swaps in one statement. What is not done by it, because the column has something else, is
-// tried alone, which tells what that is.
+// swapMany does swaps in one statement. A swap that fails because the column has another value is repeated alone, which
+// returns that value.
 func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
 	ctx, leave, err := s.enter(context.Background(), nil)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
 	})
 	switch {
 	case errors.Is(err, storage.ErrInvalid):
-		// It may be one of them that the table does not take, and none was done.
+		// The table may reject one of them, and none was done.
 		return gather.Apart(ctx, swaps, s.swapOne)
 	case err != nil:
 		for _, w := range swaps {
@@ -82,8 +81,8 @@ func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
 	return answers
 }
 
-// together is what the statement is given, with the rows in their order: who swaps the same ones locks
-// them in that order, too.
+// together returns the statement's arguments, with the rows in order: two statements with the same rows then lock them
+// in the same order.
 func together(swaps []*storage.Swap) []any {
 	order := make([]int64, len(swaps))
 	for i := range order {
@@ -101,8 +100,8 @@ func together(swaps []*storage.Swap) []any {
 	return []any{keys, columns, values, olds, order}
 }
 
-// swapOne tries the plain statement first, which costs the server half of the one that shows what the
-// column is instead.
+// swapOne tries the plain statement first, which costs the server half as much as the one that returns the column's
+// actual value.
 func (s *Store) swapOne(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
 	if w.Absent {
 		return s.swapReturning(ctx, w)
@@ -130,7 +129,7 @@ func (s *Store) swapOne(ctx context.Context, w *storage.Swap) (storage.Swapped, 
 	return storage.Swapped{Done: true}, nil
 }
 
-// swapReturning is a statement that shows the column where it is something else.
+// swapReturning is a statement that returns the column's value if it is not the expected one.
 func (s *Store) swapReturning(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
 	ctx, leave, err := s.enter(ctx, w.Check())
 	if err != nil {
@@ -152,7 +151,7 @@ func (s *Store) swapReturning(ctx context.Context, w *storage.Swap) (storage.Swa
 			}
 			return err
 		})
-		// Another has swapped meanwhile, which the statement waited for and does not show.
+		// Another swap ended in the meantime, which the statement waited for and does not show.
 		stale := err == nil && !swapped.Done && swapped.Present != w.Absent && swapped.Value == w.Old
 		if stale && ctx.Err() == nil {
 			continue

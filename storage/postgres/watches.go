@@ -15,23 +15,23 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// channel is where changes of a table are published. Its name has no more bytes than one may have.
+// channel returns the name of a table's notification channel, within PostgreSQL's maximum length.
 func channel(schema, table string) string {
 	sum := sha256.Sum256([]byte(schema + "\x00" + table))
 	return "holdfast_" + hex.EncodeToString(sum[:16])
 }
 
-// news is the rows of which watchers elsewhere have still to hear.
+// news is the rows with pending notifications to watchers elsewhere.
 type news struct {
 	mu      sync.Mutex
 	waiting map[string]struct{}
-	come    chan struct{} // has room for one: there is something
+	come    chan struct{} // has room for one: there is something to send
 }
 
-// mostNews bounds what is kept for a server that does not take it: then watchers hear nothing.
+// mostNews is the maximum number of pending rows while the server accepts none: further ones are dropped.
 const mostNews = 10000
 
-// publish tells the watchers of a row: of this Store now, all others soon.
+// publish notifies the watchers of a row: this Store's now, all others soon.
 func (s *Store) publish(key string) {
 	s.hub.Notify(key)
 	s.news.mu.Lock()
@@ -45,20 +45,20 @@ func (s *Store) publish(key string) {
 	}
 }
 
-// take returns all that is to be published.
+// take returns all pending notifications.
 func (n *news) take() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	rows := make([]string, 0, len(n.waiting))
 	for key := range n.waiting {
-		// A notification is text, and has room for 8000 bytes.
+		// A notification is text of up to 8000 bytes.
 		rows = append(rows, base64.RawStdEncoding.EncodeToString([]byte(key)))
 	}
 	clear(n.waiting)
 	return rows
 }
 
-// spread tells watchers elsewhere, until the store is closed.
+// spread notifies watchers elsewhere, until the store is closed.
 func (s *Store) spread() {
 	var rows []string
 	for failed := 0; ; {
@@ -85,8 +85,8 @@ func (s *Store) spread() {
 	}
 }
 
-// lingering is the context of notifications, which ends only some time after the store is closed: a statement that
-// is cut off costs its connection, and by TLS the pool waits 15 s for the server to see that.
+// lingering returns the context of notifications, which ends only some time after the store is closed: a cancelled
+// statement costs its connection, and with TLS the pool waits 15 s for the server to notice.
 func (s *Store) lingering() (context.Context, func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.settings.timeout)
 	forget := context.AfterFunc(s.ctx, func() { time.AfterFunc(flushTimeout, cancel) })
@@ -96,7 +96,7 @@ func (s *Store) lingering() (context.Context, func()) {
 	}
 }
 
-// flushTimeout is how long a store that is closed goes on telling at the most.
+// flushTimeout is how long a closed store still sends notifications.
 const flushTimeout = time.Second
 
 func (s *Store) notify(ctx context.Context, rows []string) error {
@@ -109,23 +109,23 @@ func (s *Store) notify(ctx context.Context, rows []string) error {
 	})
 }
 
-// last tells what is left when the store is closed.
+// last sends the remaining notifications when the store is closed.
 func (s *Store) last() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
-	_ = s.notify(ctx, s.news.take()) // watches are hints, and this was the last chance
+	_ = s.notify(ctx, s.news.take()) // watches are hints, and this was the last attempt
 }
 
-// delay is how long to wait after so many vain tries: twice as long each time, up to some
-// seconds, and not the same for all who lost a server at the same time.
+// delay returns the pause after that many failed attempts: twice as long each time, up to some seconds, with jitter for
+// processes that lost a server at the same time.
 func delay(failed int) time.Duration {
 	longest := min(20*time.Millisecond<<min(failed, 10), 5*time.Second)
 	return longest/2 + rand.N(longest/2)
 }
 
-// listener is the connection on which the store hears of changes.
+// listener is the connection on which the store receives notifications.
 type listener struct {
-	quiet time.Duration // after which, without a notification, the server is asked whether it is there
+	quiet time.Duration // idle time after which the server is pinged
 
 	mu      sync.Mutex
 	begun   bool
@@ -133,15 +133,14 @@ type listener struct {
 	isReady bool
 }
 
-// Watch has changed called after the row has changed, by whomever. The first of a Store makes a
-// connection.
+// Watch calls changed after the row has changed, in any process. The first Watch of a Store makes a connection.
 func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	waiting, leave, err := s.enter(ctx, (storage.Slice{Key: key}).Check())
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
 	defer leave()
-	// The watch ends with ctx, and at once if it cannot begin.
+	// The watch ends with ctx, and at once if it cannot start.
 	watching, end := context.WithCancel(ctx)
 	if err := s.hub.Watch(watching, key, changed); err != nil {
 		end()
@@ -149,7 +148,7 @@ func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	}
 	select {
 	case <-s.listening():
-		context.AfterFunc(ctx, end) // which ends watching anyway, and frees it
+		context.AfterFunc(ctx, end) // ends watching anyway, and frees it
 		return nil
 	case <-waiting.Done():
 		end()
@@ -157,8 +156,7 @@ func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	}
 }
 
-// listening begins to listen, if that has not begun yet, and returns what is closed while
-// it does.
+// listening starts to listen, if needed, and returns a channel that is closed while the store listens.
 func (s *Store) listening() <-chan struct{} {
 	s.listen.mu.Lock()
 	defer s.listen.mu.Unlock()
@@ -169,7 +167,7 @@ func (s *Store) listening() <-chan struct{} {
 	return s.listen.ready
 }
 
-// set says whether the store listens now.
+// set sets whether the store listens now.
 func (l *listener) set(ready bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +180,7 @@ func (l *listener) set(ready bool) {
 	l.isReady = ready
 }
 
-// hear listens until the store is closed, on one connection after the other.
+// hear listens until the store is closed, on one connection after another.
 func (s *Store) hear() {
 	for failed := 0; s.ctx.Err() == nil; failed++ {
 		if s.hearOne() {
@@ -195,31 +193,31 @@ func (s *Store) hear() {
 	}
 }
 
-// hearOne listens on one connection until that is lost, and says whether there was one.
+// hearOne listens on one connection until it is lost, and reports whether there was one.
 func (s *Store) hearOne() (heard bool) {
 	connecting, cancel := context.WithTimeout(s.ctx, s.settings.timeout)
 	defer cancel()
 	c, err := pgx.ConnectConfig(connecting, s.pool.Config().ConnConfig)
 	if err != nil {
-		return false // and tries again, as long as the store is open
+		return false // the caller retries, as long as the store is open
 	}
 	defer func() {
 		ending, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = c.Close(ending) // it is lost, or not needed any more
+		_ = c.Close(ending) // it is lost, or no longer needed
 	}()
 	if _, err := c.Exec(connecting, "LISTEN "+pgx.Identifier{s.channel}.Sanitize()); err != nil {
 		return false
 	}
 	s.listen.set(true)
-	s.hub.NotifyAll() // of what happened before
+	s.hub.NotifyAll() // earlier changes may have been missed
 	for {
 		waiting, cancel := context.WithTimeout(s.ctx, s.listen.quiet)
 		notification, err := c.WaitForNotification(waiting)
 		over := waiting.Err() != nil
 		cancel()
 		if notification != nil {
-			// What is not ours, though on our channel, is of no row.
+			// A foreign notification on our channel is ignored.
 			if key, err := base64.RawStdEncoding.DecodeString(notification.Payload); err == nil {
 				s.hub.Notify(string(key))
 			}

@@ -9,26 +9,26 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// The parts of a member of a row.
+// The parts of a sorted set's member.
 const (
 	escaped    = "\x00\xff" // 0x00 in a column
-	endOfName  = "\x00\x01" // comes before what any longer column goes on with
+	endOfName  = "\x00\x01" // sorts before the continuation of any longer column
 	stampBytes = 8
 	endBytes   = 4
 )
 
-// escape writes a column so that its end can be seen, and so that it sorts as before.
+// escape encodes a column so that its end is recognizable, and so that the order is kept.
 func escape(column string) string { return strings.ReplaceAll(column, "\x00", escaped) }
 
-// stamp writes a timestamp so that it sorts as a number.
+// stamp encodes a timestamp so that it sorts as a number.
 func stamp(timestamp int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(timestamp)))
 }
 
-// seconds are the full ones that a TTL has, and one for the rest.
+// seconds rounds a TTL up to full seconds.
 func seconds(ttl time.Duration) int64 { return int64((ttl + time.Second - 1) / time.Second) }
 
-// parse takes a member apart. The end is in seconds since 1970, and 0 for none.
+// parse splits a member into its parts. The end is in seconds since 1970, and 0 for none.
 func parse(member string) (entry storage.Entry, end int64, err error) {
 	name, rest, found := strings.Cut(member, endOfName)
 	if !found || len(rest) < stampBytes+endBytes {
@@ -38,7 +38,7 @@ func parse(member string) (entry storage.Entry, end int64, err error) {
 	return storage.Entry{Column: strings.ReplaceAll(name, escaped, "\x00"), Value: rest[stampBytes+endBytes:]}, end, nil
 }
 
-// bounds are those of a range of columns, as ZRANGEBYLEX has them.
+// bounds returns the bounds of a range of columns, for ZRANGEBYLEX.
 func bounds(s *storage.Slice) (least, most string) {
 	least, most = "-", "+"
 	if s.Start != "" {

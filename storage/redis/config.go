@@ -24,7 +24,7 @@ const (
 	mostRetries  = 100
 )
 
-// config is what a URL says.
+// config is the settings from a URL.
 type config struct {
 	options rueidis.ClientOption
 	prefix  string
@@ -32,7 +32,7 @@ type config struct {
 	retries int
 }
 
-// parseURL reads a URL.
+// parseURL parses a URL.
 func parseURL(url string) (*config, error) {
 	l, err := location.Parse(url, usualPort, "redis", "rediss")
 	if err != nil {
@@ -46,8 +46,8 @@ func parseURL(url string) (*config, error) {
 		InitAddress: l.Hosts[:1], Username: l.User, Password: l.Password,
 		ForceSingleClient: true,
 		DisableRetry:      true, // a request is sent once
-		DisableCache:      true, // only the watcher's own connection asks for invalidations
-		AlwaysPipelining:  true, // otherwise a request on a lone connection cannot be given up before its deadline
+		DisableCache:      true, // only the watcher's own connection uses invalidations
+		AlwaysPipelining:  true, // otherwise a request on a lone connection cannot be cancelled before its deadline
 		ConnWriteTimeout:  c.timeout,
 		Dialer:            net.Dialer{Timeout: c.timeout, KeepAlive: min(c.timeout, time.Second)},
 	}
@@ -59,20 +59,20 @@ func parseURL(url string) (*config, error) {
 	if l.Scheme == "rediss" {
 		c.options.TLSConfig = l.TLS()
 		if c.options.TLSConfig.ServerName == "" {
-			c.options.TLSConfig.ServerName, _, _ = net.SplitHostPort(l.Hosts[0]) // which it is
+			c.options.TLSConfig.ServerName, _, _ = net.SplitHostPort(l.Hosts[0]) // of the only host
 		}
 	}
 	return c, l.Err()
 }
 
-// connections are those of one Store, so that Close ends what is under way on them.
+// connections are the connections of one Store, so that Close can end the requests on them.
 type connections struct {
 	mu     sync.Mutex
 	open   map[net.Conn]struct{}
 	closed bool
 }
 
-// dialError is the error of a connection that was never there: nothing was sent on it.
+// dialError is the error of a connection that was never made: nothing was sent on it.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }
@@ -91,7 +91,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// dial is what the client connects by.
+// dial is the client's dialer.
 func (c *connections) dial(ctx context.Context, address string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
 	raw, err := dialer.DialContext(ctx, "tcp", address)
 	if err == nil && config != nil {
@@ -115,13 +115,13 @@ func (c *connections) dial(ctx context.Context, address string, dialer *net.Dial
 	return made, nil
 }
 
-// close ends all, those that come included.
+// close closes all connections, including later ones.
 func (c *connections) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
 	for open := range c.open {
-		// Its own Close waits for this one to be done; what is closed twice stays closed.
+		// Its own Close waits for this one to finish; closing twice is harmless.
 		_ = open.(*connection).Conn.Close()
 	}
 }
@@ -135,7 +135,7 @@ func (c *connections) isClosed() bool {
 // errClosed is the error of a request after Close.
 var errClosed = fmt.Errorf("the store was closed: %w", storage.ErrInvalid)
 
-// inspect refuses a server that does not do what this package needs.
+// inspect refuses a server without the features that this package needs.
 func inspect(ctx context.Context, client rueidis.Client) error {
 	info, err := client.Do(ctx, client.B().Hello().Build()).AsMap()
 	if err != nil {

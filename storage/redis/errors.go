@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// What the first word of an error of the server says. None of them comes after a part of a
-// script was done: they are about a first command, or about all.
+// The first words of the server's errors. None of them occurs after a part of a script was done: they concern its first
+// command, or all of it.
 var (
 	refusals = []string{
 		"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM", "MISCONF", "NOREPLICAS",
@@ -21,14 +21,14 @@ var (
 	mistakes = []string{"WRONGTYPE", "NOAUTH", "WRONGPASS", "NOPERM", "NOPROTO", "MOVED", "ASK", "CROSSSLOT"}
 )
 
-// tooMany begins the text with which a server takes no further connection.
+// tooMany is the start of the error with which a server refuses further connections.
 const tooMany = "ERR max number of clients reached"
 
-// tooOld begins the text of a server that does not know what every connection begins with.
+// tooOld is the start of the error of a server that does not know the commands that begin every connection.
 const tooOld = "ERR unknown command"
 
-// classify makes an error of the kinds that package storage has, for a request that was sent,
-// perhaps: what says what the request was, and writes whether it writes.
+// classify wraps the error of a request that may have been sent in one of package storage's kinds: what describes the
+// request, and writes reports whether it writes.
 func (s *Store) classify(err error, what string, writes bool) error {
 	kind := storage.ErrRefused
 	if writes {
@@ -38,9 +38,9 @@ func (s *Store) classify(err error, what string, writes bool) error {
 	said, ofServer := rueidis.IsRedisErr(err)
 	switch {
 	case errors.Is(err, storage.ErrInvalid), errors.Is(err, storage.ErrRefused):
-		return fmt.Errorf("%s: %w", what, err) // it is of a kind already
+		return fmt.Errorf("%s: %w", what, err) // it already has a kind
 	case !ofServer && !writes && (s.connections.isClosed() || errors.Is(err, rueidis.ErrClosing)):
-		return fmt.Errorf("%s: %w", what, errClosed) // of a write under way the client says that, too
+		return fmt.Errorf("%s: %w", what, errClosed) // the client also returns that for a write in progress
 	case errors.As(err, &dialed):
 		kind = storage.ErrRefused
 	case ofServer:
@@ -52,9 +52,9 @@ func (s *Store) classify(err error, what string, writes bool) error {
 	return fmt.Errorf("%s: %w: %w", what, kind, err)
 }
 
-// kindOf is what the text of an error of the server says, and other where it says nothing.
+// kindOf returns the kind of a server error by its text, or other if the text is not conclusive.
 func kindOf(text string, other error) error {
-	// Before version 7 what a command in a script has said stands at the end.
+	// Before version 7 the error of a command in a script is at the end.
 	if _, inner, found := strings.Cut(text, "@user_script: "); found && strings.HasPrefix(text, "ERR Error running script") {
 		_, text, _ = strings.Cut(inner, ": ")
 		text = strings.TrimPrefix(text, "-")
@@ -69,12 +69,12 @@ func kindOf(text string, other error) error {
 	return other
 }
 
-// early is the error of a request whose context has ended before it was sent.
+// early returns the error of a request whose context has ended before it was sent.
 func early(ctx context.Context, what string) error {
 	return fmt.Errorf("%s: %w: %w", what, storage.ErrRefused, ctx.Err())
 }
 
-// isWrongType says whether a row is of the other kind than what it was asked for as.
+// isWrongType reports whether a row is of the other kind than requested.
 func isWrongType(err error) bool {
 	said, ofServer := rueidis.IsRedisErr(err)
 	return ofServer && strings.HasPrefix(said.Error(), "WRONGTYPE")

@@ -25,7 +25,7 @@ var mutateScript string
 //go:embed swap.lua
 var swapScript string
 
-// Store is rows in one Redis. It is a [storage.Store].
+// Store is the rows in one Redis server. It is a [storage.Store].
 type Store struct {
 	config      *config
 	connections *connections
@@ -38,8 +38,8 @@ type Store struct {
 	closing     sync.Once
 }
 
-// Open connects to the Redis of a URL, which doc.go explains, and looks whether it is one that
-// rows can be kept in. An error is of the kinds that requests have, and has no password in it.
+// Open connects to the Redis server of a URL, which doc.go describes, and checks that it is suitable. The error has one
+// of the kinds of a request's errors, and contains no password.
 func Open(ctx context.Context, url string) (*Store, error) {
 	c, err := parseURL(url)
 	if err != nil {
@@ -57,7 +57,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	c.options.DialCtxFn = s.connections.dial
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	// The client connects without a context: what it has connected ends with ours.
+	// The client connects without a context: its connections end with ours.
 	stop := context.AfterFunc(ctx, s.connections.close)
 	if s.client, err = rueidis.NewClient(c.options); err != nil {
 		if stop(); ctx.Err() != nil {
@@ -76,12 +76,12 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	return s, nil
 }
 
-// Features says that it has all but durability.
+// Features returns all features except Durable.
 func (s *Store) Features() storage.Features {
 	return storage.Features{Name: "redis", Consistent: true, Swap: true, TTL: true, Clock: true, Watch: true}
 }
 
-// Close ends what is under way, and closes the connections.
+// Close ends the requests in progress, and closes the connections.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.tracker.end()
@@ -93,13 +93,13 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// The pause before a refused request is tried again, which doubles each time up to the most.
+// The pause before a retry, which doubles each time up to the maximum.
 const (
 	firstPause = 20 * time.Millisecond
 	mostPause  = time.Second
 )
 
-// try sends a request, and again where it was refused and the URL has said so.
+// try sends a request, and retries a refused one as often as the URL allows.
 func (s *Store) try(ctx context.Context, what string, send func(ctx context.Context) error) error {
 	if s.connections.isClosed() {
 		return fmt.Errorf("%s: %w", what, errClosed)
@@ -126,7 +126,7 @@ func (s *Store) try(ctx context.Context, what string, send func(ctx context.Cont
 	}
 }
 
-// key is the name of a row in Redis.
+// key returns the name of a row in Redis.
 func (s *Store) key(row string) string { return s.config.prefix + row }
 
 // Mutate adds and deletes columns of one row, at one instant: a script.
@@ -179,7 +179,7 @@ func (s *Store) sliceSet(ctx context.Context, slice *storage.Slice) ([]storage.E
 	least, most := bounds(slice)
 	limit := int64(slice.Limit)
 	if limit == 0 {
-		limit = -1 // which is all
+		limit = -1 // no limit
 	}
 	for ; ; limit *= 2 {
 		clock := s.client.B().Time().Build()
@@ -210,8 +210,8 @@ func (s *Store) sliceSet(ctx context.Context, slice *storage.Slice) ([]storage.E
 		case limit < 0 || int64(len(members)) < limit:
 			return entries, nil
 		}
-		// Of those that were read some have ended, and there may be more behind. What is
-		// returned must be of one instant, so all is read again.
+		// Some of the read columns have ended, and there may be more after them. The result must be of one instant, so
+		// read again.
 	}
 }
 
@@ -246,7 +246,7 @@ func (s *Store) Clock(ctx context.Context) (now int64, err error) {
 	return now, err
 }
 
-// microseconds reads the answer to TIME: two numbers in text, seconds and microseconds.
+// microseconds parses the answer to TIME: two numbers in text, seconds and microseconds.
 func microseconds(answer rueidis.RedisResult) (int64, error) {
 	parts, err := answer.AsIntSlice()
 	if err != nil {

@@ -11,15 +11,14 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/gather"
 )
 
-// lanes is how many scripts with swaps are under way at a time, and mostSwaps how many swaps one
-// has: nothing else is done meanwhile.
+// lanes is the maximum number of concurrent scripts with swaps, and mostSwaps the maximum number of swaps in one: the
+// server does nothing else meanwhile.
 const (
 	lanes     = 4
 	mostSwaps = 64
 )
 
-// Swap replaces a column if it is what is expected: a script, for this one and those that are there
-// at the same time.
+// Swap replaces a column if it has the expected value, in one script with other waiting swaps.
 func (s *Store) Swap(ctx context.Context, swap *storage.Swap) (storage.Swapped, error) {
 	if err := swap.Check(); err != nil {
 		return storage.Swapped{}, fmt.Errorf("swap redis: %w", err)
@@ -41,8 +40,7 @@ func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
 	case err == nil:
 		return answers
 	case errors.Is(err, storage.ErrInvalid):
-		// It may be the row of one of them that is of another kind: the script looks at all kinds
-		// before it writes anything.
+		// One of the rows may be of the other kind: the script checks all kinds before it writes anything.
 		return gather.Apart(context.Background(), swaps, s.swapOne)
 	default:
 		return gather.Failed(len(swaps), err)
@@ -78,7 +76,7 @@ func (s *Store) swapAll(ctx context.Context, swaps []*storage.Swap, answers []ga
 	})
 }
 
-// became reads what became of a swap.
+// became returns a swap's result.
 func became(result *rueidis.RedisMessage) (storage.Swapped, error) {
 	switch {
 	case result.IsNil():

@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
-// Watch has changed called after every write of the row.
+// Watch calls changed after every write of the row.
 func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	if s.connections.isClosed() {
 		return fmt.Errorf("watch redis: %w", errClosed)
 	}
-	// What ends a watch that never began, and is left to ctx otherwise.
+	// Ends a watch that never started; otherwise ctx does.
 	watching, cancel := context.WithCancel(ctx)
 	if err := s.hub.Watch(watching, key, changed); err != nil {
 		cancel()
@@ -47,7 +47,7 @@ func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	}
 }
 
-// tracker asks the server, on a connection of its own, to report writes.
+// tracker registers rows with the server for reports of writes, on a separate connection.
 type tracker struct {
 	client  rueidis.Client
 	hub     *watch.Hub
@@ -61,15 +61,15 @@ type tracker struct {
 	rows    map[string]*tracked
 	running bool
 	closed  bool
-	err     error // of the last connection
+	err     error // of the latest connection
 }
 
-// tracked is a row that has watchers.
+// tracked is a row with watchers.
 type tracked struct {
 	watchers int
-	tracked  bool // for, on this connection, since the server last reported it
+	tracked  bool // on this connection, since the server last reported it
 	once     sync.Once
-	ready    chan struct{} // closed when it was asked for the first time
+	ready    chan struct{} // closed when it was registered for the first time
 }
 
 func newTracker(client rueidis.Client, hub *watch.Hub, prefix string, timeout time.Duration) *tracker {
@@ -79,7 +79,7 @@ func newTracker(client rueidis.Client, hub *watch.Hub, prefix string, timeout ti
 	}
 }
 
-// join adds a watcher of a row, and returns what is closed once every write is reported.
+// join adds a watcher of a row, and returns a channel that is closed once every write is reported.
 func (k *tracker) join(name string) (<-chan struct{}, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -100,7 +100,7 @@ func (k *tracker) join(name string) (<-chan struct{}, error) {
 	return row.ready, nil
 }
 
-// leave takes a watcher away. The server tells of the row at most once more.
+// leave removes a watcher. The server reports the row at most once more.
 func (k *tracker) leave(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -111,14 +111,14 @@ func (k *tracker) leave(name string) {
 	}
 }
 
-// why is what was wrong with the last connection.
+// why returns the error of the latest connection.
 func (k *tracker) why() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.err
 }
 
-// rouse has the tracker look for rows that are to be asked for.
+// rouse makes the tracker look for rows to register.
 func (k *tracker) rouse() {
 	select {
 	case k.wake <- struct{}{}:
@@ -126,8 +126,7 @@ func (k *tracker) rouse() {
 	}
 }
 
-// end makes the tracker end, once, and lets no watcher join any more. It does not wait for
-// it.
+// end ends the tracker, once, and lets no further watcher join. It does not wait for it.
 func (k *tracker) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -135,7 +134,7 @@ func (k *tracker) end() {
 	close(k.ended)
 }
 
-// run has one connection after the other.
+// run keeps one connection after another.
 func (k *tracker) run() {
 	pause := firstPause
 	for {
@@ -161,7 +160,7 @@ func (k *tracker) run() {
 	}
 }
 
-// follow asks for rows, and again for each that was reported, until the connection is lost.
+// follow registers rows, and again each reported one, until the connection is lost.
 func (k *tracker) follow() error {
 	connection, release := k.client.Dedicate()
 	defer release()
@@ -198,11 +197,11 @@ func (k *tracker) follow() error {
 	}
 }
 
-// trackBatch is how many rows are asked for at once.
+// trackBatch is the number of rows registered at once.
 const trackBatch = 500
 
-// track asks for the rows that are to be asked for, and tells their watchers: from here on the
-// server tells of the next write, and of what was before they have to look by themselves.
+// track registers pending rows, and notifies their watchers: the server will report the next write, and the watchers
+// must look for earlier ones themselves.
 func (k *tracker) track(ctx context.Context, connection rueidis.DedicatedClient) error {
 	for {
 		var names []string
@@ -235,8 +234,8 @@ func (k *tracker) track(ctx context.Context, connection rueidis.DedicatedClient)
 	}
 }
 
-// invalidated is what the server says: these rows were written, or any. It is called on the
-// connection's own goroutine, and also when that ends.
+// invalidated handles a report of the server: these rows were written, or any. It is called on the connection's own
+// goroutine, and also when that ends.
 func (k *tracker) invalidated(names []rueidis.RedisMessage) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -10,10 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Bench measures a store as locks use it, by one handle and so many goroutines, each with rows of
-// its own: a Mutate that adds a column and deletes the one before, a Slice of a row that has few,
-// and a Swap of a column that no other goroutine writes. It reports half of them took no longer
-// than p50-µs, and all but one in a hundred no longer than p99-µs.
+// Bench measures a store under the load of locks, on one handle and the given numbers of goroutines, each with its own
+// rows: a Mutate that adds a column and deletes the previous one, a Slice of a small row, and a Swap of a column that
+// no other goroutine writes. It reports the median latency as p50-µs and the 99th percentile as p99-µs.
 func Bench(b *testing.B, store storage.Store, goroutines ...int) {
 	for _, n := range goroutines {
 		b.Run(fmt.Sprintf("Mutate/%d", n), func(b *testing.B) { measure(b, store, n, benchMutate) })
@@ -24,14 +23,14 @@ func Bench(b *testing.B, store storage.Store, goroutines ...int) {
 	}
 }
 
-// measure shares b.N requests among n goroutines, each of which makes its i-th one by do.
+// measure shares b.N requests among n goroutines; do makes the i-th request of each.
 func measure(b *testing.B, store storage.Store, n int, do func(b *testing.B, store storage.Store, key string, i int) error) {
 	took := make([][]time.Duration, n)
 	var all sync.WaitGroup
 	s := &stage{TB: b}
 	keys := make([]string, n)
 	for g := range n {
-		// What is prepared once, a connection and a statement, is no part of it.
+		// Excludes one-time work, such as a connection and a prepared statement.
 		keys[g] = s.row()
 		for i := range 2 {
 			if err := do(b, store, keys[g], i); err != nil {

@@ -10,8 +10,8 @@ func clockChecks() []check {
 	return []check{{"clock", needClock, clock}}
 }
 
-// clock is one for all handles, goes on, and is not far off: it is the tests' machine's, or that
-// of a server whose clock is set.
+// clock checks that all handles have one clock, that it advances, and that it is not far off that of the tests'
+// machine, or of a server whose clock is set.
 func clock(s *stage) {
 	const far, jitter = 10 * time.Minute, 50 * time.Millisecond
 	stores := s.several(3)

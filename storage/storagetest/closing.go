@@ -16,7 +16,7 @@ func closeChecks() []check {
 	}
 }
 
-// closeOne handle: it takes nothing any more, the others go on, and what was written stays.
+// closeOne closes one handle and checks that it accepts nothing more, that the others continue, and that writes stay.
 func closeOne(s *stage) {
 	key := s.row()
 	one := s.open()
@@ -37,7 +37,7 @@ func closeOne(s *stage) {
 	})
 }
 
-// closeWithRequests under way: each of them ends, and says what is known of it.
+// closeWithRequests closes during requests and checks that each of them ends, with an error of the right kind.
 func closeWithRequests(s *stage) {
 	const workers = 6
 	key := s.row()
@@ -86,7 +86,7 @@ func closeWithRequests(s *stage) {
 	}
 }
 
-// closeWithWatches ends them.
+// closeWithWatches checks that Close ends watches.
 func closeWithWatches(s *stage) {
 	key := s.row()
 	one := s.open()
@@ -107,7 +107,7 @@ func closeWithWatches(s *stage) {
 	}
 }
 
-// useByMany of one handle, for all that it has.
+// useByMany uses all methods of one handle concurrently.
 func useByMany(s *stage) {
 	const workers, rounds = 12, 10
 	f := s.Features()

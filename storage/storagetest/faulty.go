@@ -13,31 +13,28 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
-// Odds says how often each fault befalls a request: one time in so many, as chance has it. Zero
-// means never.
+// Odds gives the frequency of each fault: a value of n means one request in n, at random. Zero means never.
 type Odds struct {
-	// Slow requests take a while before they take effect, and their answers, too. So those that
-	// are under way at a time take effect in any order.
+	// Slow requests and their answers are delayed, so that concurrent ones take effect in any order.
 	Slow int
-	// Refused requests are an ErrRefused, and nothing is done.
+	// Refused requests are an ErrRefused, and have no effect.
 	Refused int
-	// Never, Done and Later are writes that are answered by an ErrUnknown: of the first nothing
-	// is done, the second has taken effect, the third does so a while after its answer.
+	// Never, Done and Later are writes that are answered by an ErrUnknown: the first has no effect, the second has
+	// taken effect, the third does so a while after its answer.
 	Never, Done, Later int
-	// While bounds how long a while is. Zero means 5 ms.
+	// While is the maximum length of a delay. Zero means 5 ms.
 	While time.Duration
 }
 
-// Faults counts what has befallen requests.
+// Faults counts the faults so far.
 type Faults struct {
 	Slow, Refused, Never, Done, Later int
-	Reordered                         int // took effect before one that was asked for earlier
+	Reordered                         int // took effect before an earlier request
 }
 
-// Faulty is a store that does everything bad that the contract allows. Its requests go to
-// another, which it delays, refuses, and does as it pleases when it has said that the outcome
-// is not known; it never does half of one, nor shows what is no more. It may be used by many
-// goroutines, as any store. Its watchers are notified late.
+// Faulty is a store with every fault that the contract allows. It forwards requests to another store, which it delays
+// and refuses, and whose effect is random after an unknown outcome; it never does half of a request, nor returns old
+// state. It is safe for concurrent use, as any store. Its watchers are notified late.
 type Faulty struct {
 	store storage.Store
 	odds  Odds
@@ -51,12 +48,12 @@ type Faulty struct {
 	dice    *rand.Rand
 	faults  Faults
 	arrived int64
-	waiting map[int64]struct{} // those that have arrived and not yet taken effect
+	waiting map[int64]struct{} // requests that have arrived and not yet taken effect
 }
 
-// NewFaulty makes a store that fails as odds say, of one that does not; which it closes with
-// itself. The seed decides which fault befalls the first request to come, which the second, and
-// so on. Requests of several goroutines come in no order that a seed decides.
+// NewFaulty returns a store that fails according to odds, over one that does not; closing it closes the other. The seed
+// determines the fault of the first request to arrive, of the second, and so on. It does not determine the order of
+// requests of several goroutines.
 func NewFaulty(store storage.Store, seed uint64, odds Odds) *Faulty {
 	if odds.While <= 0 {
 		odds.While = 5 * time.Millisecond
@@ -66,14 +63,14 @@ func NewFaulty(store storage.Store, seed uint64, odds Odds) *Faulty {
 	return f
 }
 
-// Faults counts what has happened until now.
+// Faults returns the counts so far.
 func (f *Faulty) Faults() Faults {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.faults
 }
 
-// fate is what befalls one request.
+// fate is the fault of one request.
 type fate struct {
 	arrival       int64
 	before, after time.Duration
@@ -81,7 +78,7 @@ type fate struct {
 	later         time.Duration
 }
 
-// How a request fails.
+// The ways in which a request fails.
 const (
 	failRefused = "refused"
 	failNever   = "never done"
@@ -89,7 +86,7 @@ const (
 	failLater   = "done later"
 )
 
-// draw decides what befalls a request that has just come. Its last is to be given to settled.
+// draw draws the fate of an arriving request. Pass it to settled at the end.
 func (f *Faulty) draw(writes bool) (fate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,7 +95,7 @@ func (f *Faulty) draw(writes bool) (fate, error) {
 	}
 	f.arrived++
 	is := fate{arrival: f.arrived}
-	// All is drawn for each, so that one fault more or less changes no other's chances.
+	// Always draw everything, so that one more or less fault does not change the others' draws.
 	hit := func(odds int) bool { return f.dice.IntN(max(odds, 1)) == 0 && odds > 0 }
 	slow, refused, never, done, later := hit(f.odds.Slow), hit(f.odds.Refused), hit(f.odds.Never), hit(f.odds.Done), hit(f.odds.Later)
 	before, after, while := f.dice.Int64N(int64(f.odds.While)), f.dice.Int64N(int64(f.odds.While)), f.dice.Int64N(int64(f.odds.While))
@@ -120,13 +117,13 @@ func (f *Faulty) draw(writes bool) (fate, error) {
 	case later:
 		is.fails, is.later = failLater, time.Duration(while)
 		f.faults.Later++
-		f.later.Add(1) // as long as it is not closed
+		f.later.Add(1) // unless it is closed
 	}
 	f.waiting[is.arrival] = struct{}{}
 	return is, nil
 }
 
-// settled notes that a request takes effect now, or never will.
+// settled records that a request takes effect now, or never will.
 func (f *Faulty) settled(is *fate, effective bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,7 +136,7 @@ func (f *Faulty) settled(is *fate, effective bool) {
 	}
 }
 
-// wait returns false if one of both ends before.
+// wait returns false if ctx or the store ends first.
 func (f *Faulty) wait(ctx context.Context, d time.Duration) bool {
 	if d == 0 {
 		return ctx.Err() == nil
@@ -155,7 +152,7 @@ func (f *Faulty) wait(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// do has one request done by do, or not, as chance has it.
+// do executes a request by do, or not, depending on its fate.
 func (f *Faulty) do(ctx context.Context, writes bool, do func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return errors.Join(storage.ErrRefused, err)
@@ -165,7 +162,7 @@ func (f *Faulty) do(ctx context.Context, writes bool, do func(context.Context) e
 		return err
 	}
 	if is.fails == failLater {
-		// The context is the caller's, who does not wait for this.
+		// The context is the caller's, which does not wait for this.
 		go f.doLater(context.WithoutCancel(ctx), is, do)
 		return fmt.Errorf("%w: made to fail: %s", storage.ErrUnknown, is.fails)
 	}
@@ -194,27 +191,27 @@ func (f *Faulty) do(ctx context.Context, writes bool, do func(context.Context) e
 	return errors.Join(fmt.Errorf("%w: its answer was not waited for", storage.ErrRefused), ctx.Err())
 }
 
-// doLater does what was answered before. Its outcome is not reported.
+// doLater executes a request that was already answered. Its outcome is not reported.
 func (f *Faulty) doLater(ctx context.Context, is fate, do func(context.Context) error) {
 	defer f.later.Done()
 	timely := f.wait(ctx, is.later)
 	f.settled(&is, timely)
 	if timely {
-		_ = do(ctx) // the caller knows that it may come to nothing
+		_ = do(ctx) // the caller knows that it may have no effect
 	}
 }
 
-// Mutate is the store's, or fails.
+// Mutate forwards to the store, or fails.
 func (f *Faulty) Mutate(ctx context.Context, m *storage.Mutate) error {
 	if err := m.Check(); err != nil {
 		return err
 	}
-	own := *m // the caller may change his before it is done
+	own := *m // the caller may change m before it is done
 	own.Additions, own.Deletions = slices.Clone(m.Additions), slices.Clone(m.Deletions)
 	return f.do(ctx, true, func(ctx context.Context) error { return f.store.Mutate(ctx, &own) })
 }
 
-// Slice is the store's, or is refused.
+// Slice forwards to the store, or is refused.
 func (f *Faulty) Slice(ctx context.Context, r *storage.Slice) (entries []storage.Entry, err error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -229,12 +226,12 @@ func (f *Faulty) Slice(ctx context.Context, r *storage.Slice) (entries []storage
 	return entries, nil
 }
 
-// Swap is the store's, or fails.
+// Swap forwards to the store, or fails.
 func (f *Faulty) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
 	if err := w.Check(); err != nil {
 		return storage.Swapped{}, err
 	}
-	own, swapped := *w, make(chan storage.Swapped, 1) // one that is done later has no reader
+	own, swapped := *w, make(chan storage.Swapped, 1) // a later one has no reader
 	err := f.do(ctx, true, func(ctx context.Context) error {
 		done, err := f.store.Swap(ctx, &own)
 		swapped <- done
@@ -246,7 +243,7 @@ func (f *Faulty) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, er
 	return <-swapped, nil
 }
 
-// Clock is the store's, or is refused.
+// Clock forwards to the store, or is refused.
 func (f *Faulty) Clock(ctx context.Context) (at int64, err error) {
 	err = f.do(ctx, false, func(ctx context.Context) (err error) {
 		at, err = f.store.Clock(ctx)
@@ -255,7 +252,7 @@ func (f *Faulty) Clock(ctx context.Context) (at int64, err error) {
 	return at, err
 }
 
-// Watch is the store's, or is refused; and what it tells comes late.
+// Watch forwards to the store, or is refused; its notices are late.
 func (f *Faulty) Watch(ctx context.Context, key string, changed func()) error {
 	err := f.do(ctx, false, func(ctx context.Context) error { return nil })
 	if err != nil {
@@ -278,7 +275,7 @@ func (f *Faulty) Watch(ctx context.Context, key string, changed func()) error {
 // Features are the store's.
 func (f *Faulty) Features() storage.Features { return f.store.Features() }
 
-// Close ends what is under way, gives up what was to be done later, and closes the store.
+// Close ends requests in progress, drops later ones, and closes the store.
 func (f *Faulty) Close() error {
 	f.mu.Lock()
 	f.closed = true

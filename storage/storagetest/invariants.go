@@ -15,7 +15,7 @@ func invariants() []check {
 	}
 }
 
-// writesAreTrue: what was answered is there, or gone, and what was refused has never been.
+// writesAreTrue checks that acknowledged additions and deletions are visible, and refused ones have no effect.
 func writesAreTrue(s *stage) {
 	const workers, each = 8, 40
 	key := s.row()
@@ -75,8 +75,8 @@ func (s *stage) eventually(key string) (entries []storage.Entry, err error) {
 	return entries, err
 }
 
-// mutatesAreAtomic whenever they take effect: each adds a pair of columns, and what is read has
-// both of a pair or neither.
+// mutatesAreAtomic checks that mutations are atomic whenever they take effect: each adds a pair of columns, and a read
+// shows both of a pair or neither.
 func mutatesAreAtomic(s *stage) {
 	const workers, each = 6, 25
 	key := s.row()
@@ -86,7 +86,7 @@ func mutatesAreAtomic(s *stage) {
 			name := fmt.Sprintf("%d %02d", w, i)
 			m := storage.Mutate{Key: key, Additions: []storage.Entry{entry("a "+name, name), entry("b "+name, name)}, Timestamp: int64(i)}
 			if i > 1 {
-				// Of a pair that may come later still, both are added under the same timestamp.
+				// If a pair may still appear later, both are added under the same timestamp.
 				before := fmt.Sprintf("%d %02d", w, i-2)
 				m.Deletions = []string{"a " + before, "b " + before}
 			}

@@ -20,14 +20,14 @@ func ttlChecks() []check {
 	return []check{{"ttl", needTTL, ttl}}
 }
 
-// generations is how often the row is rewritten that readers look at.
+// generations is how often the watched row is rewritten.
 const generations = 200
 
-// mutateIsAtomic: who reads a row while it is rewritten sees all that one request adds and
-// deletes, or nothing of it; all that was answered before he asked; and never less than before.
+// mutateIsAtomic checks that a reader of a row that is being rewritten sees all or none of a request's additions and
+// deletions, everything that was answered before the read, and never an earlier state than before.
 func mutateIsAtomic(s *stage) {
 	all := storage.Slice{Key: s.row()}
-	// Columns of one generation stand far apart, between those of the one before and after.
+	// Columns of one generation lie far apart, between those of its neighbours.
 	column := func(part string, generation int64) string { return fmt.Sprintf("%s %06d", part, generation) }
 	parts := []string{"\x00", "a", "m", "z", "\xff"}
 	var answered atomic.Int64
@@ -41,7 +41,7 @@ func mutateIsAtomic(s *stage) {
 			for ended := false; !ended && !s.Failed(); {
 				select {
 				case <-done:
-					ended = true // and one more look
+					ended = true // and read once more
 				default:
 				}
 				least := max(answered.Load(), seen)
@@ -81,13 +81,13 @@ func (s *stage) write(key string, column func(string, int64) string, parts []str
 			m.Deletions = append(m.Deletions, column(part, generation-1))
 		}
 	}
-	// Not Fatal: the readers are to be waited for.
+	// Not Fatal: the readers must be waited for.
 	if err := s.Mutate(s.ctx, &m); err != nil {
 		s.Errorf("%s: %v", brief(m), err)
 	}
 }
 
-// completeGeneration returns of which generation the columns are, if they are all of one.
+// completeGeneration returns the generation of the columns, if all are of the same one.
 func completeGeneration(entries []storage.Entry, parts int) (generation int64, err error) {
 	if len(entries) != parts {
 		return 0, fmt.Errorf("half a mutate is shown: %d columns, want %d", len(entries), parts)
@@ -101,7 +101,7 @@ func completeGeneration(entries []storage.Entry, parts int) (generation int64, e
 	return generation, err
 }
 
-// mutatesOfMany at a time into one row lose nothing of each other.
+// mutatesOfMany checks that concurrent mutations of one row lose nothing.
 func mutatesOfMany(s *stage) {
 	const writers, each = 9, 12
 	key := s.row()
@@ -130,7 +130,7 @@ func mutatesOfMany(s *stage) {
 	s.want(stores[1], &storage.Slice{Key: key}, want...)
 }
 
-// ttl has columns forgotten by themselves, and no others.
+// ttl checks that exactly the columns with a TTL expire.
 func ttl(s *stage) {
 	all := &storage.Slice{Key: s.row()}
 	began := time.Now()

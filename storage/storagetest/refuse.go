@@ -21,7 +21,7 @@ func refuseChecks() []check {
 	}
 }
 
-// features are named, and what the store does not have is refused.
+// features checks that features are named, and missing ones refused.
 func features(s *stage) {
 	f := s.Features()
 	if f.Name == "" {
@@ -46,7 +46,7 @@ func features(s *stage) {
 	}
 }
 
-// notAllowed is what Check does not let pass; and nothing of it is done.
+// notAllowed checks that requests that fail Check are refused without effect.
 func notAllowed(s *stage) {
 	key := s.row()
 	long := strings.Repeat("k", storage.MaxName+1)
@@ -85,7 +85,7 @@ func notAllowed(s *stage) {
 	s.want(s, &storage.Slice{Key: key})
 }
 
-// each calls every method that the store has, and gives what came of it.
+// each calls every method that the store has, and passes the error to came.
 func (s *stage) each(ctx context.Context, store storage.Store, key string, came func(what string, err error)) {
 	f := s.Features()
 	came("Mutate", store.Mutate(ctx, &storage.Mutate{Key: key, Additions: []storage.Entry{entry("a", "1")}, Timestamp: 1}))
@@ -104,7 +104,7 @@ func (s *stage) each(ctx context.Context, store storage.Store, key string, came 
 	}
 }
 
-// contextDoneBefore a request has it refused, with the context's error, and nothing is done.
+// contextDoneBefore checks that a request under a done context is refused with the context's error and has no effect.
 func contextDoneBefore(s *stage) {
 	key := s.row()
 	canceled, cancel := context.WithCancel(s.ctx)
@@ -129,8 +129,8 @@ func contextDoneBefore(s *stage) {
 	})
 }
 
-// contextEndsMidway in the one or the other request: what is reported refused is never done,
-// what is reported done is, and the store serves the next request.
+// contextEndsMidway ends contexts during requests: one reported as refused is never done, one reported as done is, and
+// the store serves the next request.
 func contextEndsMidway(s *stage) {
 	const tries, workers = 40, 4
 	key := s.row()

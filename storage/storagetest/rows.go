@@ -20,7 +20,7 @@ func rowChecks() []check {
 	}
 }
 
-// rowWithoutColumns is empty: before anything was written, and after all was deleted.
+// rowWithoutColumns checks that a row is empty before the first write, and after all columns were deleted.
 func rowWithoutColumns(s *stage) {
 	all := &storage.Slice{Key: s.row()}
 	s.want(s, all)
@@ -32,7 +32,7 @@ func rowWithoutColumns(s *stage) {
 	s.want(s, all)
 }
 
-// columnsInOrder of their unsigned bytes, however they were written.
+// columnsInOrder checks that columns are in the order of their unsigned bytes, regardless of the order of the writes.
 func columnsInOrder(s *stage) {
 	columns := []string{
 		"\x00\x00", "\x00\x00\x00", "\x00\x01", "\x00\xff", "\x01\x00", "a\x00", "a\x00b", "a\x01", "aa", "ab", "a\x7f", "a\x80", "a\xff",
@@ -66,19 +66,19 @@ func columnsInOrder(s *stage) {
 	s.Fatalf("%d columns, want %d", len(got), len(want))
 }
 
-// shuffle is not seeded: what a check says of the order names the columns themselves.
+// shuffle is not seeded: a failed check names the columns itself.
 func shuffle[T any](list []T) {
 	for i := range list {
 		at, err := rand.Int(rand.Reader, big.NewInt(int64(i+1)))
 		if err != nil {
-			panic(err) // the system's source of chance does not fail
+			panic(err) // the system's random source does not fail
 		}
 		j := int(at.Int64())
 		list[i], list[j] = list[j], list[i]
 	}
 }
 
-// anyBytes may stand in a key, a column and a value.
+// anyBytes checks that keys, columns and values may contain any bytes.
 func anyBytes(s *stage) {
 	every := make([]byte, 256)
 	for i := range every {
@@ -116,14 +116,14 @@ func anyBytes(s *stage) {
 	s.want(other, &storage.Slice{Key: row + "\x00"}, keys[row+"\x00"]...)
 }
 
-// random returns bytes that nothing makes shorter.
+// random returns incompressible bytes.
 func random(n int) string {
 	bytes := make([]byte, n)
 	_, _ = rand.Read(bytes) // it never fails
 	return string(bytes)
 }
 
-// longestNames that Check lets pass are taken, differ by their last byte, and come in order.
+// longestNames checks that the longest valid names are accepted, differ by their last byte, and are in order.
 func longestNames(s *stage) {
 	stem, key := random(storage.MaxName-1), random(storage.MaxName-1)
 	a, b := entry(stem+"\x00", "1"), entry(stem+"\xff", "2")
@@ -146,7 +146,7 @@ func longestNames(s *stage) {
 	}
 }
 
-// rowsDoNotMix though a key and a column together are the same bytes as others.
+// rowsDoNotMix uses keys and columns whose concatenations are equal.
 func rowsDoNotMix(s *stage) {
 	row := s.row()
 	rows := map[string][]storage.Entry{}
@@ -174,7 +174,7 @@ func rowsDoNotMix(s *stage) {
 	s.want(s, &storage.Slice{Key: row})
 }
 
-// visibleAtOnce is what was answered, to every handle.
+// visibleAtOnce checks that every handle sees an answered write.
 func visibleAtOnce(s *stage) {
 	stores := s.several(3)
 	all := &storage.Slice{Key: s.row()}

@@ -9,25 +9,25 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// patience is how long one subtest may take before it counts as stuck.
+// patience is the time limit of one subtest, after which it counts as stuck.
 const patience = 2 * time.Minute
 
 // check is one subtest.
 type check struct {
 	name string
-	need func(*storage.Features) string // why it does not apply, or ""; nil: it always does
+	need func(*storage.Features) string // why it does not apply, or ""; nil: it always applies
 	run  func(*stage)
 }
 
-// Run checks that the store on which open makes handles does what package storage promises. See
-// the package's documentation for what open must do.
+// Run checks that the store behind open's handles keeps the guarantees of package storage. See the package
+// documentation for open's requirements.
 func Run(t *testing.T, open func(testing.TB) storage.Store) {
 	t.Helper()
 	runAll(t, checks(), open)
 }
 
-// RunFaulty checks what holds also in a store that fails, as long as each error is of the kind
-// that says what may have happened. See the package's documentation for what open must do.
+// RunFaulty checks the guarantees that hold even in a failing store, as long as each error's kind is correct. See the
+// package documentation for open's requirements.
 func RunFaulty(t *testing.T, open func(testing.TB) storage.Store) {
 	t.Helper()
 	runAll(t, invariants(), open)

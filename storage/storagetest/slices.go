@@ -17,7 +17,7 @@ func sliceChecks() []check {
 	}
 }
 
-// cutOut is what a slice is to show of a row.
+// cutOut returns the columns of a row that a slice must return.
 func cutOut(row []storage.Entry, r *storage.Slice) (want []storage.Entry) {
 	for _, e := range row {
 		if e.Column >= r.Start && (r.End == "" || e.Column < r.End) && (r.Limit == 0 || len(want) < r.Limit) {
@@ -27,7 +27,7 @@ func cutOut(row []storage.Entry, r *storage.Slice) (want []storage.Entry) {
 	return want
 }
 
-// chosen makes distinct columns of few bytes, so that many begin with others, in order.
+// chosen returns distinct short columns, in order, so that many are prefixes of others.
 func chosen(dice *rand.Rand, n int) (row []storage.Entry) {
 	for len(row) < n {
 		row = append(row, entry(short(dice), fmt.Sprint(len(row))))
@@ -46,7 +46,7 @@ func short(dice *rand.Rand) string {
 	return string(column)
 }
 
-// sliceBounds: from Start on, which is included, to End, which is not, and the first of them.
+// sliceBounds checks Start, which is inclusive, End, which is exclusive, and Limit.
 func sliceBounds(s *stage) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	key, row := s.row(), chosen(dice, 60)
@@ -54,7 +54,7 @@ func sliceBounds(s *stage) {
 	s.bounds(dice, key, row, false)
 }
 
-// serialSliceBounds are no others where a row is written by Swap.
+// serialSliceBounds checks the same for a row written by Swap.
 func serialSliceBounds(s *stage) {
 	dice := rand.New(rand.NewPCG(3, 4))
 	key, row := s.row(), chosen(dice, 20)
@@ -78,7 +78,7 @@ func (s *stage) bounds(dice *rand.Rand, key string, row []storage.Entry, serial 
 				r.Start, r.End = r.End, r.Start
 			}
 		}
-		if i%5 == 0 { // just on a column
+		if i%5 == 0 { // exactly a column
 			r.Start = row[dice.IntN(len(row))].Column
 			if r.End != "" && r.End < r.Start {
 				r.End = r.Start
@@ -91,7 +91,7 @@ func (s *stage) bounds(dice *rand.Rand, key string, row []storage.Entry, serial 
 	}
 }
 
-// sliceOfMany columns shows all of them, and those that are left when most were deleted.
+// sliceOfMany checks that a slice of many columns returns all of them, and the remaining ones after most were deleted.
 func sliceOfMany(s *stage) {
 	const n = 3000
 	key := s.row()

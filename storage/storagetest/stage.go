@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// stage is what one check plays on: a handle, more of them, and what it wants of them.
+// stage is the environment of one check: its handles and assertions.
 type stage struct {
 	testing.TB
 	storage.Store // the first handle
@@ -21,7 +21,7 @@ type stage struct {
 	opened        []storage.Store
 }
 
-// open makes another handle.
+// open opens another handle.
 func (s *stage) open() storage.Store {
 	s.Helper()
 	store := s.opens(s.TB)
@@ -29,7 +29,7 @@ func (s *stage) open() storage.Store {
 	return store
 }
 
-// several makes n handles, the first of which is the stage's own.
+// several returns n handles, the first of which is the stage's own.
 func (s *stage) several(n int) []storage.Store {
 	s.Helper()
 	stores := []storage.Store{s.Store}
@@ -39,7 +39,7 @@ func (s *stage) several(n int) []storage.Store {
 	return stores
 }
 
-// strike closes what the check has opened.
+// strike closes everything that the check has opened.
 func (s *stage) strike() {
 	for _, store := range s.opened {
 		if err := store.Close(); err != nil {
@@ -51,7 +51,7 @@ func (s *stage) strike() {
 // row returns a key that no other check has.
 func (s *stage) row() string { return "row " + rand.Text() }
 
-// entry makes a column with a value.
+// entry returns a column with a value.
 func entry(column, value string) storage.Entry { return storage.Entry{Column: column, Value: value} }
 
 // add adds one column.
@@ -83,7 +83,7 @@ func (s *stage) read(store storage.Store, r *storage.Slice) []storage.Entry {
 	return entries
 }
 
-// want reads a row and compares.
+// want reads a row and compares it.
 func (s *stage) want(store storage.Store, r *storage.Slice, want ...storage.Entry) {
 	s.Helper()
 	if got := s.read(store, r); !slices.Equal(got, want) {
@@ -91,7 +91,7 @@ func (s *stage) want(store storage.Store, r *storage.Slice, want ...storage.Entr
 	}
 }
 
-// swap swaps, and wants this to come of it.
+// swap makes a swap and compares its result.
 func (s *stage) swap(store storage.Store, w *storage.Swap, want storage.Swapped) {
 	s.Helper()
 	got, err := store.Swap(s.ctx, w)
@@ -103,7 +103,7 @@ func (s *stage) swap(store storage.Store, w *storage.Swap, want storage.Swapped)
 	}
 }
 
-// brief keeps a long message readable in an error.
+// brief shortens a long message for an error.
 func brief(message fmt.Stringer) string { return cut(message.String()) }
 
 func cut(text string) string {
@@ -114,7 +114,7 @@ func cut(text string) string {
 	return text[:enough] + "…"
 }
 
-// list is entries, for people.
+// list formats entries for errors.
 func list(entries []storage.Entry) string {
 	text := fmt.Sprintf("%d columns", len(entries))
 	for _, e := range entries {
@@ -126,7 +126,7 @@ func list(entries []storage.Entry) string {
 	return text
 }
 
-// kind returns which of the three kinds an error is of, and nil where it is of none or several.
+// kind returns which of the three kinds an error has, and nil if it has none or several.
 func kind(err error) error {
 	var found []error
 	for _, k := range []error{storage.ErrRefused, storage.ErrInvalid, storage.ErrUnknown} {
@@ -140,7 +140,7 @@ func kind(err error) error {
 	return found[0]
 }
 
-// classified wants an error to be of exactly one kind, and returns that.
+// classified checks that an error has exactly one kind, and returns it.
 func (s *stage) classified(what fmt.Stringer, err error) error {
 	s.Helper()
 	k := kind(err)
@@ -150,7 +150,7 @@ func (s *stage) classified(what fmt.Stringer, err error) error {
 	return k
 }
 
-// wantKind wants an error of one kind.
+// wantKind checks the kind of an error.
 func (s *stage) wantKind(what string, err, want error) {
 	s.Helper()
 	switch {
@@ -161,8 +161,8 @@ func (s *stage) wantKind(what string, err, want error) {
 	}
 }
 
-// together runs f on n goroutines, and returns when all have ended. Each stops at the first
-// failure of its own by returning; s.Fatal is not for them.
+// together runs f on n goroutines, and returns when all have ended. A goroutine stops at its first failure by
+// returning; it must not call s.Fatal.
 func (s *stage) together(n int, f func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {

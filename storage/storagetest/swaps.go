@@ -21,7 +21,7 @@ func swapChecks() []check {
 	}
 }
 
-// swap replaces what is expected, and otherwise says what is there.
+// swap checks that Swap replaces the expected value, and otherwise returns the actual one.
 func swap(s *stage) {
 	key, any := s.row(), "\x00\xff'\\"
 	done := storage.Swapped{Done: true}
@@ -31,16 +31,16 @@ func swap(s *stage) {
 		old, new string
 		want     storage.Swapped
 	}{
-		{false, "one", "x", storage.Swapped{}}, // there is nothing
+		{false, "one", "x", storage.Swapped{}}, // the column does not exist
 		{true, "", "one", done},
 		{true, "", "x", is("one")},
 		{false, "on", "x", is("one")}, {false, "one\x00", "x", is("one")}, {false, "", "x", is("one")}, {false, "ONE", "x", is("one")},
 		{false, "one", any, done},
 		{false, "one", "x", is(any)},
-		{false, any, any, done}, // also by what it is
+		{false, any, any, done}, // also with its own value
 		{false, any, "1", done},
 		{false, "1.0", "x", is("1")}, {false, "01", "x", is("1")},
-		{false, "1", "one", done}, // back to what it was
+		{false, "1", "one", done}, // back to an earlier value
 		{false, "one", "two", done},
 	} {
 		s.swap(s, &storage.Swap{Key: key, Column: "\x00c\xff", Absent: c.absent, Old: c.old, New: c.new, Notify: i%2 == 0}, c.want)
@@ -48,7 +48,7 @@ func swap(s *stage) {
 	s.want(s.open(), &storage.Slice{Key: key, Serial: true}, entry("\x00c\xff", "two"))
 }
 
-// swapOfEmptyValues: a column with an empty value is there.
+// swapOfEmptyValues checks that a column with an empty value exists.
 func swapOfEmptyValues(s *stage) {
 	w := func(absent bool, old, to string) *storage.Swap {
 		return &storage.Swap{Key: "empty", Column: "c", Absent: absent, Old: old, New: to}
@@ -71,7 +71,7 @@ func swapOfEmptyValues(s *stage) {
 	s.want(s, &storage.Slice{Key: row, Serial: true}, entry("c", ""))
 }
 
-// swapLeavesTheRest of the row, and other rows, as they are.
+// swapLeavesTheRest checks that the rest of the row, and other rows, are unchanged.
 func swapLeavesTheRest(s *stage) {
 	one, two := s.row(), s.row()
 	done := storage.Swapped{Done: true}
@@ -86,8 +86,8 @@ func swapLeavesTheRest(s *stage) {
 	s.want(s, &storage.Slice{Key: two, Serial: true}, entry("a", "0"), entry("ab", "0"), entry("b", "0"))
 }
 
-// swapsAtATime are done or not each for itself, and answered so, though a store may have done them
-// together: some find what they expect, some do not, and some find nothing.
+// swapsAtATime checks that concurrent swaps are independent, even if the store combines them: some find the expected
+// value, some do not, and some find no column.
 func swapsAtATime(s *stage) {
 	const rows = 80
 	keys := make([]string, rows)
@@ -125,7 +125,7 @@ func swapsAtATime(s *stage) {
 	}
 }
 
-// swapHasOneWinner of those that find nothing there, and the others get its value.
+// swapHasOneWinner checks that of several swaps that expect no column one wins, and the others get its value.
 func swapHasOneWinner(s *stage) {
 	const racers = 12
 	stores := s.several(3)
@@ -153,7 +153,7 @@ func swapHasOneWinner(s *stage) {
 	}
 }
 
-// claim swaps nothing for mine, until it is known what is there.
+// claim swaps a missing column for mine, until the column's value is known.
 func (s *stage) claim(store storage.Store, key, mine string) (present string, ok bool) {
 	w := storage.Swap{Key: key, Column: "c", Absent: true, New: mine}
 	for s.ctx.Err() == nil {
@@ -170,8 +170,7 @@ func (s *stage) claim(store storage.Store, key, mine string) (present string, ok
 			s.Errorf("%s: %v", brief(w), err)
 			return "", false
 		}
-		// Refused or unknown: whether it was done shows when it is read, or tried again, as
-		// no other goroutine writes this value.
+		// Refused or unknown: a read or a retry shows whether it was done, as no other goroutine writes this value.
 		if value, there := s.look(store, key); there {
 			return value, true
 		}
@@ -180,7 +179,7 @@ func (s *stage) claim(store storage.Store, key, mine string) (present string, ok
 	return "", false
 }
 
-// look reads what is in the column c of a row that is written by Swap.
+// look reads the column c of a row written by Swap.
 func (s *stage) look(store storage.Store, key string) (value string, there bool) {
 	entries, err := store.Slice(s.ctx, &storage.Slice{Key: key, Serial: true})
 	if err != nil || len(entries) != 1 {
@@ -189,12 +188,12 @@ func (s *stage) look(store storage.Store, key string) (value string, there bool)
 	return entries[0].Value, true
 }
 
-// swapCounts: what many replace by one more is as much in the end as was added.
+// swapCounts checks that concurrent increments by Swap add up.
 func swapCounts(s *stage) { s.count(s.several(3), 6, 25) }
 
-// count has workers add to one column, each so often, by Swap. The column has a mark for each
-// addition, so that one whose end is unknown is found there, or is not. No value comes back once
-// it was replaced, so what may still be done then never is.
+// count has workers add to one column by Swap, each several times. The column has a mark for each addition, so that a
+// read shows whether one with an unknown outcome was done. No value recurs once it was replaced, so a later effect of
+// such a swap is impossible.
 func (s *stage) count(stores []storage.Store, workers, each int) {
 	key := s.row()
 	s.together(workers, func(i int) {
@@ -211,7 +210,7 @@ func (s *stage) count(stores []storage.Store, workers, each int) {
 	}
 	value, there := s.look(s, key)
 	for tries := 0; !there && tries < 1000; tries++ {
-		value, there = s.look(s, key) // a store that is made to fail may have refused it
+		value, there = s.look(s, key) // a faulty store may have refused it
 	}
 	marks := map[string]int{}
 	for _, mark := range strings.Fields(value) {
@@ -229,7 +228,7 @@ func (s *stage) count(stores []storage.Store, workers, each int) {
 	}
 }
 
-// append adds a mark to the column, which was seen to have a value, and returns the new one.
+// append adds a mark to the column, whose value was seen, and returns the new value.
 func (s *stage) append(store storage.Store, key, seen, mark string) (string, bool) {
 	for s.ctx.Err() == nil {
 		w := storage.Swap{Key: key, Column: "c", Absent: seen == "", Old: seen, New: seen + mark}
@@ -262,7 +261,7 @@ func (s *stage) append(store storage.Store, key, seen, mark string) (string, boo
 	return "", false
 }
 
-// swapIsSeen by every later read or swap.
+// swapIsSeen checks that every later read or swap sees a swap.
 func swapIsSeen(s *stage) {
 	stores := s.several(3)
 	key, value := s.row(), ""

@@ -17,7 +17,8 @@ func timestampChecks() []check {
 	}
 }
 
-// timestampsDecide which of two additions of a column stays; of equal ones the value does.
+// timestampsDecide checks which of two additions of a column wins: the higher timestamp, or with equal ones the higher
+// value.
 func timestampsDecide(s *stage) {
 	all := &storage.Slice{Key: s.row()}
 	for _, c := range []struct {
@@ -26,10 +27,10 @@ func timestampsDecide(s *stage) {
 	}{
 		{10, "ten", "ten"},
 		{9, "z", "ten"}, {0, "z", "ten"}, // lower ones change nothing
-		{10, "m", "ten"}, {10, "", "ten"}, {10, "tem\xff", "ten"}, // of equal ones the higher value stays
+		{10, "m", "ten"}, {10, "", "ten"}, {10, "tem\xff", "ten"}, // with equal ones the higher value wins
 		{10, "ten\x00", "ten\x00"}, {10, "ten", "ten\x00"}, {10, "\xff", "\xff"}, {10, "\x7f", "\xff"},
 		{11, "", ""}, {11, "\x00", "\x00"}, {11, "", "\x00"},
-		// Neither the digits of a number nor the bits of a float tell these apart.
+		// Neither the digits of a number nor the bits of a float order these correctly.
 		{99, "99", "99"}, {100, "100", "100"}, {99, "99", "100"},
 		{1 << 60, "a", "a"}, {1<<60 + 1, "\x00", "\x00"}, {1 << 60, "b", "\x00"},
 		{1 << 62, "c", "c"}, {1<<62 - 1, "d", "c"},
@@ -37,12 +38,12 @@ func timestampsDecide(s *stage) {
 		s.add(s, all.Key, c.stamp, entry("c", c.value))
 		s.want(s, all, entry("c", c.want))
 	}
-	// Each column has a timestamp of its own, also where one request writes several.
+	// Each column has a separate timestamp, also if one request writes several.
 	s.add(s, all.Key, 50, entry("b", "new"), entry("c", "too low"), entry("d", "new"))
 	s.want(s, all, entry("b", "new"), entry("c", "c"), entry("d", "new"))
 }
 
-// timestampsInAnyOrder end in the same.
+// timestampsInAnyOrder checks that the order of the requests does not matter.
 func timestampsInAnyOrder(s *stage) {
 	dice := rand.New(rand.NewPCG(5, 6))
 	stores := s.several(2)
@@ -60,7 +61,7 @@ func timestampsInAnyOrder(s *stage) {
 	}
 }
 
-// timestampsOfRacers decide also between requests that are under way at a time.
+// timestampsOfRacers checks that timestamps also decide between concurrent requests.
 func timestampsOfRacers(s *stage) {
 	const racers, columns = 12, 3
 	stores := s.several(3)
@@ -80,8 +81,7 @@ func timestampsOfRacers(s *stage) {
 	}
 }
 
-// again repeats what was refused for now, a few times: many that write one row at a time may be
-// in each other's way.
+// again retries a refused request a few times: many concurrent writes to one row may conflict.
 func again(do func() error) (err error) {
 	for range 20 {
 		if err = do(); kind(err) != storage.ErrRefused {
@@ -91,8 +91,8 @@ func again(do func() error) (err error) {
 	return err
 }
 
-// deletion takes a column away that was written under the same timestamp or a lower one, and a
-// higher one brings it back.
+// deletion checks that a deletion removes a column with the same timestamp or a lower one, and a higher one restores
+// it.
 func deletion(s *stage) {
 	all := &storage.Slice{Key: s.row()}
 	s.add(s, all.Key, 5, entry("a", "1"), entry("b", "2"), entry("c", "3"))
@@ -106,9 +106,8 @@ func deletion(s *stage) {
 	s.want(s, all, entry("d", "5"))
 }
 
-// deletionAndLateAddition under a timestamp that is not higher end in one of two ways: nothing
-// where the deletion is remembered, and what was added where it is not. A column that is not
-// written again stays away in both.
+// deletionAndLateAddition under a timestamp that is not higher has one of two results: no column if the store remembers
+// the deletion, and the added column if it does not. A column that is not written again stays deleted in both.
 func deletionAndLateAddition(s *stage) {
 	all := &storage.Slice{Key: s.row()}
 	s.add(s, all.Key, 5, entry("a", "1"), entry("b", "2"))

@@ -19,7 +19,7 @@ func watchChecks() []check {
 	}
 }
 
-// watched begins to watch a row, and returns the channel of its notices.
+// watched starts to watch a row, and returns the channel of its notices.
 func (s *stage) watched(ctx context.Context, store storage.Store, key string) <-chan struct{} {
 	s.Helper()
 	notified := make(chan struct{}, 1)
@@ -35,7 +35,7 @@ func (s *stage) watched(ctx context.Context, store storage.Store, key string) <-
 	return notified
 }
 
-// drain forgets the notices that have come before.
+// drain discards earlier notices.
 func drain(notified <-chan struct{}) {
 	select {
 	case <-notified:
@@ -43,7 +43,7 @@ func drain(notified <-chan struct{}) {
 	}
 }
 
-// delete adds a column and deletes it again. Notices of the former are no matter.
+// delete adds a column and deletes it again. Notices of the addition are ignored.
 func (s *stage) delete(store storage.Store, key string, i int, notified ...<-chan struct{}) {
 	s.Helper()
 	column := fmt.Sprint("column ", i)
@@ -54,12 +54,12 @@ func (s *stage) delete(store storage.Store, key string, i int, notified ...<-cha
 	s.remove(store, key, int64(i), column)
 }
 
-// watchOfDeletions tells of those of every handle, from the first on.
+// watchOfDeletions checks that deletions through every handle are reported, from the first one on.
 func watchOfDeletions(s *stage) {
 	stores := s.several(3)
 	for round := range 5 {
 		key := s.row() + "\x00\xff'"
-		// They are there before, so that there is nothing to report but that they go.
+		// The columns exist before the watch, so that only their deletions can be reported.
 		s.add(s, key, 1, entry("0", ""), entry("1", ""), entry("2", ""), entry("3", ""))
 		notified := s.watched(s.ctx, stores[0], key)
 		for i := range 4 {
@@ -70,7 +70,7 @@ func watchOfDeletions(s *stage) {
 	}
 }
 
-// watchOfSwaps tells of those with Notify.
+// watchOfSwaps checks that swaps with Notify are reported.
 func watchOfSwaps(s *stage) {
 	stores := s.several(3)
 	key, value := s.row()+"\x00\xff'", ""
@@ -89,7 +89,7 @@ func watchOfSwaps(s *stage) {
 	}
 }
 
-// watchOfMany wants every watcher notified, of any handle, and of the row that it watches.
+// watchOfMany checks that every watcher, of any handle, is notified about the row that it watches.
 func watchOfMany(s *stage) {
 	const rows = 4
 	stores := s.several(3)
@@ -110,7 +110,7 @@ func watchOfMany(s *stage) {
 	}
 }
 
-// watchEnds with its context, and the other watchers of the row stay.
+// watchEnds checks that a watch ends with its context, and other watches of the row continue.
 func watchEnds(s *stage) {
 	key := s.row()
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -125,12 +125,12 @@ func watchEnds(s *stage) {
 		s.await(stays, "the watcher who stays")
 	}
 	cancel()
-	// What is on its way may still come. It must come to an end.
+	// Notices in flight may still arrive. They must come to an end.
 	for i, quiet := 1000, 0; quiet < 25; i++ {
 		before := calls.Load()
 		s.delete(s.Store, key, i, stays)
 		s.await(stays, "the watcher who stays")
-		runtime.Gosched() // a watcher that has a notice has its turn
+		runtime.Gosched() // lets a watcher with a notice run
 		if quiet++; calls.Load() != before {
 			quiet = 0
 		}
@@ -140,7 +140,7 @@ func watchEnds(s *stage) {
 	}
 }
 
-// watchOneCallAtATime for one watcher, regardless of the number of notices.
+// watchOneCallAtATime checks that a watcher's calls do not overlap, regardless of the number of notices.
 func watchOneCallAtATime(s *stage) {
 	stores := s.several(2)
 	key := s.row()
@@ -155,7 +155,7 @@ func watchOneCallAtATime(s *stage) {
 		default:
 		}
 		for range 1000 {
-			runtime.Gosched() // another may come now
+			runtime.Gosched() // another call may start now
 		}
 		inside.Add(-1)
 	})
@@ -174,7 +174,7 @@ func watchOneCallAtATime(s *stage) {
 	s.delete(s.Store, key, 0)
 	s.await(notified, "the watcher")
 	for inside.Load() > 0 && s.ctx.Err() == nil {
-		runtime.Gosched() // another may come while this call goes on
+		runtime.Gosched() // another call may start during this one
 	}
 	if n := most.Load(); n > 1 {
 		s.Errorf("%d calls at a time", n)

@@ -8,11 +8,13 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// That an entry is committed goes to the others with the next entries, or with the next beat. A message of its own, and its
-// answer, is half of what an entry costs a group that does one thing at a time, and a member that waits for nothing has no use
-// for it. So it is put off for a while ([Config].Linger), and said at once where a client waits: the owner knows where that is.
+// The news that an entry is committed goes to the others with the next entries, or with the next beat. A separate
+// message, and its answer, is half of an entry's cost in a group that does one thing at a time, and a member without
+// waiting clients does not need it. It is therefore delayed ([Config].Linger), and sent at once if a client waits: the
+// owner knows where.
 
-// deferCommit reports whether a message is kept back, because it says only that entries are committed which its receiver has.
+// deferCommit reports whether a message can be delayed, because it only reports the commit of entries that its receiver
+// has.
 func (g *Group) deferCommit(m *Message) bool {
 	if raftpb.MessageType(m.Kind) != raftpb.MsgApp {
 		return false
@@ -25,7 +27,7 @@ func (g *Group) deferCommit(m *Message) bool {
 	return true
 }
 
-// replicates reports whether a member takes entries as they come: then one that is lost is sent again for other reasons.
+// replicates reports whether a member receives entries continuously: then a lost one is resent for other reasons.
 func (g *Group) replicates(member uint64) (does bool) {
 	g.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		does = does || id == member && p.State == tracker.StateReplicate
@@ -33,7 +35,7 @@ func (g *Group) replicates(member uint64) (does bool) {
 	return does
 }
 
-// FlushCommit tells a member now what is committed, if that was put off.
+// FlushCommit informs a member now of delayed commits.
 func (g *Group) FlushCommit(member uint64, out *Output) {
 	for i := range g.deferred {
 		if g.deferred[i].To == member {
@@ -44,13 +46,13 @@ func (g *Group) FlushCommit(member uint64, out *Output) {
 	}
 }
 
-// FlushCommits tells all members.
+// FlushCommits informs all members.
 func (g *Group) FlushCommits(out *Output) {
 	out.Messages = append(out.Messages, g.deferred...)
 	g.deferred, g.flushDue = g.deferred[:0], Never
 }
 
-// lag sets when it is to be sent at the latest.
+// lag sets the latest time of the message.
 func (g *Group) lag(now Time) {
 	switch {
 	case len(g.deferred) == 0:

@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// changes are those that lead from who is a member to who is to be one, by a joint configuration where more
-// than one changes.
+// changes returns the changes from the current members to the given ones, by a joint configuration if there are
+// several.
 func (g *Group) changes(voters, learners []uint64) *raftpb.ConfChangeV2 {
 	c := &raftpb.ConfChangeV2{}
 	add := func(kind raftpb.ConfChangeType, member uint64) {
@@ -33,14 +33,13 @@ func (g *Group) changes(voters, learners []uint64) *raftpb.ConfChangeV2 {
 	return c
 }
 
-// Change proposes who is to vote and who is to have the log without a vote: those that are named in neither go.
-// When it is so an entry comes out that has a Conf. While a change is under way another comes to nothing: a
-// caller that wants one compares, and proposes again.
+// Change proposes the voters and the learners; members that are named in neither leave. When the change is applied an
+// entry with a Conf comes out. During a change another one has no effect: the caller compares, and proposes again.
 //
-// Of two voters the one that leads and is to vote no more would be left with entries that the other has not,
-// which then needs its vote and does not get it: so a leader is to hand over before (ErrLeads). And a member
-// that has gone may be switched off when [Group.Kept] says that the change is remembered as committed: until
-// then, after a restart, its vote may be needed once more.
+// If a leader of two voters could remove its own vote, it might keep entries that the other lacks; the other would need
+// its vote and not get it. A leader must therefore hand over first (ErrLeads). A member that has left may be switched
+// off when [Group.Kept] reports that the change is remembered as committed: until then, after a restart, its vote may
+// be needed once more.
 func (g *Group) Change(now Time, voters, learners []uint64, out *Output) error {
 	if !g.Leading() {
 		return ErrNotLeader
@@ -56,7 +55,7 @@ func (g *Group) Change(now Time, voters, learners []uint64, out *Output) error {
 		return nil
 	}
 	before := g.changing
-	g.changing = max(before, g.unstable+1) // where it will stand
+	g.changing = max(before, g.unstable+1) // its future index
 	if err := g.node.ProposeConfChange(change); err != nil {
 		g.changing = before
 		return ErrBusy
@@ -65,18 +64,19 @@ func (g *Group) Change(now Time, voters, learners []uint64, out *Output) error {
 	return nil
 }
 
-// Changing reports whether a change of who is a member is under way, or may be: as long as it is not remembered as
-// committed by this member, which leads.
+// Changing reports whether a change of members is or may be in progress: until this member, which leads, remembers it
+// as committed.
 func (g *Group) Changing() bool { return g.changing != 0 }
 
-// Leaving reports whether this member, which leads, may lose its vote by a change that is under way: one of another leader's,
-// which it has taken over and which is not applied, or one of which the first half is. Then it is to propose nothing: those who
-// stay may need its vote to hear that, and who has more entries than they have refuses it.
+// Leaving reports whether this member, which leads, may lose its vote by a change in progress: one of another leader's
+// that it has taken over and not applied, or one whose first half is applied. Then it must propose nothing: the
+// remaining members may need its vote to learn of that, and a voter with more entries than they have refuses it.
 func (g *Group) Leaving() bool {
 	return g.inherited > g.seen.Applied || g.Leading() && !slices.Contains(g.conf.GetVoters(), g.config.Self)
 }
 
-// Lacks is how many committed entries a member is not known to have; known says whether it is one. Only a leader knows.
+// Lacks returns how many committed entries a member is not known to have; known reports whether it is a member. Only a
+// leader knows.
 func (g *Group) Lacks(member uint64) (entries uint64, known bool) {
 	if !g.Leading() {
 		return 0, false

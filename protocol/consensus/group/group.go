@@ -23,13 +23,13 @@ var (
 	ErrNotLeader = errors.New("this member does not lead the group")
 	// ErrBusy: too much is proposed that is not committed yet.
 	ErrBusy = errors.New("too much is proposed and not committed yet")
-	// ErrLeads: a leader cannot take its own vote away.
+	// ErrLeads reports that a leader cannot remove its own vote.
 	ErrLeads = errors.New("this member leads the group and would lose its vote; let another member lead first")
 	// ErrNoVoters: no member would be left to agree on anything.
 	ErrNoVoters = errors.New("a group needs a member that votes")
 )
 
-// Config is what a member needs to know. Zero values have the defaults that are named.
+// Config is a member's configuration. Zero values have the documented defaults.
 type Config struct {
 	// Self is this member. Required.
 	Self uint64
@@ -40,8 +40,8 @@ type Config struct {
 	// Linger is for how long a leader may keep from others that entries are committed which they have, unless it sends
 	// them something else, or [Group.FlushCommit] asks it to. Zero means a tenth of Heartbeat.
 	Linger time.Duration
-	// Message is how many bytes of entries one message has, Inflight how many are on the way to one member,
-	// Uncommitted how many of those that were proposed are not committed. Zero means 256 KiB, 4 MiB, 64 MiB.
+	// Message is the maximum size of a message's entries, Inflight of those in flight to one member, and Uncommitted of
+	// the proposed and uncommitted ones, in bytes. Zero means 256 KiB, 4 MiB, 64 MiB.
 	Message, Inflight, Uncommitted uint64
 }
 
@@ -69,26 +69,26 @@ func (c *Config) resolve() error {
 	return nil
 }
 
-// Output is what is to be done, in the order of its fields. The caller that has done it resets it.
+// Output is the work for the caller, in the order of its fields. The caller resets it when done.
 type Output struct {
 	// Writes go to the journal, in their order; each is answered by [Group.Written].
 	Writes []Write
 	// Messages go to other members. They may be lost, late, twice and in any order.
 	Messages []Message
-	// Snapshots are to be brought to other members, each with the message that the other is to Hear
-	// then. [Group.Reported] says what became of it.
+	// Snapshots are to be transferred to other members, each with the message to pass to the other's Hear afterwards.
+	// [Group.Reported] reports the result.
 	Snapshots []Message
-	// Restored says that the state is that of another snapshot now: it is to be read from the journal,
-	// before Entries are applied, which follow it.
+	// Restored reports that the state is now that of another snapshot: read it from the journal before applying
+	// Entries, which follow it.
 	Restored *Mark
-	// Wanted says that the snapshot is to be replaced by a newer one ([Group.Compact]): members that need
-	// one are in none.
+	// Wanted reports that the snapshot should be replaced by a newer one ([Group.Compact]): it does not include members
+	// that need it.
 	Wanted bool
 	// Entries are committed, in their order, each once.
 	Entries []Entry
-	// Reads are those that were confirmed.
+	// Reads are the confirmed reads.
 	Reads []Read
-	// Turned says that Leading, Leader or Term is another than before.
+	// Turned reports that Leading, Leader or Term has changed.
 	Turned bool
 }
 
@@ -97,20 +97,20 @@ func (o *Output) Reset() {
 	*o = Output{Writes: o.Writes[:0], Messages: o.Messages[:0], Snapshots: o.Snapshots[:0], Entries: o.Entries[:0], Reads: o.Reads[:0]}
 }
 
-// Any reports whether there is anything to be done.
+// Any reports whether there is any work.
 func (o *Output) Any() bool {
 	return len(o.Writes)+len(o.Messages)+len(o.Snapshots)+len(o.Entries)+len(o.Reads) > 0 || o.Restored != nil || o.Wanted || o.Turned
 }
 
-// Read says that no other member led when it was asked for. A state that has applied Index is as new as
-// any that was acknowledged until then.
+// Read reports that no other member led at the time of the question. A state that has applied Index is as new as any
+// acknowledged until then.
 type Read struct{ ID, Index uint64 }
 
 // Group is one member's part. Its methods are called by one caller at a time.
 type Group struct {
 	config Config
 	node   *raft.RawNode
-	log    *raft.MemoryStorage // what the journal has, but for what is being written
+	log    *raft.MemoryStorage // the contents of the journal, except writes in progress
 	wanted bool                // a snapshot that all members are in
 	// snapshot is up to which entry the log's snapshot is, which cannot be read from there without a copy of all of it.
 	snapshot uint64
@@ -121,7 +121,7 @@ type Group struct {
 	beatDue  Time
 	conf     *raftpb.ConfState
 
-	writes    []writing        // under way, in order, and what waits for those before it
+	writes    []writing        // in progress, in order, with the messages that wait for them
 	lastWrite uint64           // the id of the latest Write
 	seen      raft.BasicStatus // as of the last Output
 	vote      uint64
@@ -133,7 +133,7 @@ type Group struct {
 	savedCommit uint64    // what the latest Write with a State said was committed
 	changing    uint64    // the entry that has to be remembered as committed for changes to be over; 0 when they are
 	held        []Message // entries that wait for that this member has them itself
-	// inherited is the latest entry that this member has taken over as the leader and that changes who is a member; 0 for none.
+	// inherited is the latest member-changing entry that this member has taken over as leader; 0 for none.
 	inherited uint64
 
 	now  Time // of the call
@@ -143,8 +143,7 @@ type Group struct {
 	flushDue Time      // when they are, at the latest
 }
 
-// New makes the part of a member that has kept k, at the time now. The error says what is wrong with c, or
-// with what was kept.
+// New returns a member's group with the kept state k, at the time now. The error says what is wrong with c or k.
 func New(c Config, k *Kept, now Time) (*Group, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
@@ -176,14 +175,14 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 	return g, nil
 }
 
-// redraw lets a while pass before votes are asked for.
+// redraw restarts the random time before an election.
 func (g *Group) redraw(now Time) {
 	g.heard, g.forgot = now, false
 	election := g.Election()
 	g.draw = election + Time(g.random.Int64N(int64(election)))
 }
 
-// Leading reports whether this member leads, as far as it knows; Leader who does, or 0.
+// Leading reports whether this member leads, as far as it knows; Leader returns the leader, or 0.
 func (g *Group) Leading() bool  { return g.seen.RaftState == raft.StateLeader }
 func (g *Group) Leader() uint64 { return g.seen.Lead }
 
@@ -201,7 +200,7 @@ func (g *Group) Wake() Time {
 	return g.heard + g.draw
 }
 
-// Tick does what time has come for.
+// Tick does the work that is due.
 func (g *Group) Tick(now Time, out *Output) {
 	g.now = now
 	switch {
@@ -226,14 +225,14 @@ func (g *Group) Tick(now Time, out *Output) {
 	g.drain(now, out)
 }
 
-// must panics where the library refuses what it may not refuse.
+// must panics if the library refuses a call that it must not refuse.
 func (g *Group) must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("group: member %d: %v", g.config.Self, err))
 	}
 }
 
-// Hear takes a message of another member. The error says why it is none; then nothing has changed.
+// Hear handles another member's message. The error says why it is invalid; then nothing has changed.
 func (g *Group) Hear(now Time, m *Message, out *Output) error {
 	if err := g.Check(m); err != nil {
 		return err
@@ -252,8 +251,8 @@ func (g *Group) Hear(now Time, m *Message, out *Output) error {
 	return nil
 }
 
-// Propose appends an entry, if this member leads. It is committed when it comes out again; it may be lost
-// where another leads meanwhile. The data is the group's from then on.
+// Propose appends an entry, if this member leads. It is committed when it comes out again; it may be lost if another
+// leads in the meantime. The data belongs to the group from then on.
 func (g *Group) Propose(now Time, data []byte, out *Output) error {
 	g.now = now
 	if !g.Leading() {
@@ -269,9 +268,9 @@ func (g *Group) Propose(now Time, data []byte, out *Output) error {
 	return nil
 }
 
-// Read asks whether this member still leads. One that leads and has not committed an entry of its term yet does not
-// know what is committed: it is refused like one that does not. The library itself answers in a group of one
-// (v3.7.0), and shows too little after a restart.
+// Read asks whether this member still leads. A leader that has not committed an entry of its term yet does not know the
+// commit index: the read is refused as by a follower. The library itself answers in a group of one (v3.7.0), and
+// returns too low an index after a restart.
 func (g *Group) Read(now Time, id uint64, out *Output) error {
 	if !g.Leading() || g.latest != g.Term() {
 		return ErrNotLeader
@@ -281,7 +280,7 @@ func (g *Group) Read(now Time, id uint64, out *Output) error {
 	return nil
 }
 
-// Hand lets another member lead, if this one does and that one is a voter.
+// Hand makes another member leader, if this one leads and the other is a voter.
 func (g *Group) Hand(now Time, to uint64, out *Output) error {
 	if !g.Leading() {
 		return ErrNotLeader
@@ -291,13 +290,13 @@ func (g *Group) Hand(now Time, to uint64, out *Output) error {
 	return nil
 }
 
-// Unreachable says that messages to a member do not arrive.
+// Unreachable reports that messages to a member do not arrive.
 func (g *Group) Unreachable(now Time, member uint64, out *Output) {
 	g.node.ReportUnreachable(member)
 	g.drain(now, out)
 }
 
-// Reported says whether a snapshot has come to a member.
+// Reported reports whether a snapshot has arrived at a member.
 func (g *Group) Reported(now Time, member uint64, arrived bool, out *Output) {
 	status := raft.SnapshotFailure
 	if arrived {
@@ -307,7 +306,7 @@ func (g *Group) Reported(now Time, member uint64, arrived bool, out *Output) {
 	g.drain(now, out)
 }
 
-// quiet says nothing but what ends the process.
+// quiet logs only errors that end the process.
 type quiet struct{}
 
 func (quiet) Debug(...any)              {}

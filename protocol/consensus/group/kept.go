@@ -10,30 +10,27 @@ import (
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
-// Kept is what a member finds in its journal when it starts.
+// Kept is the contents of a member's journal at its start.
 type Kept struct {
-	// State is that of the latest Write with one; nil where there was none.
+	// State is that of the latest Write with one; nil if there was none.
 	State []byte
-	// Snapshot is where the snapshot stands; at the first start of a first voter the Founding one. The
-	// zero Mark is that of a member that is going to be sent everything.
+	// Snapshot is the position of the snapshot; at the first start of a first voter the Founding one. The zero Mark is
+	// that of a member that will receive everything.
 	Snapshot Mark
-	// Records are the entries behind it, in their order, each as a Write has it. Those that it has are
-	// passed over.
+	// Records are the entries after it, in order, each as in a Write. Those in the snapshot are skipped.
 	Records [][]byte
 }
 
-// Write is one for the journal, done wholly or not at all: entries from First on replace all that is
-// there from First on; a State and a Snapshot replace what there was. With a Snapshot all entries go: the
-// log begins anew behind it.
+// Write is a write for the journal, atomic: entries from First on replace all entries from First on; a State and a
+// Snapshot replace the previous ones. With a Snapshot all entries are removed: the log restarts after it.
 type Write struct {
 	ID       uint64
 	First    uint64
 	Records  [][]byte
 	State    []byte
 	Snapshot *Mark
-	// Before is, of a Write with Records and a State, that State as long as not all Records are there, for a
-	// journal that writes a Write in several parts, one after the other, the Snapshot first: it says that
-	// nothing is committed that may be missing.
+	// Before is, for a Write with Records and a State, the State to use until all Records are there, for a journal that
+	// splits a Write into several parts, the Snapshot first: it commits no entry that may be missing.
 	Before []byte
 }
 
@@ -54,7 +51,7 @@ func ReadMark(b []byte) (m Mark, err error) {
 	return m, nil
 }
 
-// storage is what the library reads.
+// storage is the library's view of the log.
 func (k *Kept) storage() (*raft.MemoryStorage, error) {
 	log := raft.NewMemoryStorage()
 	if k.Snapshot.Index > 0 {
@@ -92,7 +89,7 @@ func (k *Kept) storage() (*raft.MemoryStorage, error) {
 		return log, nil
 	}
 	if state.commit < k.Snapshot.Index {
-		state.commit = k.Snapshot.Index // what is in a snapshot is committed, which may be known before it is written down
+		state.commit = k.Snapshot.Index // entries in a snapshot are committed, which may be known before it is recorded
 	}
 	if state.commit > index || state.term < term {
 		return nil, fmt.Errorf("the state says term %d and that %d is committed, and there is a snapshot at %d, and entries until %d of term %d: %w",
@@ -108,7 +105,7 @@ func (h *hardState) write() []byte {
 	return c.Appended()
 }
 
-// readState reads what write has made; nil where that is nil.
+// readState decodes the result of write; nil for nil.
 func readState(b []byte) (*hardState, error) {
 	if b == nil {
 		return nil, nil

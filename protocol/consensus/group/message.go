@@ -14,23 +14,22 @@ const (
 	LastEntryKind = uint8(raftpb.EntryConfChangeV2)
 )
 
-// Entry is one of the log. Kind 0 is what was proposed; the others are the group's own.
+// Entry is an entry of the log. Kind 0 is a proposed one; the others are the group's own.
 type Entry struct {
 	Index, Term uint64
 	Kind        uint8
 	Data        []byte
-	// Conf is, of a committed entry that changes who is a member, who is one from then on. It is for this member's
-	// owner, and in no Message.
+	// Conf is the members after a committed entry that changes them. It is for this member's owner, and in no Message.
 	Conf *Conf
 }
 
-// Conf is who is a member. While members are being replaced Outgoing are those that vote, too.
+// Conf is the set of members. During a replacement Outgoing also vote.
 type Conf struct {
 	Voters, Learners, Outgoing, LearnersNext []uint64
 	AutoLeave                                bool
 }
 
-// Mark is where a snapshot stands: behind the entry with Index.
+// Mark is the position of a snapshot: after the entry with Index.
 type Mark struct {
 	Index, Term uint64
 	Conf        Conf
@@ -40,7 +39,7 @@ type Mark struct {
 // to which nothing has happened.
 func Founding(voters []uint64) Mark { return Mark{Index: 1, Term: 1, Conf: Conf{Voters: voters}} }
 
-// Beats reports whether it says only that a leader is there, or that who hears it is.
+// Beats reports whether it only says that a leader is there, or that a member hears it.
 func (m *Message) Beats() bool {
 	kind := raftpb.MessageType(m.Kind)
 	return kind == raftpb.MsgHeartbeat || kind == raftpb.MsgHeartbeatResp
@@ -52,10 +51,10 @@ func (m *Message) RequestsVote() bool {
 	return kind == raftpb.MsgVote || kind == raftpb.MsgPreVote
 }
 
-// Hands reports whether it is a leader's, for who hears it to lead in its place.
+// Hands reports whether it is a leader's request to lead in its place.
 func (m *Message) Hands() bool { return raftpb.MessageType(m.Kind) == raftpb.MsgTimeoutNow }
 
-// Message is what members say to each other, as Raft has it (raftpb.Message).
+// Message is a message between members, as in Raft (raftpb.Message).
 type Message struct {
 	Kind                     uint8
 	From, To                 uint64
@@ -71,7 +70,7 @@ func (m *Message) String() string {
 	return fmt.Sprintf("%v term=%d index=%d/%d commit=%d entries=%d reject=%v", raftpb.MessageType(m.Kind), m.Term, m.LogTerm, m.Index, m.Commit, len(m.Entries), m.Reject)
 }
 
-// fromLeader reports whether only a leader says that.
+// fromLeader reports whether only a leader sends it.
 func (m *Message) fromLeader() bool {
 	switch raftpb.MessageType(m.Kind) {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgSnap:
@@ -80,7 +79,8 @@ func (m *Message) fromLeader() bool {
 	return false
 }
 
-// LackError says that this member's log lacks what who leads knows it to have acknowledged, and to be committed.
+// LackError reports that this member's log lacks entries that the leader knows it to have acknowledged, and to be
+// committed.
 type LackError struct{ Has, Committed uint64 }
 
 func (e *LackError) Error() string {
@@ -90,7 +90,7 @@ func (e *LackError) Error() string {
 // mostTerm is the last term that is heard of. No group comes so far, and the one behind the last number would be 0.
 const mostTerm = uint64(1) << 62
 
-// Check says what no member says. The library trusts what it steps, and would stop the process.
+// Check returns the error of a message that no member sends. The library trusts its input, and would stop the process.
 func (g *Group) Check(m *Message) error {
 	wrong := func(what string) error { return fmt.Errorf("message %v of member %d: %s", m, m.From, what) }
 	switch raftpb.MessageType(m.Kind) {
@@ -124,14 +124,14 @@ func (g *Group) Check(m *Message) error {
 			return wrong(fmt.Sprintf("its entry %d is number %d of term %d", i, e.Index, e.Term))
 		}
 	}
-	// A leader tells no commit that the member it tells has not got.
+	// A leader never reports a commit that the receiver does not have.
 	if raftpb.MessageType(m.Kind) == raftpb.MsgHeartbeat && m.Commit > g.unstable {
 		return fmt.Errorf("message %v of member %d: %w", m, m.From, &LackError{Has: g.unstable, Committed: m.Commit})
 	}
 	return nil
 }
 
-// raft is the message as the library has it.
+// raft returns the message in the library's type.
 func (m *Message) raft() *raftpb.Message {
 	kind := raftpb.MessageType(m.Kind)
 	context := m.Context
@@ -148,7 +148,7 @@ func (m *Message) raft() *raftpb.Message {
 	return r
 }
 
-// fromRaft is what the library says.
+// fromRaft returns the library's message in this package's type.
 func fromRaft(r *raftpb.Message) Message {
 	m := Message{
 		Kind: uint8(r.GetType()), From: r.GetFrom(), To: r.GetTo(), Term: r.GetTerm(), LogTerm: r.GetLogTerm(), Index: r.GetIndex(),
@@ -190,7 +190,7 @@ func members(c *raftpb.ConfState) Conf {
 	return Conf{Voters: c.GetVoters(), Learners: c.GetLearners(), Outgoing: c.GetVotersOutgoing(), LearnersNext: c.GetLearnersNext(), AutoLeave: c.GetAutoLeave()}
 }
 
-// changed is what an entry changes about who is a member; nil where it changes nothing.
+// changed returns an entry's change of members; nil if there is none.
 func changed(e *raftpb.Entry) (raftpb.ConfChangeI, error) {
 	switch e.GetType() {
 	case raftpb.EntryConfChange:

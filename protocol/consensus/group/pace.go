@@ -8,27 +8,27 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// How long a leader may be silent has to follow how long messages take. What is right between machines of one room seeks new
-// leaders for ever where a round trip takes as long as an election timeout: votes come when the next ones are asked for, and a
-// leader steps down before those who follow it could have answered.
+// The limit on a leader's silence must follow the delay of messages. A limit that suits machines in one room would
+// cause endless elections if a round trip takes as long as an election timeout: votes arrive when the next ones are
+// requested, and a leader steps down before its followers could have answered.
 //
-// So each member measures round trips. A leader's beats, and the question whether votes would be given, have the time of their
-// sender's clock with them, which the answer brings back; beats have what the leader has measured, too. The election timeout
-// is paceOf such round trips, and E at least. A leader beats as much less often.
+// Each member therefore measures round trips. A leader's beats, and pre-vote requests, carry the time of their sender's
+// clock, which the answer returns; beats also carry the leader's measurement. The election timeout is paceOf such round
+// trips, and at least E. A leader's beats are that much less frequent.
 //
-// The library has beats carry the number of a read until that is confirmed. Where members say all the time that they have heard
-// sessions, some read is always under way, so those beats have a time, too, behind the number.
+// In the library beats carry the number of a read until that is confirmed. If members report sessions all the time,
+// some read is always in progress, so those beats also have a time, after the number.
 
 const (
-	// paceOf is how many round trips there are in an election timeout: a beat that a member has others confirm takes three.
+	// paceOf is the number of round trips in an election timeout: a beat that a member has others confirm takes three.
 	paceOf = 4
-	// MostPace is how many times E an election timeout may be.
+	// MostPace is the maximum election timeout, in units of E.
 	MostPace = 10
-	// samples is of how many round trips the shortest counts: one message may be late, and the link is not.
+	// samples is the number of round trips of which the shortest counts: one late message does not mean a slow link.
 	samples = 4
 )
 
-// pace is what is known of round trips.
+// pace is the knowledge about round trips.
 type pace struct {
 	of     map[uint64][]Time // the latest, by member
 	trip   Time              // to a majority, by these
@@ -36,9 +36,9 @@ type pace struct {
 	echoes map[uint64][]byte // the times that others' questions for votes had, which go with the answers
 }
 
-// stamp is a time and a round trip, in milliseconds, in the context of a message. It stands alone or behind the library's number of a
-// read, whose bytes may be any: the length tells which of them there is. Its life tells one life of the member, which has a clock of
-// its own, from others.
+// stamp is a time and a round trip, in milliseconds, in a message's context. It is alone or after the library's number
+// of a read, which may have any bytes: the length distinguishes the two. Its life identifies one life of the member,
+// which has a separate clock.
 type stamp struct {
 	at   uint32
 	life uint16
@@ -51,7 +51,7 @@ func (s stamp) append() []byte {
 	return binary.BigEndian.AppendUint64([]byte{stampFormat}, ms<<48|uint64(s.life)<<32|uint64(s.at))
 }
 
-// stampFormat is the first byte of a stamp, and stampBytes how many it has.
+// stampFormat is the first byte of a stamp, and stampBytes its length.
 const (
 	stampFormat = 1
 	stampBytes  = 9
@@ -60,7 +60,7 @@ const (
 // readBytes is how long the library's number of a read is.
 const readBytes = 8
 
-// unstamp takes the stamp off a context, if it has one. What is left is the number of a read, or nothing.
+// unstamp removes the stamp from a context, if it has one. The rest is the number of a read, or empty.
 func unstamp(context []byte) (read []byte, s stamp, is bool) {
 	at := len(context) - stampBytes
 	if at != 0 && at != readBytes || context[at] != stampFormat {
@@ -75,8 +75,8 @@ func (g *Group) stamp(trip Time) []byte {
 	return stamp{at: uint32(g.now / time.Millisecond), life: uint16(g.config.Random), trip: trip}.append()
 }
 
-// Trip is how long a round trip takes to as many voters as make a majority with this member, or to those of the leader by what it
-// says; 0 where that is not known.
+// Trip returns the round trip to as many voters as form a majority with this member, or the leader's, as reported by
+// it; 0 if unknown.
 func (g *Group) Trip() Time {
 	if g.Leading() {
 		return g.pace.trip
@@ -84,7 +84,7 @@ func (g *Group) Trip() Time {
 	return max(g.pace.trip, g.pace.said)
 }
 
-// recount finds how long a round trip takes to a majority.
+// recount computes the round trip to a majority.
 func (g *Group) recount() {
 	voters := g.conf.GetVoters()
 	var known []Time
@@ -99,7 +99,7 @@ func (g *Group) recount() {
 	}
 }
 
-// Election is the election timeout: E, or more where round trips are long.
+// Election returns the election timeout: E, or more if round trips are long.
 func (g *Group) Election() Time {
 	return min(max(g.config.Election, paceOf*g.Trip()), MostPace*g.config.Election)
 }
@@ -109,8 +109,8 @@ func (g *Group) heartbeat() Time {
 	return Time(float64(g.config.Heartbeat) * (float64(g.Election()) / float64(g.config.Election)))
 }
 
-// mark puts a stamp on what is sent, where its answer is to bring it back; or brings another member's back. Of these messages the
-// library gives a context to beats alone.
+// mark adds a stamp to a message whose answer returns it; or returns another member's. Of these messages the library
+// sets a context only for beats.
 func (g *Group) mark(m *Message) {
 	switch raftpb.MessageType(m.Kind) {
 	case raftpb.MsgHeartbeat:
@@ -122,7 +122,7 @@ func (g *Group) mark(m *Message) {
 	}
 }
 
-// measure takes what the stamp on a message says.
+// measure processes a message's stamp.
 func (g *Group) measure(now Time, m *Message) {
 	_, s, is := unstamp(m.Context)
 	if !is {
@@ -130,7 +130,7 @@ func (g *Group) measure(now Time, m *Message) {
 	}
 	switch raftpb.MessageType(m.Kind) {
 	case raftpb.MsgHeartbeat:
-		if s.trip > 0 { // it knows better than what was measured here while votes were asked for
+		if s.trip > 0 { // more accurate than the measurement here during the vote
 			g.pace.said, g.pace.trip = s.trip, 0
 			clear(g.pace.of)
 		}

@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/raft/v3/tracker"
 )
 
-// drain puts into out what the library wants done, until it wants nothing more.
+// drain moves the library's work to out, until there is none.
 func (g *Group) drain(now Time, out *Output) {
 	g.now = now
 	for g.node.HasReady() {
@@ -53,12 +53,12 @@ func (g *Group) send(m *raftpb.Message, out *Output) {
 	}
 }
 
-// release sends what was held and is durable here.
+// release sends held messages that are now durable here.
 //
-// While it changes who votes, a leader sends no member what it may lose itself. Else one that is to vote no
-// more could have entries that no other has, and refuse its vote to the others, which do not know yet that
-// they need it no longer: the library goes by the members of the last entry that it has applied, not by those
-// of the last that it has (Ongaro's dissertation, section 4.1).
+// During a change of voters, a leader sends no member an entry that it may lose itself. Otherwise a removed voter could
+// have entries that no other has, and refuse its vote to the others, which do not know yet that they no longer need it:
+// the library uses the members of the last applied entry, not of the last one in the log (Ongaro's dissertation,
+// section 4.1).
 func (g *Group) release(out *Output) {
 	last, err := g.log.LastIndex()
 	g.must(err)
@@ -83,7 +83,7 @@ func (g *Group) settle(out *Output) {
 	}
 }
 
-// turn notes who leads.
+// turn records the leader.
 func (g *Group) turn(now Time, out *Output) {
 	was, is := g.seen, g.node.BasicStatus()
 	g.seen = is
@@ -91,7 +91,7 @@ func (g *Group) turn(now Time, out *Output) {
 	switch {
 	case leads && !led:
 		g.beatDue = now + g.heartbeat()
-		g.changing = g.unstable // some of what it takes over may be a change
+		g.changing = g.unstable // the entries that it takes over may contain a change
 		g.inherited = g.lastChange(is.Applied)
 	case led && !leads:
 		g.redraw(now)
@@ -99,7 +99,7 @@ func (g *Group) turn(now Time, out *Output) {
 		g.inherited = 0
 	}
 	if vote := is.GetVote(); vote != 0 && (vote != g.vote || is.GetTerm() != was.GetTerm()) {
-		g.redraw(now) // who has promised a vote lets the other win
+		g.redraw(now) // a member that has promised a vote lets the other win
 	}
 	g.vote = is.GetVote()
 	if led != leads || was.Lead != is.Lead || was.GetTerm() != is.GetTerm() {
@@ -109,7 +109,7 @@ func (g *Group) turn(now Time, out *Output) {
 	out.Wanted, g.wanted = out.Wanted || g.wanted, false
 }
 
-// lastChange is the latest entry behind one that changes who is a member; 0 where none does.
+// lastChange returns the latest entry that changes the members; 0 if there is none.
 func (g *Group) lastChange(behind uint64) (last uint64) {
 	look := func(entries []*raftpb.Entry) {
 		for _, e := range entries {
@@ -137,8 +137,8 @@ type shown struct {
 	group *Group
 }
 
-// Snapshot is for members that need one. It is none for those that have become members since: the library
-// takes no snapshot whose members it is not among.
+// Snapshot is for members that need one. It is empty for those that have become members since: the library accepts no
+// snapshot that does not include it.
 func (s shown) Snapshot() (*raftpb.Snapshot, error) {
 	snapshot, err := s.MemoryStorage.Snapshot()
 	if err != nil {
@@ -159,25 +159,25 @@ func all(c *raftpb.ConfState) []uint64 {
 	return slices.Concat(c.GetVoters(), c.GetLearners(), c.GetVotersOutgoing(), c.GetLearnersNext())
 }
 
-// writing is what the library wants kept.
+// writing is a pending write of the library.
 type writing struct {
-	id      uint64          // of the Write; 0 where nothing has to be kept, and its answers wait for the writes before it
+	id      uint64          // of the Write; 0 if nothing has to be kept, and its answers wait for earlier writes
 	message *raftpb.Message // with the answers that are given then
 	state   *hardState      // what the Write had
 }
 
-// hardState is what Raft has a member keep besides its log.
+// hardState is Raft's persistent state besides the log.
 type hardState struct{ term, vote, commit uint64 }
 
 func (h hardState) raft() *raftpb.HardState {
 	return &raftpb.HardState{Term: &h.term, Vote: &h.vote, Commit: &h.commit}
 }
 
-// write has the journal keep what the library says.
+// write has the journal keep the library's state.
 //
-// The commit index is no promise: a member that forgets it learns it again, from the leader or by becoming it. So
-// it is kept with the next entries, and no sync is spent on it alone, except for the entries that change who is a
-// member, because a member goes by those that it knows to be committed (apply).
+// The commit index is no promise: a member that forgets it learns it again, from the leader or by becoming it. It is
+// therefore kept with the next entries, without a separate sync. The exception is a commit of entries that change
+// members, because a member uses those that it knows to be committed (apply).
 func (g *Group) write(m *raftpb.Message, out *Output) {
 	promised := false
 	if m.GetTerm() != 0 && m.Vote != nil {
@@ -222,7 +222,7 @@ func (g *Group) keep(m *raftpb.Message, out *Output) {
 	out.Writes = append(out.Writes, w)
 }
 
-// Written says that the journal has synced a write. They are answered in their order.
+// Written reports that the journal has synced a write. Writes are answered in order.
 func (g *Group) Written(now Time, id uint64, out *Output) {
 	if len(g.writes) == 0 || id != g.writes[0].id {
 		panic(fmt.Sprintf("group: member %d: write %d was answered, where %d of %d are under way", g.config.Self, id, len(g.writes), g.lastWrite))
@@ -234,7 +234,7 @@ func (g *Group) Written(now Time, id uint64, out *Output) {
 	g.drain(now, out)
 }
 
-// answered does what waits for that the first write is done.
+// answered continues after the first write is done.
 func (g *Group) answered(out *Output) {
 	m, state := g.writes[0].message, g.writes[0].state
 	g.writes = g.writes[1:]
@@ -262,7 +262,7 @@ func (g *Group) answered(out *Output) {
 	}
 }
 
-// apply hands out what is committed, and changes who is a member.
+// apply outputs committed entries, and changes the members.
 func (g *Group) apply(m *raftpb.Message, out *Output) {
 	for _, e := range m.GetEntries() {
 		applied := entry(e)
@@ -287,13 +287,13 @@ func (g *Group) apply(m *raftpb.Message, out *Output) {
 	}
 }
 
-// Writing is how many writes are under way, and how many of what waits for them.
+// Writing returns the number of writes in progress, and of messages that wait for them.
 func (g *Group) Writing() int { return len(g.writes) }
 
 // Applied is the index of the latest entry that came out.
 func (g *Group) Applied() uint64 { return g.seen.Applied }
 
-// Members is who is one.
+// Members returns the members.
 func (g *Group) Members() Conf { return members(g.conf) }
 
 // Kept is up to which entry the journal remembers that they are committed.
@@ -303,13 +303,14 @@ func (g *Group) Kept() uint64 {
 	return state.GetCommit()
 }
 
-// Behind is how many entries are behind the snapshot.
+// Behind returns the number of entries after the snapshot.
 func (g *Group) Behind() uint64 {
 	return g.seen.Applied - min(g.seen.Applied, g.snapshot)
 }
 
-// Lag is how many entries up to at the slowest member lacks, of those that the leader has heard and that lack at most so
-// many; 0 where this member does not lead. A member that takes a snapshot, or has just taken it, lacks what comes behind that.
+// Lag returns how many entries up to at the slowest member lacks, among those that the leader has heard and that lack
+// at most most; 0 if this member does not lead. A member that receives a snapshot, or has just received it, lacks the
+// entries after that.
 func (g *Group) Lag(at, most uint64) (entries uint64) {
 	if !g.Leading() {
 		return 0
@@ -329,15 +330,15 @@ func (g *Group) Lag(at, most uint64) (entries uint64) {
 	return entries
 }
 
-// Mark is where a snapshot of the state stands that has applied all Entries so far.
+// Mark returns the position of a snapshot of the state that has applied all Entries so far.
 func (g *Group) Mark() Mark {
 	term, err := g.log.Term(g.seen.Applied)
 	g.must(err)
 	return Mark{Index: g.seen.Applied, Term: term, Conf: members(g.conf)}
 }
 
-// Compact says that the journal has a snapshot at a mark: entries up to so many before it may go.
-// It returns the first one that stays.
+// Compact reports that the journal has a snapshot at a mark: entries up to keep before it may be dropped. It returns
+// the first remaining one.
 func (g *Group) Compact(at Mark, keep uint64) (first uint64) {
 	if _, err := g.log.CreateSnapshot(at.Index, at.conf(), nil); !errors.Is(err, raft.ErrSnapOutOfDate) {
 		g.must(err)

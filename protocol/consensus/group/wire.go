@@ -5,10 +5,10 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// maxContext is how many bytes a context may have: it is the number of a read, or a word.
+// maxContext is the maximum length of a context: the number of a read, or a word.
 const maxContext = 64
 
-// Code has a vote as a number, which is one byte where there is none, as in most messages.
+// Code codes the vote as a number, which takes one byte if there is none, as in most messages.
 func (m *Message) Code(c *wire.Coder) {
 	wire.Enum(c, &m.Kind, LastKind)
 	wire.Fixed(c, &m.From)
@@ -25,7 +25,7 @@ func (m *Message) Code(c *wire.Coder) {
 	wire.Optional(c, &m.Snapshot)
 }
 
-// Code leaves out what an entry means for who is a member: each member finds that out by itself.
+// Code omits an entry's effect on the members: each member determines that by itself.
 func (e *Entry) Code(c *wire.Coder) {
 	e.codeHead(c)
 	c.Data(&e.Data, storage.MaxPart)

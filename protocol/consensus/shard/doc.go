@@ -1,6 +1,6 @@
-// Package shard is one member's part in one replicated lock table: a Raft group (package group) that agrees
-// on entries, a replica (package lock/replica) that they are applied to, and what the two need of each
-// other. It is a part of a machine: all that goes in and out is values.
+// Package shard implements one member's copy of a replicated lock table: a Raft group (package group) that agrees on
+// entries, a replica (package lock/replica) that applies them, and the connection between the two. It is a part of a
+// machine: all its inputs and outputs are values.
 //
 // # One page
 //
@@ -12,59 +12,57 @@
 //
 // # Operations
 //
-// A member numbers the operations of its clients, and sends them to the leader, again when another
-// one leads, or when nothing was heard for an election timeout. The replica does each once
-// (replica.OpID). Every decision comes out of every member's replica; each tells its own clients.
+// A member numbers the operations of its clients, and sends them to the leader, again when another one leads, or when
+// nothing was heard for an election timeout. The replica does each once (replica.OpID). Every member's replica outputs
+// every decision; each member informs its own clients.
 //
-// The leader gathers what comes while its journal writes, and proposes it as one entry: so there is one
-// sync for all that has come since the last, and an entry costs the group the same however much is in it.
-// At most two entries are being written. An operation that no client waits for (a release of a name that
-// no client wants, or a request that others stand before) waits a moment to go with one that a client
-// does wait for (queue).
+// The leader gathers operations while its journal writes, and proposes them as one entry: there is one sync for all
+// operations since the last, and an entry costs the group the same however much it contains. At most two entries are
+// being written. An operation that no client waits for (a release of a name that no client wants, or a request that
+// others are ahead of) waits a moment to go with one that a client does wait for (queue).
 //
 // # The leader's first entry
 //
-// A member that is elected begins a reign, and proposes nothing else until that entry is applied: all that
-// others have written is before it, and so is the time that the table had come to. From then on the table's
-// time goes on by the leader's clock. When a wait or a hold limit is over an entry says so, even if it has
-// nothing else to say.
+// An elected member begins a reign, and proposes nothing else until that entry is applied: everything that others have
+// written is before it, and so is the table's latest time. From then on the table's time follows the leader's clock.
+// When a wait limit or a hold limit has passed, an entry records it, even if it has nothing else to record.
 //
 // # Sessions
 //
-// When a session was last heard no entry says: its member tells the leader that it beats, and only the leader
-// knows its deadline, (1+δ)·ttl from when that came. A new leader gives every session that long from its
-// first entry on: every session that the former one had heard has had a ttl from before that.
+// No entry records when a session was last heard: its member reports the beat to the leader, and only the leader knows
+// its deadline, (1+δ)·ttl from the arrival of the report. A new leader gives every session that long from its first
+// entry on: every session that the former one had heard has had a ttl from before that.
 //
-// A beat is acknowledged when a round of the group has confirmed that this member still led after the beat had
-// come. So no later leader's first entry is before it, and every client's belief, a ttl from when it sent what was
-// acknowledged, ends before the session does. Of a session that an entry under way ends no beat is
-// acknowledged. Up to four rounds are under way at the same time.
+// A beat is acknowledged when a round of the group has confirmed that this member still led after the beat had arrived.
+// No later leader's first entry is therefore before it, and every client's belief, a ttl from when it sent the
+// acknowledged beat, ends before the session does. If an entry in progress ends a session, its beats are not
+// acknowledged. Up to four rounds are in progress at the same time.
 //
 // # Reads
 //
-// A read is answered when such a round is confirmed and this member has applied what was committed then. A
-// member that does not lead asks the one that does for the index. So a leader that others have replaced
-// gives no answer.
+// A read is answered when such a round is confirmed and this member has applied the entries committed then. A member
+// that does not lead asks the leader for the index. A replaced leader therefore gives no answer.
 //
-// The same holds for which answers a client may get: a member that comes back, or has fallen behind, applies again what was decided
-// long ago. To a client that has come to it a member tells what is decided from the answer to a read on,
-// and by the table what was decided before.
+// The same holds for the answers that a client may get: a member that returns, or has fallen behind, reapplies old
+// decisions. A member therefore passes on decisions to a newly connected client only from the answer to a read on, and
+// reports earlier decisions from the table.
 //
 // # Snapshots
 //
-// When the log has grown by Config.Every entries, and by half of what the snapshot before has, the replica is copied, part by
-// part as the journal writes them, while entries are applied (replica.Copy), and the copy is installed; of the log some entries
-// stay for members that are a little behind. So a snapshot never stops the shard, and costs it a bounded share. A
-// member that is further behind gets the parts, a window of them at a time: the first one alone, then 1 MiB or 64 parts ahead of
-// what it has acknowledged, so that a link's round trips cost little. It takes them in any order, and acknowledges each, and so
-// all before it, when its journal has them; where no answer comes for an election timeout the leader sends the window again.
-// Behind the last one its group hears of them, and they are its state. One that has come further by itself says so. While a member takes
-// parts the leader makes no other snapshot, and what a member lacks that it hears stays in the log, up to eight times
-// Config.Every: a member far away catches up under load, too.
+// When the log has grown by Config.Every entries, and by half the size of the previous snapshot, the replica is copied,
+// part by part as the journal writes them, while entries are applied (replica.Copy), and the copy is installed; some
+// entries stay in the log for members that are a little behind. A snapshot thus never stops the shard, and costs it a
+// limited share. A member that is further behind gets the parts, a window of them at a time: first one alone, then 1
+// MiB or 64 parts ahead of its acknowledgement, so that a link's round trips cost little. It accepts them in any order,
+// and acknowledges each, and so all before it, when its journal has them; if no answer comes for an election timeout
+// the leader resends the window. After the last one the member's group learns of them, and they are its state. A member
+// that is further ahead reports that itself. While a member receives parts the leader makes no other snapshot. If a
+// member is heard but lacks entries, these stay in the log, up to eight times Config.Every: a distant member catches up
+// under load, too.
 //
 // # What it does not do
 //
-// It knows no spaces, names or owners' rights, and no client's secret but its hash; no member's
-// address; no disk. The caller that brings a message says where it is from. A journal that fails
-// ends the member: its owner stops asking it anything.
+// It knows no spaces, names or owners' rights, no client's secret except its hash, no member's address, and no disk.
+// The caller that passes in a message names its sender. A journal that fails ends the member: its owner makes no
+// further calls.
 package shard

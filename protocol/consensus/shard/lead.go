@@ -8,14 +8,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The bounds of what a leader does at a time.
+// The limits of a leader's concurrent work.
 const (
 	mostWriting = 2         // entries that the journal has not synced yet
 	mostQueued  = 100_000   // operations that wait to be in one; more are sent again by the members that they are from
 	entryBytes  = 256 << 10 // of an entry; one operation more may be in it
 )
 
-// lead is what only a leader knows.
+// lead is the leader's state.
 type lead struct {
 	term  uint64
 	begun bool // its first entry is proposed
@@ -39,7 +39,7 @@ type lead struct {
 type deadline struct {
 	ttl, at  protocol.Time
 	expiring bool   // an entry says so
-	by       uint64 // the member that has spoken for it last; 0 where that is not known
+	by       uint64 // the member that last reported it; 0 if unknown
 }
 
 // due names the session whose deadline may have come.
@@ -58,7 +58,7 @@ func newLead(term uint64) *lead {
 // time is the table's.
 func (l *lead) time(now protocol.Time) protocol.Time { return max(l.at, l.from+now-l.since) }
 
-// local is when this clock shows what the table's time is to be.
+// local returns when this clock shows a given time of the table.
 func (l *lead) local(at protocol.Time) protocol.Time {
 	if at == protocol.Never {
 		return at
@@ -66,19 +66,19 @@ func (l *lead) local(at protocol.Time) protocol.Time {
 	return at - l.from + l.since
 }
 
-// wake is when there is something to do.
+// wake returns when there is something to do.
 func (l *lead) wake(s *Shard) protocol.Time {
 	if !l.ready || s.group.Writing() >= mostWriting || s.group.Leaving() {
 		return protocol.Never // until something is applied, or written
 	}
 	at := l.ends.First()
-	if due := s.replica.Due(); due > l.at { // otherwise an entry is under way that says so
+	if due := s.replica.Due(); due > l.at { // otherwise an entry in progress records it
 		at = min(at, l.local(due))
 	}
 	return max(min(at, l.queue.wake()), l.refused)
 }
 
-// began begins to lead: the table's time goes on from where it is, and every session has its whole ttl.
+// began starts leading: the table's time continues from its current value, and every session has its whole ttl.
 func (l *lead) began(s *Shard, now protocol.Time) {
 	l.ready, l.from, l.since, l.at = true, s.replica.Now(), now, s.replica.Now()
 	s.replica.Sessions(func(x replica.Session) {
@@ -97,7 +97,7 @@ func (l *lead) open(s *Shard, heard protocol.Time, id lock.SessionID, ttl protoc
 	l.ends.Push(d.at, due{id})
 }
 
-// heard puts off a session's end, because a member has heard it, and reports whether it lives.
+// heard extends a session's deadline, because a member has heard it, and reports whether it is alive.
 func (l *lead) heard(s *Shard, from uint64, arrived protocol.Time, id lock.SessionID) bool {
 	d := l.deadlines[id]
 	if d == nil || d.expiring {
@@ -107,9 +107,9 @@ func (l *lead) heard(s *Shard, from uint64, arrived protocol.Time, id lock.Sessi
 	return true
 }
 
-// flushCommits reports now that the entry which was applied just now is committed. It tells the members through which a client waits
-// for it: those that have asked for something in it, and those that serve the sessions about which it has decided. Where
-// that is not known it tells all, and when a session is taken over: the client before may be at any of them.
+// flushCommits reports the commit of the entry just applied at once. It informs the members through which a client
+// waits for it: those that requested something in it, and those that serve the sessions about which it has decided. If
+// that is unknown, or a session is taken over, it informs all: the earlier client may be at any of them.
 func (l *lead) flushCommits(s *Shard) {
 	self, known := s.config.Group.Self, l.ready
 	for i := range s.latest.Ops {
@@ -140,7 +140,7 @@ func (s *Shard) patience(ttl protocol.Time) protocol.Time {
 	return lock.Stretch(ttl, s.config.Drift)
 }
 
-// applied takes note of an operation.
+// applied records an applied operation.
 func (l *lead) applied(s *Shard, now protocol.Time, o *replica.Op, err error) {
 	l.queue.applied(o)
 	if !l.ready {
@@ -163,7 +163,7 @@ func (l *lead) applied(s *Shard, now protocol.Time, o *replica.Op, err error) {
 	}
 }
 
-// work proposes what is queued.
+// work proposes the queue.
 func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 	if now < l.refused {
 		return
@@ -218,7 +218,7 @@ func (l *lead) expired(now protocol.Time) (ops []replica.Op) {
 	return ops
 }
 
-// revive takes back ends that could not be proposed.
+// revive restores ends that could not be proposed.
 func (l *lead) revive(ops []replica.Op) {
 	for i := range ops {
 		if d := l.deadlines[ops[i].Session]; d != nil && ops[i].Kind == replica.Expire {

@@ -8,45 +8,44 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 )
 
-// Message is what members of a shard say to each other. Each of its kinds may be lost, late, twice and out of
-// order.
+// Message is a message between members of a shard. Each kind may be lost, delayed, duplicated and reordered.
 type Message interface{ String() string }
 
 // RaftMessage is the group's own.
 type RaftMessage struct{ Message group.Message }
 
-// Forward brings operations to who leads.
+// Forward carries operations to the leader.
 type Forward struct{ Ops []replica.Op }
 
-// Beat says which sessions have been heard. Beaten answers it, where this member leads.
+// Beat lists the sessions that have been heard. Beaten answers it, if this member leads.
 type Beat struct {
 	ID       uint64
 	Sessions []lock.SessionID
 }
 
-// Beaten says that the sessions of a Beat live, but for those in Gone. Taken are those that were ever taken over.
+// Beaten confirms the sessions of a Beat, except those in Gone. Taken are those that were ever taken over.
 type Beaten struct {
 	ID    uint64
 	Gone  []lock.SessionID
 	Taken []Taken
 }
 
-// ReadRequest asks what is committed. ReadIndex answers it, where this member leads.
+// ReadRequest asks for the commit index. ReadIndex answers it, if this member leads.
 type ReadRequest struct{ ID uint64 }
 
-// ReadIndex says that a member that has applied the index is as new as when it was asked.
+// ReadIndex reports that a member that has applied the index is as new as the question.
 type ReadIndex struct{ ID, Index uint64 }
 
 // SnapshotPart is a part of a snapshot. SnapshotAck answers it. Several are on their way, in any order, once the first is answered.
 type SnapshotPart struct {
-	Index   uint64 // where the snapshot stands
+	Index   uint64 // the snapshot's position
 	Number  uint64 // of the part, from 0 on
 	Data    []byte
 	Last    bool
 	Message group.Message // for when all parts are there, or are not needed
 }
 
-// SnapshotAck says that the part is there, and all before it; or that the member does not want it.
+// SnapshotAck reports that the part is there, and all before it; or that the member does not want it.
 type SnapshotAck struct {
 	Index, Number uint64
 	Refused       bool

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// MostForwarded is how many operations one message brings, and one entry has. A message has fewer where they come to
-// more than entryBytes; one operation more may be in it.
+// MostForwarded is the maximum number of operations in one message, and in one entry. A message has fewer if they
+// exceed entryBytes; it may exceed that by one operation.
 const MostForwarded = 512
 
 // own is this member's operations that it has not seen applied yet.
@@ -19,7 +19,7 @@ type own struct {
 	next  uint64   // the latest number
 	fresh []uint64 // those that are to be sent
 	again protocol.Time
-	begun bool // again says something
+	begun bool // again is valid
 }
 
 // done forgets an operation, and reports whether it was there.
@@ -35,9 +35,8 @@ func (o *own) done(number uint64) bool {
 // unsend has all of them sent again.
 func (o *own) unsend() { o.fresh = append(o.fresh[:0], o.order...) }
 
-// Submit takes an operation of this member's clients, and numbers it. What becomes of it comes out when it is
-// applied. The error is an ErrLimit where too many are under way, or what the journal has failed
-// with.
+// Submit accepts an operation of this member's clients, and numbers it. Its result comes out when it is applied. The
+// error is an ErrLimit if too many are in progress, or the journal's failure.
 func (s *Shard) Submit(now protocol.Time, op replica.Op, out *Output) (number uint64, err error) {
 	switch {
 	case s.failed != nil:
@@ -55,10 +54,10 @@ func (s *Shard) Submit(now protocol.Time, op replica.Op, out *Output) (number ui
 	return number, nil
 }
 
-// Withdraw forgets an operation that no caller waits for any more. It may act all the same.
+// Withdraw forgets an operation that no caller waits for any more. It may still act.
 func (s *Shard) Withdraw(number uint64) { s.own.done(number) }
 
-// forward brings what is to be sent to the leader, and again what was not applied for long.
+// forward sends pending operations to the leader, and resends those that were not applied for long.
 func (s *Shard) forward(now protocol.Time, out *Output) {
 	o := &s.own
 	if len(o.ops) == 0 {
@@ -98,7 +97,8 @@ func (s *Shard) forward(now protocol.Time, out *Output) {
 	}
 }
 
-// forwarded takes operations of another member, if this one leads. Otherwise they are sent again, to the member that does.
+// forwarded accepts operations of another member, if this one leads. Otherwise their member resends them, to the
+// leader.
 func (s *Shard) forwarded(now protocol.Time, from uint64, m *Forward) error {
 	if len(m.Ops) > MostForwarded {
 		return fmt.Errorf("%d operations of member %d at once, where %d are the most", len(m.Ops), from, MostForwarded)

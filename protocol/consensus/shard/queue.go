@@ -5,13 +5,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// queue is what is to be in the leader's next entries, in the order in which it came.
+// queue is the operations for the leader's next entries, in order of arrival.
 //
-// An entry costs a sync at every member, however much is in it. So an operation that no client waits for does not begin one:
-// a release of a name that no client wants, which its client has done with; and a request that stands in a queue anyway,
-// because others are before it. Such an operation goes with the next that a client waits for, or after [Config].Linger by
-// itself. A client that locks one name after the other needs one entry for each then, and so does a name that goes from one
-// to the next.
+// An entry costs a sync at every member, however much it contains. An operation that no client waits for therefore does
+// not start one: a release that its client does not wait for, of a name that no client wants; and a request that has to
+// queue anyway, because others are before it. Such an operation goes with the next one that a client waits for, or
+// after [Config].Linger by itself. A client that locks one name after another then needs one entry for each, and so
+// does a name that passes from one client to the next.
 type queue struct {
 	ops   []replica.Op
 	known map[replica.OpID]bool // those that are in it, or proposed
@@ -23,7 +23,7 @@ type queue struct {
 
 func newQueue() queue { return queue{known: map[replica.OpID]bool{}, of: map[string]int{}} }
 
-// take queues operations that are not there.
+// take queues operations that are not in the queue.
 func (q *queue) take(s *Shard, now protocol.Time, ops []replica.Op) {
 	for i := range ops {
 		o := &ops[i]
@@ -56,7 +56,7 @@ func (q *queue) waits(s *Shard, o *replica.Op) bool {
 	return false
 }
 
-// ready reports whether there is something that is to be proposed now.
+// ready reports whether there is something to propose now.
 func (q *queue) ready(now protocol.Time) bool {
 	return len(q.ops) > 0 && (q.urgent || now >= q.due)
 }
@@ -72,7 +72,7 @@ func (q *queue) wake() protocol.Time {
 	return q.due
 }
 
-// fill puts into an entry what has room there, and returns how many those are.
+// fill adds operations to an entry as far as they fit, and returns their number.
 func (q *queue) fill(e *replica.Entry) (count int) {
 	for size := 0; count < len(q.ops) && len(e.Ops) < MostForwarded && size < entryBytes; count++ {
 		size += q.ops[count].Size()
@@ -81,14 +81,14 @@ func (q *queue) fill(e *replica.Entry) (count int) {
 	return count
 }
 
-// proposed takes the first ones out.
+// proposed removes the first ones.
 func (q *queue) proposed(count int) {
 	if q.ops = q.ops[count:]; len(q.ops) == 0 {
 		q.ops = nil
 	}
 }
 
-// applied takes note of one that an entry has had.
+// applied records an operation that an entry contained.
 func (q *queue) applied(o *replica.Op) {
 	if !q.known[o.ID] {
 		return

@@ -8,38 +8,38 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 )
 
-// mostWaiting is how many beats and reads wait for a round of the group at most. Who is not waited for asks
-// again.
+// mostWaiting is the maximum number of beats and reads that wait for a round of the group. Any further one has to be
+// repeated.
 const mostWaiting = 10_000
 
-// mostRounds is how many rounds are under way at the same time, so that what comes does not wait for a round that it is too late
-// for. What comes while there are that many waits, and has the next round together.
+// mostRounds is the maximum number of concurrent rounds, so that a late beat or read need not wait for a round in
+// progress. While there are that many, further ones wait for the next round together.
 const mostRounds = 4
 
-// reads is what waits for a round of the group, here and where another leads.
+// reads is the reads and beats that wait for a round of the group, here and at another leader.
 type reads struct {
-	// Of this member: what was asked, and, when it is known, the index that is to be applied.
+	// Of this member: the questions and, once known, the index that must be applied.
 	pending map[uint64]uint64
 	order   []uint64
 	fresh   []uint64 // that are to be sent
 	again   protocol.Time
 	begun   bool
 
-	// Of a leader: the rounds under way, in the order of their numbers, and what came since the last began.
+	// Of a leader: the rounds in progress, in order, and the arrivals since the last one began.
 	under     []round
 	behind    []waiting
 	rounds    uint64 // the latest number
 	confirmed []confirmed
 }
 
-// round is a round of the group, and what it is to confirm.
+// round is a round of the group, with the beats and reads that it confirms.
 type round struct {
 	number uint64
 	inside []waiting
 }
 
-// confirmed is a beat that counts when an index is applied: others may have applied what this member has not
-// synced yet, and a client may know already of the session that is opened there.
+// confirmed is a beat that counts once an index is applied: others may have applied entries that this member has not
+// synced yet, and a client may already know of the session that is opened there.
 type confirmed struct {
 	waiting
 	index uint64
@@ -68,14 +68,14 @@ func (s *Shard) ReadIndex(now protocol.Time, id uint64, out *Output) {
 // Drop forgets a read that no caller waits for any more.
 func (s *Shard) Drop(id uint64) { delete(s.reads.pending, id) }
 
-// unsend has everything asked again, of another leader: no caller here waits for what this one was to confirm.
+// unsend repeats everything at another leader: no caller here waits for the previous leader's rounds.
 func (r *reads) unsend() {
 	r.order = slices.DeleteFunc(r.order, func(id uint64) bool { _, known := r.pending[id]; return !known })
 	r.fresh = append(r.fresh[:0], r.order...)
 	r.under, r.behind, r.confirmed = nil, nil, nil
 }
 
-// requestReads brings what is asked to the leader, and does so again when there was no answer.
+// requestReads sends questions to the leader, and repeats unanswered ones.
 func (s *Shard) requestReads(now protocol.Time, out *Output) {
 	r := &s.reads
 	if len(r.pending) == 0 {
@@ -97,7 +97,7 @@ func (s *Shard) requestReads(now protocol.Time, out *Output) {
 	s.round(now)
 }
 
-// askLeader asks who leads.
+// askLeader sends a question to the leader.
 func (s *Shard) askLeader(leader, id uint64, out *Output) {
 	if s.lead != nil {
 		s.await(waiting{from: s.config.Group.Self, id: id, read: true})
@@ -109,8 +109,8 @@ func (s *Shard) askLeader(leader, id uint64, out *Output) {
 // onReadRequest is another member's question.
 func (s *Shard) onReadRequest(from, id uint64) { s.await(waiting{from: from, id: id, read: true}) }
 
-// Beat says that sessions of this member were heard now. Beaten comes out, with the same number, when that counts;
-// it does not where no member leads, or a message is lost.
+// Beat reports that sessions of this member were heard now. Beaten comes out, with the same number, when that counts;
+// it does not if no member leads, or a message is lost.
 func (s *Shard) Beat(now protocol.Time, m Beat, out *Output) {
 	if s.failed != nil {
 		return
@@ -145,7 +145,7 @@ func (s *Shard) round(now protocol.Time) {
 	}
 }
 
-// confirm answers what a round was for.
+// confirm answers the contents of a round.
 func (s *Shard) confirm(now protocol.Time, read group.Read, out *Output) {
 	r := &s.reads
 	at := slices.IndexFunc(r.under, func(under round) bool { return under.number == read.ID })
@@ -169,14 +169,14 @@ func (s *Shard) confirm(now protocol.Time, read group.Read, out *Output) {
 	}
 }
 
-// Taken is which client uses a session that was taken over, as who leads knows it. A member whose copy is behind learns so that
-// a beat was not that client's.
+// Taken is the client of a taken-over session, as known to the leader. A member whose copy is behind learns from
+// it that a beat was not that client's.
 type Taken struct {
 	Session  lock.SessionID
 	Attached lock.Attachment
 }
 
-// count puts sessions' ends off whose beats are confirmed.
+// count extends the deadlines of sessions whose beats are confirmed.
 func (s *Shard) count(out *Output) {
 	r := &s.reads
 	for len(r.confirmed) > 0 && r.confirmed[0].index <= s.applied {
@@ -200,14 +200,14 @@ func (s *Shard) count(out *Output) {
 
 func (s *Shard) beaten(m *Beaten, out *Output) { out.Beaten = append(out.Beaten, *m) }
 
-// onReadIndex takes the index of a read.
+// onReadIndex handles the index of a read.
 func (s *Shard) onReadIndex(m *ReadIndex) {
 	if _, known := s.reads.pending[m.ID]; known && m.Index > 0 {
 		s.reads.pending[m.ID] = m.Index
 	}
 }
 
-// answer tells of reads whose index is applied.
+// answer outputs the reads whose index is applied.
 func (s *Shard) answer(out *Output) {
 	for _, id := range s.reads.order {
 		if index, known := s.reads.pending[id]; known && index != 0 && index <= s.applied {

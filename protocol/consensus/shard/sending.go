@@ -30,8 +30,9 @@ type sending struct {
 const (
 	// mostTries is how often a window is sent.
 	mostTries = 5
-	// windowBytes and windowParts are how much of a snapshot is on its way to a member. One part more may be. It is less than of
-	// entries (group.Config.Inflight), because beats wait behind it where a link is slow.
+	// windowBytes and windowParts limit the parts of a snapshot in flight to a member, which may exceed them by one
+	// part. The limit is lower than for entries (group.Config.Inflight), because beats wait behind the parts on a slow
+	// link.
 	windowBytes = 1 << 20
 	windowParts = 64
 )
@@ -59,8 +60,8 @@ func (s *Shard) bring(now protocol.Time, m *group.Message, out *Output) {
 		// It is being replaced. The group asks again as soon as it knows, so that is for later.
 		t.parts, t.tries, t.again = 0, mostTries, now+s.config.Group.Heartbeat
 	case t.parts == 0:
-		// It is the founding one, and empty. A founder has it, and says how far it has come: the group did not know, because
-		// an answer to a former term was all that it had heard. A member that does not have it needs another.
+		// It is the founding one, and empty. A founder has it, and reports its progress: the group did not know,
+		// because it had heard only an answer to a former term. A member that does not have it needs another one.
 		t.parts, t.empty = 1, true
 		s.fill(now, t, out)
 		s.begin()
@@ -69,8 +70,8 @@ func (s *Shard) bring(now protocol.Time, m *group.Message, out *Output) {
 	}
 }
 
-// fill reads the next part where the window has room for it. The first part goes alone: the member that has answered it takes
-// the others in any order.
+// fill reads the next part if the window has room for it. The first part goes alone: a member that has answered it
+// accepts the others in any order.
 func (s *Shard) fill(now protocol.Time, t *sending, out *Output) {
 	full := t.bytes >= windowBytes || len(t.sizes) >= windowParts || t.acked == 0 && t.next > 0
 	switch number := t.next; {
@@ -85,7 +86,8 @@ func (s *Shard) fill(now protocol.Time, t *sending, out *Output) {
 	}
 }
 
-// fetched sends a part that was read, if it is still the next one. Nil says that the journal has another snapshot by now.
+// fetched sends a part that was read, if it is still the next one. Nil means that the journal has another snapshot by
+// now.
 func (s *Shard) fetched(now protocol.Time, t *sending, number uint64, data []byte, out *Output) {
 	if s.sending[t.to] != t {
 		return
@@ -116,7 +118,7 @@ func (s *Shard) sent(now protocol.Time, t *sending, arrived bool) {
 	s.group.Reported(now, t.to, arrived, &s.groupOutput)
 }
 
-// isAck goes on when a member has another part, and all before it.
+// isAck continues when a member has another part, and all before it.
 func (s *Shard) isAck(now protocol.Time, from uint64, m *SnapshotAck, out *Output) {
 	t := s.sending[from]
 	switch {
@@ -142,7 +144,7 @@ func (s *Shard) isAck(now protocol.Time, from uint64, m *SnapshotAck, out *Outpu
 	}
 }
 
-// send sends a window again of which no part was answered, and gives a member up that answers none.
+// send resends a window without an answer, and gives up a member that answers none.
 func (s *Shard) send(now protocol.Time, out *Output) {
 	if len(s.sending) == 0 {
 		return // as nearly always, and this is asked in each step

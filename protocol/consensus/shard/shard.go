@@ -14,29 +14,29 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Config is what a member needs to know. Zero values have the defaults that are named.
+// Config is a member's configuration. Zero values have the documented defaults.
 type Config struct {
 	Group   group.Config
 	Replica replica.Config
 	// Log is the journal's log.
 	Log uint64
-	// Life numbers the lives of this member, each higher than the former: its operations have numbers of
-	// it. Required.
+	// Life numbers the lives of this member, each higher than the previous one: its operations' numbers contain it.
+	// Required.
 	Life uint64
 	// Drift is by how much one clock may run faster than another. Zero means 0.05.
 	Drift float64
-	// Every is after how many entries a snapshot is made, or after more where they have not half its bytes; Keep how many
-	// entries before it stay. Zero means 10,000 and 1,000.
+	// Every is the number of entries between snapshots, or more if they have less than half the snapshot's bytes; Keep
+	// is the number of entries before it that stay. Zero means 10,000 and 1,000.
 	Every, Keep uint64
 	// Linger is for how long an operation that no client waits for may wait for others to be in one entry with. Zero
 	// means a fiftieth of the group's Heartbeat.
 	Linger time.Duration
-	// Append is how many bytes of entries the journal is given at once; one entry more may be. Zero means
-	// 4 MiB.
+	// Append is the maximum size of the entries passed to the journal at once, in bytes, exceeded by at most one entry.
+	// Zero means 4 MiB.
 	Append int
-	// Pending is how many operations of this member may be under way. Zero means 100,000.
+	// Pending is the maximum number of this member's operations in progress. Zero means 100,000.
 	Pending int
-	// Above is what the first reign of a new log is above: see consensus.Config.
+	// Above is a lower bound for the first reign of a new log: see consensus.Config.
 	Above uint64
 }
 
@@ -63,10 +63,10 @@ func (c *Config) resolve() error {
 	return nil
 }
 
-// Kept is what a member finds in its journal when it starts.
+// Kept is the contents of a member's journal at its start.
 type Kept struct {
 	Group group.Kept
-	// Parts are those of the snapshot; none where there is none but the founding one.
+	// Parts are those of the snapshot; none if there is only the founding one.
 	Parts [][]byte
 	// Begins is the index that the log begins behind, and Number the snapshot's in the journal.
 	Begins, Number uint64
@@ -78,25 +78,25 @@ type Envelope struct {
 	Message Message
 }
 
-// Result is what became of an operation of this member. Of one that has a decision it says that it was made.
+// Result is the result of an operation of this member. For one with a decision it only reports that it was made.
 type Result struct {
 	Number uint64
 	Err    error
 	// Broken are the grants whose holders a Break has notified to stop.
 	Broken []lock.Grant
-	// Repeated says that it had been done before, where this member could not see it: what it did then comes out
-	// of the replica no more, and Err is nil regardless of what it was.
+	// Repeated reports that it had been done before, where this member could not see it: its effects then do not come
+	// out of the replica again, and Err is nil regardless of the first result.
 	Repeated bool
 }
 
-// Output is what is to be done. The caller that has done it resets it.
+// Output is the work for the caller, who resets it when done.
 type Output struct {
-	// Journal is what is to be asked of the journal, in its order; each answer goes to [Shard.Stored].
+	// Journal is the requests to the journal, in order; each answer goes to [Shard.Stored].
 	Journal []any
 	// Messages go to other members.
 	Messages []Envelope
-	// Decisions are what became of requests, of all members' clients. After a start they are those of
-	// long ago, too: see the package's comment.
+	// Decisions are the outcomes of all members' clients' requests. After a start they include old ones: see the
+	// package's comment.
 	Decisions []lock.Decision
 	// Attached are the sessions that another client uses than before.
 	Attached []lock.SessionID
@@ -105,10 +105,10 @@ type Output struct {
 	Results  []Result
 	Beaten   []Beaten
 	Answered []uint64
-	// Restored says that the replica is another than before, made of a snapshot: what was decided between the two
-	// does not come out.
+	// Restored reports that the replica has been replaced by one made from a snapshot: decisions between the two do not
+	// come out.
 	Restored bool
-	// Turned says that Leader is another than before.
+	// Turned reports that Leader has changed.
 	Turned bool
 }
 
@@ -128,10 +128,10 @@ type Shard struct {
 	failed  error // what the journal has answered
 
 	own   own
-	lead  *lead // nil where another leads, or none does
+	lead  *lead // nil if another leads, or none does
 	reads reads
 
-	journal     map[uint64]request // under way
+	journal     map[uint64]request // in progress
 	lastRequest uint64
 	making      *making
 	sending     map[uint64]*sending // to members
@@ -141,16 +141,16 @@ type Shard struct {
 	effects     replica.Effects
 	latest      replica.Entry // for decoding
 	applied     uint64        // the latest entry that was
-	snapshot    uint64        // where that of the journal stands
+	snapshot    uint64        // the position of the journal's
 	parts       uint64        // how many it has
 	dropped     uint64        // the entry that the journal's log begins behind
 	number      uint64        // the journal's, of its snapshot
-	series      uint64        // the latest number of one that was begun
+	series      uint64        // the number of the latest one
 	weighs      uint64        // how many bytes the snapshot has
-	logged      uint64        // how many bytes of entries were written since it was begun
+	logged      uint64        // bytes of entries written since it was begun
 }
 
-// New makes the part of a member that has kept k. The error says what is wrong with c, or with what was kept.
+// New returns a member's shard with the kept state k. The error says what is wrong with c or k.
 func New(c Config, k *Kept, now protocol.Time) (*Shard, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
@@ -198,19 +198,19 @@ func (s *Shard) Replica() *replica.Replica { return s.replica }
 // Election is for how long a leader may be silent, which follows how long messages take; Trip is how long, there and back.
 func (s *Shard) Election() protocol.Time { return s.group.Election() }
 
-// Trip is how long a round trip takes to a majority; 0 where that is not known.
+// Trip returns the round trip to a majority; 0 if unknown.
 func (s *Shard) Trip() protocol.Time { return s.group.Trip() }
 
-// Leader is who leads, or 0.
+// Leader returns the leader, or 0.
 func (s *Shard) Leader() uint64 { return s.group.Leader() }
 
 // Leads reports whether this member does, and has applied all that others have committed before.
 func (s *Shard) Leads() bool { return s.lead != nil && s.lead.ready }
 
-// Members is who takes part.
+// Members returns the members.
 func (s *Shard) Members() group.Conf { return s.group.Members() }
 
-// Failed is what the journal has failed with. Nothing more is done then.
+// Failed returns the journal's failure. After it the shard does nothing more.
 func (s *Shard) Failed() error { return s.failed }
 
 // Wake returns when to Tick.
@@ -229,7 +229,7 @@ func (s *Shard) Wake() protocol.Time {
 	return at
 }
 
-// Tick does what time has come for.
+// Tick does the work that is due.
 func (s *Shard) Tick(now protocol.Time, out *Output) {
 	if s.failed != nil {
 		return
@@ -240,8 +240,8 @@ func (s *Shard) Tick(now protocol.Time, out *Output) {
 	s.settle(now, out)
 }
 
-// settle does all that follows from what has happened, until nothing does. Each thing that it does waits for
-// something from outside, so it comes to an end.
+// settle processes all consequences, until there are none. Each of its actions waits for something from outside, so it
+// terminates.
 func (s *Shard) settle(now protocol.Time, out *Output) {
 	for {
 		s.carry(now, out)
@@ -259,7 +259,7 @@ func (s *Shard) settle(now protocol.Time, out *Output) {
 	}
 }
 
-// carry does what the group wants.
+// carry does the group's work.
 func (s *Shard) carry(now protocol.Time, out *Output) {
 	for s.groupOutput.Any() {
 		o := s.groupOutput
@@ -311,14 +311,14 @@ func (s *Shard) turn() {
 	s.reads.unsend()
 }
 
-// apply does what a committed entry says.
+// apply applies a committed entry.
 func (s *Shard) apply(now protocol.Time, e *group.Entry, out *Output) {
 	s.applied = e.Index
 	if e.Kind != 0 || len(e.Data) == 0 {
 		return
 	}
 	if err := s.latest.Decode(e.Data); err != nil {
-		// All others read the same; a member that goes on without it differs from them.
+		// All others read the same; a member that continues without it would differ from them.
 		panic(fmt.Sprintf("shard: entry %d: %v", e.Index, err))
 	}
 	s.effects.Reset()
@@ -338,7 +338,7 @@ func (s *Shard) apply(now protocol.Time, e *group.Entry, out *Output) {
 	}
 }
 
-// unnumbered is an entry whose operations are new to every replica, regardless of what has come before.
+// unnumbered returns an entry whose operations are new to every replica, regardless of earlier ones.
 func unnumbered(e *replica.Entry) *replica.Entry {
 	all := *e
 	all.Ops = slices.Clone(e.Ops)
@@ -348,7 +348,7 @@ func unnumbered(e *replica.Entry) *replica.Entry {
 	return &all
 }
 
-// report says what the operations of the entry that was applied have come to.
+// report outputs the results of the applied entry's operations.
 func (s *Shard) report(now protocol.Time, out *Output) {
 	failures, breaks, repeated := s.effects.Failures, s.effects.Breaks, s.effects.Repeated
 	for i := range s.latest.Ops {
@@ -372,7 +372,7 @@ func (s *Shard) report(now protocol.Time, out *Output) {
 	}
 }
 
-// Hand lets another member lead, if this one does and the other has the log. Who leads then comes out as Turned.
+// Hand makes another member leader, if this one leads and the other has the log. Turned then reports the new leader.
 func (s *Shard) Hand(now protocol.Time, to uint64, out *Output) error {
 	if s.failed != nil {
 		return s.failed
@@ -382,7 +382,7 @@ func (s *Shard) Hand(now protocol.Time, to uint64, out *Output) error {
 	return err
 }
 
-// Change proposes who is to vote and who is to have the log without a vote, if this member leads: see [group.Group.Change].
+// Change proposes the voters and the learners, if this member leads: see [group.Group.Change].
 func (s *Shard) Change(now protocol.Time, voters, learners []uint64, out *Output) error {
 	if s.failed != nil {
 		return s.failed
@@ -395,17 +395,18 @@ func (s *Shard) Change(now protocol.Time, voters, learners []uint64, out *Output
 // Changing reports whether such a change is under way, as far as this member knows, which leads.
 func (s *Shard) Changing() bool { return s.group.Changing() }
 
-// Lacks is how many committed entries a member is not known to have; known says whether it takes part. Only a leader knows.
+// Lacks returns how many committed entries a member is not known to have; known reports whether it is a member. Only a
+// leader knows.
 func (s *Shard) Lacks(member uint64) (entries uint64, known bool) { return s.group.Lacks(member) }
 
-// takesPart reports whether a member gets the log. One that does not any more hears neither that its copy is new enough, nor
-// that sessions were heard: it would go on to serve clients that it has nothing to say to.
+// takesPart reports whether a member gets the log. A removed one learns neither that its copy is new enough, nor that
+// sessions were heard: it would continue to serve clients to which it has nothing to say.
 func (s *Shard) takesPart(id uint64) bool {
 	is := s.group.Members()
 	return slices.Contains(is.Voters, id) || slices.Contains(is.Learners, id) || slices.Contains(is.Outgoing, id) || slices.Contains(is.LearnersNext, id)
 }
 
-// Hear takes a message of another member. The error says why it is none; then nothing has changed.
+// Hear handles another member's message. The error says why it is invalid; then nothing has changed.
 func (s *Shard) Hear(now protocol.Time, from uint64, m Message, out *Output) error {
 	if s.failed != nil {
 		return s.failed

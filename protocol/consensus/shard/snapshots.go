@@ -18,14 +18,14 @@ type request struct {
 	number uint64   // of the chunk
 }
 
-// askJournal asks the journal for what put makes of the request's number, and remembers what its answer is about.
+// askJournal sends the journal the request that put makes of its number, and records the purpose of the answer.
 func (s *Shard) askJournal(r request, put func(id uint64) any, out *Output) {
 	s.lastRequest++
 	s.journal[s.lastRequest] = r
 	out.Journal = append(out.Journal, put(s.lastRequest))
 }
 
-// write has the journal keep what the group says.
+// write has the journal keep the group's write.
 func (s *Shard) write(w *group.Write, out *Output) {
 	if w.Snapshot != nil {
 		mark, t := w.Snapshot, s.taking
@@ -78,7 +78,7 @@ func (s *Shard) append(w *group.Write, out *Output) {
 	}
 }
 
-// Stored takes an answer of the journal. Where that has failed, so has the shard.
+// Stored handles an answer of the journal. If the journal has failed, so has the shard.
 func (s *Shard) Stored(now protocol.Time, answer any, out *Output) {
 	var id uint64
 	var err error
@@ -126,17 +126,17 @@ type making struct {
 	number uint64 // the journal's
 	copy   *replica.Copy
 	bytes  uint64 // of the parts
-	next   uint64 // to be asked for
+	next   uint64 // to request
 	more   bool   // parts follow
 	keep   uint64 // how many entries before it stay
 }
 
-// waited is for how many times Every the log grows, at most, until a member has caught up that is slow: far away, say. The
-// snapshot that it takes stays what it is, and so do the entries behind that. Without them it would need another snapshot as
-// soon as it has one, and so for ever.
+// waited is the maximum growth of the log, in units of Every, while a slow member, for example a distant one, catches
+// up. The snapshot that it receives stays unchanged, and so do the entries after it. Without them it would need another
+// snapshot as soon as it has one, and so on forever.
 const waited = 8
 
-// make begins a snapshot where the log has grown.
+// make begins a snapshot if the log has grown.
 func (s *Shard) make(out *Output) {
 	if s.making == nil && s.grown() {
 		s.begin()
@@ -166,7 +166,7 @@ func (s *Shard) begin() {
 	s.logged = 0
 }
 
-// unmake gives up what is being made.
+// unmake drops an unfinished snapshot.
 func (s *Shard) unmake() {
 	if s.making != nil && s.making.copy != nil {
 		s.making.copy.Stop()
@@ -174,7 +174,7 @@ func (s *Shard) unmake() {
 	s.making = nil
 }
 
-// chunk writes the next part, or installs what is written.
+// chunk writes the next part, or installs the written ones.
 func (s *Shard) chunk(m *making, out *Output) {
 	number := m.next
 	if m.more {
@@ -201,7 +201,7 @@ func (s *Shard) chunk(m *making, out *Output) {
 	}, out)
 }
 
-// made goes on with what is being made. What is installed counts, though another has been taken since.
+// made continues a snapshot. An installed one counts, even if another has been received since.
 func (s *Shard) made(m *making, out *Output) {
 	switch {
 	case m.copy != nil:

@@ -24,10 +24,11 @@ type taking struct {
 	waits    int                     // bytes of those
 }
 
-// complete reports whether all of it is stored. The group heard so then, and has not listened where the term was over by that time.
+// complete reports whether all of it is stored. The group was informed then, and has ignored it if the term had ended
+// by that time.
 func (t *taking) complete() bool { return t.last && t.stored == t.parts }
 
-// onSnapshotPart takes a part. One that comes before its turn waits, within the window of a leader.
+// onSnapshotPart handles a part. One that arrives before its turn waits, within the window of a leader.
 func (s *Shard) onSnapshotPart(now protocol.Time, from uint64, m *SnapshotPart, out *Output) error {
 	if m.Message.From != from || m.Message.Snapshot == nil || m.Message.Snapshot.Index != m.Index {
 		return fmt.Errorf("%v of member %d, with a message about something else", m, from)
@@ -79,7 +80,7 @@ func refuse(from uint64, m *SnapshotPart, out *Output) {
 	out.Messages = append(out.Messages, Envelope{from, SnapshotAck{m.Index, m.Number, true}})
 }
 
-// take keeps a part until all before it are there, and has the journal write those of which that is so.
+// take keeps a part until all before it are there, and has the journal write the parts that are complete up to there.
 func (s *Shard) take(t *taking, m *SnapshotPart, out *Output) {
 	if _, waits := t.early[m.Number]; !waits {
 		t.early[m.Number] = *m
@@ -104,7 +105,7 @@ func (s *Shard) take(t *taking, m *SnapshotPart, out *Output) {
 	}
 }
 
-// took goes on when the journal has a part.
+// took continues when the journal has a part.
 func (s *Shard) took(now protocol.Time, out *Output) {
 	t := s.taking
 	out.Messages = append(out.Messages, Envelope{t.from, SnapshotAck{t.index, t.stored, false}})
@@ -117,7 +118,7 @@ func (s *Shard) took(now protocol.Time, out *Output) {
 	}
 }
 
-// restore goes on from the snapshot that was taken.
+// restore continues from the received snapshot.
 func (s *Shard) restore(mark *group.Mark) {
 	t := s.keeping
 	s.keeping = nil

@@ -10,46 +10,46 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Answer is what became of a swap.
+// Answer is the result of a swap.
 type Answer struct {
 	Swapped storage.Swapped
 	Err     error
 }
 
-// Config is what a driver does. All fields are required.
+// Config is a driver's configuration. All fields are required.
 type Config struct {
-	// Lanes is how many requests are under way at a time; Most is how many swaps one has.
+	// Lanes is the maximum number of concurrent requests; Most is the maximum number of swaps in one.
 	Lanes, Most int
-	// One does a swap, as [storage.Store.Swap] promises.
+	// One does a swap, with the guarantees of [storage.Store.Swap].
 	One func(ctx context.Context, s *storage.Swap) (storage.Swapped, error)
-	// Many does several in one request, none of which is of another's column, and returns as many
-	// answers, in their order. It sees to it itself that it returns after some time.
+	// Many does several swaps of different columns in one request, and returns as many answers, in order. It must limit
+	// its own time.
 	Many func(swaps []*storage.Swap) []Answer
 }
 
-// Gatherer sends swaps. Its methods may be called from many goroutines.
+// Gatherer sends swaps. Its methods are safe for concurrent use.
 type Gatherer struct {
 	config Config
 
 	mu        sync.Mutex
 	queue     []*request
-	busy      int  // lanes
-	gathering bool // one of them has not begun: it will take what is there then
+	busy      int  // lanes in use
+	gathering bool // a lane has not started yet: it will take the swaps queued then
 }
 
-// request is a swap on its way.
+// request is a swap in progress.
 type request struct {
 	swap *storage.Swap
 	done chan Answer // has room for one
 }
 
-// New makes a Gatherer.
+// New returns a Gatherer.
 func New(c Config) *Gatherer { return &Gatherer{config: c} }
 
-// Swap does a swap, together with others that are there.
+// Swap does a swap, together with other waiting ones.
 func (g *Gatherer) Swap(ctx context.Context, s *storage.Swap) (storage.Swapped, error) {
 	if ctx.Err() != nil {
-		return g.config.One(ctx, s) // which says so in the words of the driver
+		return g.config.One(ctx, s) // returns the error in the driver's words
 	}
 	w := &request{swap: s, done: make(chan Answer, 1)}
 	g.mu.Lock()
@@ -61,7 +61,7 @@ func (g *Gatherer) Swap(ctx context.Context, s *storage.Swap) (storage.Swapped, 
 	g.busy++
 	g.gathering = true
 	g.mu.Unlock()
-	// A goroutine that can run now, and is about to come with a swap, comes along.
+	// Lets a runnable goroutine that is about to swap join.
 	runtime.Gosched()
 	g.mu.Lock()
 	g.gathering = false
@@ -98,11 +98,10 @@ func (g *Gatherer) await(ctx context.Context, w *request) (storage.Swapped, erro
 	return storage.Swapped{}, fmt.Errorf("swap: %w: %w", storage.ErrUnknown, ctx.Err())
 }
 
-// column names what a swap is of.
+// column identifies a swap's column.
 type column struct{ key, name string }
 
-// take takes what is sent together out of the queue: the first ones, but no column twice. It is called
-// with the mutex held.
+// take removes the next batch from the queue: the first swaps, but no column twice. The caller holds the mutex.
 func (g *Gatherer) take() (batch []*request) {
 	if len(g.queue) == 1 {
 		batch, g.queue = g.queue, nil
@@ -123,7 +122,7 @@ func (g *Gatherer) take() (batch []*request) {
 	return batch
 }
 
-// next takes what a lane goes on with; with nothing it is free.
+// next returns a lane's next batch; if it is empty, the lane is free.
 func (g *Gatherer) next() []*request {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -134,7 +133,7 @@ func (g *Gatherer) next() []*request {
 	return nil
 }
 
-// run sends, as long as there is something.
+// run sends batches until the queue is empty.
 func (g *Gatherer) run(batch []*request) {
 	for ; batch != nil; batch = g.next() {
 		swaps := make([]*storage.Swap, len(batch))
@@ -147,23 +146,22 @@ func (g *Gatherer) run(batch []*request) {
 	}
 }
 
-// many does swaps, and one of them alone where one is alone.
+// many does swaps, a single one by One.
 func (g *Gatherer) many(swaps []*storage.Swap) []Answer {
 	if len(swaps) > 1 {
 		return g.config.Many(swaps)
 	}
-	// Its caller may be gone: the driver's own time bounds it.
+	// Its caller may be gone: the driver's own time limit applies.
 	swapped, err := g.config.One(context.Background(), swaps[0])
 	return []Answer{{swapped, err}}
 }
 
-// Failed is the same error for so many swaps.
+// Failed returns the same error for count swaps.
 func Failed(count int, err error) []Answer {
 	return slices.Repeat([]Answer{{Err: err}}, count)
 }
 
-// Apart does swaps one by one, where together they have failed because of one of them, and all
-// were undone.
+// Apart does swaps one by one, after a combined request failed because of one of them and all were undone.
 func Apart(ctx context.Context, swaps []*storage.Swap, one func(context.Context, *storage.Swap) (storage.Swapped, error)) []Answer {
 	answers := make([]Answer, len(swaps))
 	for i, s := range swaps {

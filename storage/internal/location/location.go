@@ -16,26 +16,26 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Location is a URL, taken apart.
+// Location is a parsed URL.
 type Location struct {
 	Scheme   string   // in lower case
-	User     string   // empty where there is none
-	Password string   // empty where there is none
-	Hosts    []string // each HOST:PORT; one at least
-	Path     string   // with its slash; empty where there is none
+	User     string   // empty if there is none
+	Password string   // empty if there is none
+	Hosts    []string // each HOST:PORT; at least one
+	Path     string   // with its slash; empty if there is none
 
 	options url.Values
 	known   []string
 	errs    []error
 }
 
-// Parse takes a URL apart, one of the schemes. A host without a port is given the default one.
-// The error is an ErrInvalid that names what is wrong and has no password in it.
+// Parse parses a URL with one of the schemes. A host without a port gets the default one. The error is an ErrInvalid
+// that says what is wrong and contains no password.
 func Parse(text, port string, schemes ...string) (*Location, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	l := &Location{Scheme: strings.ToLower(scheme)}
 	if !found || !slices.Contains(schemes, l.Scheme) {
-		// What stands there may be anything, a password too.
+		// The text may be anything, including a password.
 		return nil, fmt.Errorf("the store's URL begins with none of %s://: %w", strings.Join(schemes, "://, "), storage.ErrInvalid)
 	}
 	rest, query, _ := strings.Cut(rest, "?")
@@ -80,17 +80,17 @@ func (l *Location) addHost(text, port string) error {
 	return nil
 }
 
-// invalid makes an error that says what is wrong with the URL.
+// invalid returns an error that says what is wrong with the URL.
 func (l *Location) invalid(format string, args ...any) error {
 	return fmt.Errorf("the store's URL (%s) %s: %w", l.Scheme, fmt.Sprintf(format, args...), storage.ErrInvalid)
 }
 
-// Refuse adds something that is wrong to what Err returns. It must not have a password in it.
+// Refuse adds an error to those of Err. It must not contain a password.
 func (l *Location) Refuse(format string, args ...any) {
 	l.errs = append(l.errs, l.invalid(format, args...))
 }
 
-// value is what an option has, and whether it is there. The last one counts.
+// value returns the last value of an option, and whether there is one.
 func (l *Location) value(name string) (string, bool) {
 	l.known = append(l.known, name)
 	values := l.options[name]
@@ -100,7 +100,7 @@ func (l *Location) value(name string) (string, bool) {
 	return values[len(values)-1], true
 }
 
-// Text is the value of an option, or what is usual.
+// Text returns the value of an option, or the default.
 func (l *Location) Text(name, usual string) string {
 	if value, found := l.value(name); found {
 		return value
@@ -108,7 +108,7 @@ func (l *Location) Text(name, usual string) string {
 	return usual
 }
 
-// Flag says whether an option is set: without a value, or to true.
+// Flag reports whether an option is set: without a value, or to true.
 func (l *Location) Flag(name string) bool {
 	value, found := l.value(name)
 	if !found || value == "" {
@@ -121,7 +121,7 @@ func (l *Location) Flag(name string) bool {
 	return on
 }
 
-// Duration is the value of an option, from least on, or what is usual.
+// Duration returns the value of an option, at least least, or the default.
 func (l *Location) Duration(name string, usual, least time.Duration) time.Duration {
 	value, found := l.value(name)
 	if !found {
@@ -134,7 +134,7 @@ func (l *Location) Duration(name string, usual, least time.Duration) time.Durati
 	return duration
 }
 
-// Int is the value of an option, from least to most, or what is usual.
+// Int returns the value of an option, from least to most, or the default.
 func (l *Location) Int(name string, usual, least, most int) int {
 	value, found := l.value(name)
 	if !found {
@@ -147,8 +147,8 @@ func (l *Location) Int(name string, usual, least, most int) int {
 	return number
 }
 
-// TLS is what a connection is encrypted with, by the options ca, cert, key and server_name. It is
-// asked for only where connections are encrypted: else these options are wrong.
+// TLS returns the TLS configuration of the options ca, cert, key and server_name. Call it only for encrypted
+// connections: otherwise these options are errors.
 func (l *Location) TLS() *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: l.Text("server_name", "")}
 	if file := l.Text("ca", ""); file != "" {
@@ -173,8 +173,7 @@ func (l *Location) TLS() *tls.Config {
 	return config
 }
 
-// Err is all that is wrong with what was asked for, and with options that the driver has not
-// asked for: an ErrInvalid, or nil.
+// Err returns all errors, including options that the driver has not read: an ErrInvalid, or nil.
 func (l *Location) Err() error {
 	errs := slices.Clone(l.errs)
 	slices.Sort(l.known)

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// hidden stands where something secret was.
+// hidden replaces secrets.
 const hidden = "xxxxx"
 
-// password returns what may be one in the part of a URL behind its scheme, as it is written
-// there, and where it begins. It rather takes too much than too little: everything before the
-// last @ may be part of a password.
+// password returns what may be the password in the part of a URL after its scheme, as written there, and its index. It
+// prefers too much to too little: everything before the last @ may be part of a password.
 func password(rest string) (text string, at int) {
 	end := strings.LastIndexByte(rest, '@')
 	if end < 0 {
@@ -24,16 +23,14 @@ func password(rest string) (text string, at int) {
 	return rest[begin+1 : end], begin + 1
 }
 
-// isSecret says whether an option is called after something secret. A name that cannot be read
-// may be.
+// isSecret reports whether an option has a secret-sounding name. An unreadable name may be one.
 func isSecret(name string) (readable string, secret bool) {
 	readable, err := url.QueryUnescape(strings.ToLower(name))
 	return readable, err != nil || strings.Contains(readable, "pass") || strings.Contains(readable, "secret") || strings.Contains(readable, "token")
 }
 
-// Folder makes a URL of the path of a folder, which is what stands alone: /var/lib/locks is
-// pebble:///var/lib/locks. Anything else stays as it is; so does what may be a URL that lacks
-// its scheme.
+// Folder returns the URL of an absolute folder path: /var/lib/locks is pebble:///var/lib/locks. Any other text is
+// returned unchanged, including one that may be a URL without its scheme.
 func Folder(text string) string {
 	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "@") || strings.Contains(text, "://") {
 		return text
@@ -41,8 +38,8 @@ func Folder(text string) string {
 	return (&url.URL{Scheme: "pebble", Path: text}).String()
 }
 
-// Redacted is a URL as it may be shown: without its password, and without the values of options
-// that are called after something secret. What is neither a URL nor a folder is not shown at all.
+// Redacted returns a URL for display: without its password, and without the values of options with a secret-sounding
+// name. A text that is neither a URL nor a folder is not shown at all.
 func Redacted(text string) string {
 	scheme, rest, found := strings.Cut(Folder(text), "://")
 	if !found {
@@ -65,12 +62,12 @@ func Redacted(text string) string {
 	return scheme + "://" + address + "?" + strings.Join(options, "&")
 }
 
-// shortest is how many bytes something secret has at least. What is shorter protects nothing,
-// and is in many a text by chance.
+// shortest is the minimum length of a secret, in bytes. A shorter one protects nothing, and occurs in many texts by
+// chance.
 const shortest = 3
 
-// Secrets lists what is secret in a URL, as it is written there and as it is meant, the longest
-// first: so that it can be taken out of a text.
+// Secrets returns the secrets in a URL, both as written and decoded, the longest first, so that they can be removed
+// from a text.
 func Secrets(text string) (secrets []string) {
 	add := func(written string, unescape func(string) (string, error)) {
 		meant, err := unescape(written)

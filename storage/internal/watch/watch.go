@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Hub is the watchers of one Store. The zero Hub has none. Its methods may be called from many
-// goroutines.
+// Hub is the set of watchers of one Store. The zero Hub has none. Its methods are safe for concurrent use.
 type Hub struct {
 	mu       sync.Mutex
 	rows     map[string]map[*watcher]struct{}
@@ -18,24 +17,22 @@ type Hub struct {
 	end      chan struct{} // closed by Close; made with the first watcher
 }
 
-// watcher is one call of Watch that goes on.
+// watcher is one call of Watch in progress.
 type watcher struct {
-	// wake has room for one: all notices that come while the watcher is busy are one
-	// thing to be looked at.
+	// wake has room for one: all notices that come while the watcher is busy cause one call.
 	wake    chan struct{}
 	changed func()
 }
 
-// errClosed is of every kind that package storage wants of a call after Close.
+// errClosed is the error of a call after Close.
 var errClosed = fmt.Errorf("the store was closed: %w", storage.ErrInvalid)
 
-// Watch has changed called soon after each Notify of key and each NotifyAll, until ctx ends or the
-// Hub is closed: on a goroutine of its own, one call at a time, and one for all that came
-// during the last. It may be called once more while ctx ends. Every Notify that begins after
-// Watch has returned is heard.
+// Watch calls changed soon after each Notify of key and each NotifyAll, until ctx ends or the Hub is closed: on its own
+// goroutine, one call at a time, and once for all notices during the previous call. It may call changed once more while
+// ctx ends. No Notify that begins after Watch has returned is missed.
 //
-// A key that no store takes, and a Hub that was closed, are an ErrInvalid; a ctx that has ended
-// is an ErrRefused that wraps the context's error, too.
+// An invalid key, and a closed Hub, are an ErrInvalid; a ctx that has ended is an ErrRefused that also wraps the
+// context's error.
 func (h *Hub) Watch(ctx context.Context, key string, changed func()) error {
 	if err := (storage.Slice{Key: key}).Check(); err != nil {
 		return fmt.Errorf("watch a row: %w", err)
@@ -66,7 +63,7 @@ func (h *Hub) Watch(ctx context.Context, key string, changed func()) error {
 	return nil
 }
 
-// listen calls back until one of both ends.
+// listen calls back until ctx or the Hub ends.
 func (w *watcher) listen(ctx context.Context, end <-chan struct{}) {
 	for {
 		select {
@@ -77,7 +74,7 @@ func (w *watcher) listen(ctx context.Context, end <-chan struct{}) {
 		case <-w.wake:
 		}
 		if ctx.Err() != nil {
-			return // of two that are ready, select takes any
+			return // if both are ready, select takes any
 		}
 		w.changed()
 	}
@@ -95,11 +92,11 @@ func (h *Hub) leave(key string, w *watcher) {
 func (w *watcher) notify() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it has not looked yet at what came before
+	default: // the previous notice is still pending
 	}
 }
 
-// Notify tells the watchers of one row that it may have changed. It does not wait for them.
+// Notify notifies the watchers of one row that it may have changed. It does not wait for them.
 func (h *Hub) Notify(key string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,7 +105,7 @@ func (h *Hub) Notify(key string) {
 	}
 }
 
-// NotifyAll tells every watcher that something may have been missed. It does not wait for them.
+// NotifyAll notifies every watcher that a change may have been missed. It does not wait for them.
 func (h *Hub) NotifyAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -119,8 +116,8 @@ func (h *Hub) NotifyAll() {
 	}
 }
 
-// Close ends every Watch, and returns when no function is called back any more. It must
-// not be called by a function that is called back. A second Close waits likewise.
+// Close ends every Watch, and returns when no callback is running. A callback must not call it. A second Close waits as
+// well.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	if !h.closed && h.end != nil {
