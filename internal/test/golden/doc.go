@@ -1,5 +1,5 @@
-// Package golden plays golden conversations: text files that say what happens to machines, and below each line what the machines
-// did about it. It is the one reader, player and writer of that format.
+// Package golden plays golden conversations: text files with inputs to machines, and below each input the machines'
+// output. It is the only reader, player and writer of that format.
 //
 //	# A lock that is held is waited for.
 //	members a b
@@ -10,17 +10,17 @@
 //	lock b1 #1 X wait=1s
 //	    b→a acquire 2-1 w1 "X"
 //
-// A line that begins with # is a comment. A line that begins with two spaces is the machines' output. Every other line is an
-// input: a verb, words, and options as key=value or as a word alone, in any order after the words. Empty lines mean nothing.
-// All inputs of a file go to the same machines, one after the other. A word that is not read fails the test, as a word does
-// that is missing.
+// A line that begins with # is a comment. A line that begins with two spaces is the machines' output. Every other line
+// is an input: a verb, words, and options as key=value or as a word alone, in any order after the words. Empty lines
+// are ignored. All inputs of a file go to the same machines, one after the other. An unread word fails the test, and so
+// does a missing one.
 //
-// A test passes where the machines' output after each input is what stands below it. With -rewrite the file is written anew with
-// their present output.
+// A test passes if the machines' output after each input equals the text below it. With -rewrite the file is rewritten
+// with their current output.
 //
-// A package gives [Play] a function: it makes the machines, and returns a function that plays one [Line] and returns what came of
-// it. The verbs of that package are its own, but for the requests of clients and operators, which [Line.Call] reads, and for what
-// comes of them, which [Names] says. A client is written as the member that it asks, and its number: b7.
+// A package gives [Play] a function that makes the machines and returns a function that plays one [Line] and returns
+// the output. Each package has its own verbs, except for the requests of clients and operators, which [Line.Call]
+// reads, and their results, which [Names] formats. A client is written as the member that it asks, and its number: b7.
 //
 //	lock b7 #1 X [try] [wait=1s] [hold=1s] [shared] [slots=2/5] [owner=o] [client=c] [reason=r] [belief=1s] [age=1s]
 //	unlock b7 [#1] X [token=4:1] [awaited]   cancel b7 #1 X   extend b7 [#1] X [token=4:1] 5s
@@ -30,5 +30,5 @@
 //
 // A token is written as its reign and its count, 4:1.
 //
-// Golden files of other kinds, as pictures, are compared and written by [Match].
+// [Match] compares and writes golden files of other kinds, such as pictures.
 package golden

@@ -1,3 +1,3 @@
-// Package parallel is for the tests of packages that wait: for leases, for sessions that end, for members that start. [Tests]
-// lets more of them run at the same time than there are processors.
+// Package parallel helps packages whose tests mostly wait: for leases, for sessions to end, for members to start.
+// [Tests] lets more of them run at the same time than there are processors.
 package parallel
