@@ -51,7 +51,8 @@ func (m *Machine) onNeedEpoch(now protocol.Time, need *protocol.NeedEpoch, out *
 	m.elect(now, view, false, out)
 }
 
-// again begins another reign of a member alone, with one write for all of it. It leads until it is out, also while it leaves.
+// again begins another reign of a member alone, with one write for all of it. It leads until it has left, also during
+// the leave.
 func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Effects) {
 	m.cell.Promised, m.cell.Candidate = m.above(false, now), m.self
 	m.lease.Promised = m.cell.Promised
@@ -62,8 +63,8 @@ func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Ef
 	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
 }
 
-// OutOfEpochs notes that there is no epoch above those that are known here: some member
-// has made one up, for honest ones are as many as there are seconds.
+// OutOfEpochs notes that no epoch is left above those known here: some member has invented one, because honest members
+// cannot use up the seconds.
 type OutOfEpochs struct{}
 
 func (OutOfEpochs) String() string {
