@@ -29,7 +29,7 @@ type webCall struct {
 	waits  bool     // for other members or for holders; Acquire may wait, too
 	posted bool
 	serve  func(service any, ctx context.Context, decode func(any) error, around grpc.UnaryServerInterceptor) (any, error)
-	// If the request has the field given, the body of the answer is just the one element of the list.
+	// If the request has the field given, the body of the answer is just the one element of the list named by alone.
 	given, alone protoreflect.FieldDescriptor
 }
 
