@@ -46,7 +46,7 @@ type request struct {
 // tryPatience is how long --try waits for members that are just starting, and for their decision.
 const tryPatience = 5 * time.Second
 
-// limit returns how long to wait for the locks, whatever the cause of the wait: a holder, or that no member serves yet.
+// limit returns how long to wait for the locks, for any cause: a holder, or that no member serves yet.
 func (w *request) limit() time.Duration {
 	switch {
 	case w.try:

@@ -52,7 +52,7 @@ func (p Problem) String() string {
 // quotedBytes is the maximum length of a quoted value.
 const quotedBytes = 200
 
-// quote returns a value in one line, whatever characters it contains.
+// quote returns a value in one line, for any characters.
 func quote(text string) string {
 	if len(text) > quotedBytes {
 		return strconv.Quote(text[:quotedBytes]) + "…"
