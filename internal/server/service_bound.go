@@ -11,7 +11,7 @@ import (
 
 // A wait limit is a promise: the answer leaves within half a second of it, even if a member is silent. The authority
 // refuses first, since it knows most; its member a moment later (lock.WaitGrace); and after answerGrace this edge ends
-// whatever is still running. It then asks for the reason of the refusal, for at most explainLimit.
+// everything still running. It then asks for the reason of the refusal, for at most explainLimit.
 const (
 	answerGrace  = lock.WaitGrace + 50*time.Millisecond
 	explainLimit = 100 * time.Millisecond

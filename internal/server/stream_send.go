@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// signal wakes the writer, unless a goroutine is about to check the box anyway: it finds whatever is put there
+// signal wakes the writer, unless a goroutine is about to check the box anyway: it finds anything that is put there
 // meanwhile.
 func (s *stream) signal() {
 	if s.held.Load() {

@@ -227,7 +227,7 @@ func (m *Machine) onAdopted(now protocol.Time, from answer, adopted *protocol.Ad
 }
 
 // concludeAdoption continues the waiting calls when all spaces have answered. While one space cannot answer, no client
-// is told that the session is unknown. Nor do the other spaces serve it alone, because its client would take their
+// learns that the session is unknown. Nor do the other spaces serve it alone, because its client would take their
 // promise to cover that space's locks, too.
 func (m *Machine) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Effects) {
 	slices.SortFunc(a.found, func(x, y finding) int { return int(x.port) - int(y.port) })

@@ -34,9 +34,9 @@ type Settings struct {
 	// Data returns the data folder of the member with a name, which has its stable cell too. Nil
 	// means that it keeps nothing but a state folder, and the default space is in memory unless Durable is set.
 	Data func(name string) string
-	// Durable says that the members keep the default space in their state folder, as they do by default.
+	// Durable makes the members store the default space in their state folder, which is the default.
 	Durable bool
-	// LogLevel is what the members write to their logs. Zero means warn.
+	// LogLevel is the members' log level. Zero means warn.
 	LogLevel string
 	// Flags are further flags of each, and FlagsOf those of the member with a name. Nil
 	// means none.
@@ -86,7 +86,7 @@ func NewCluster(s Settings) *Cluster {
 	return c
 }
 
-// memberName is a to z, then a1 to z1 and so on.
+// memberName returns a to z, then a1 to z1 and so on.
 func memberName(i int) string {
 	name := string(rune('a' + i%26))
 	if i >= 26 {
@@ -95,7 +95,7 @@ func memberName(i int) string {
 	return name
 }
 
-// Lease is the lease of its members.
+// Lease returns the lease of its members.
 func (c *Cluster) Lease() time.Duration {
 	if c.settings.Lease > 0 {
 		return c.settings.Lease
@@ -118,8 +118,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Servers are the addresses of all members as a client takes them, the one at an index
-// first.
+// Servers returns the addresses of all members in a client's form, the one at index first, first.
 func (c *Cluster) Servers(first int) string {
 	var places []string
 	for i := range c.Members {
@@ -140,7 +139,7 @@ func (c *Cluster) Member(name string) *Member {
 // pollInterval is the pause between two looks at a status. A status is not pushed.
 const pollInterval = 50 * time.Millisecond
 
-// AwaitStatus asks a member until its status is what is wanted, and returns that.
+// AwaitStatus polls a member until its status matches, and returns it.
 func (c *Cluster) AwaitStatus(ctx context.Context, m *Member, what string, is func(*schema.Status) bool) (*schema.Status, error) {
 	var last *schema.Status
 	var trouble error
@@ -163,7 +162,7 @@ func (c *Cluster) AwaitStatus(ctx context.Context, m *Member, what string, is fu
 	}
 }
 
-// Coordinator returns the member that coordinates, as a member sees it that runs.
+// Coordinator returns the coordinator, as a running member sees it.
 func (c *Cluster) Coordinator(ctx context.Context, seenBy *Member) (*Member, error) {
 	status, err := c.AwaitStatus(ctx, seenBy, "a member coordinates", func(s *schema.Status) bool {
 		return c.Member(s.View.Coordinator) != nil
@@ -205,8 +204,8 @@ func (c *Cluster) Others(without ...*Member) (others []*Member) {
 	return others
 }
 
-// End ends all members in good order, one after the other, so that each can leave a view
-// that goes on; those that do not end in time are killed, which is an error.
+// End shuts all members down, one after the other, so that each can leave a view that continues; those that do not end
+// in time are killed, which is an error.
 func (c *Cluster) End(ctx context.Context) error {
 	var errs []error
 	for _, m := range slices.Backward(c.Others()) {
@@ -220,10 +219,10 @@ func (c *Cluster) End(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Ports are taken from below those that systems give to programs that ask for any, Linux from 32768 on,
-// for connections too. Another process could have one of those by the time that it is listened on, or
-// while a server there is killed and started again; and a client that connects to one of them without a
-// listener may be given the same one, and meet itself.
+// Ports are below the range that systems assign dynamically, Linux from 32768 on, for connections too. Otherwise
+// another process could get a port before the server listens on it, or while a server there is killed and started
+// again; and a client that connects to such a port without a listener may be assigned the same one, and connect to
+// itself.
 const (
 	firstPort = 10_000
 	ports     = 32_768 - firstPort
@@ -236,8 +235,7 @@ var nextPort = func() func() int {
 	return func() int { return firstPort + int(next.Add(1)%ports) }
 }()
 
-// FreeAddresses returns addresses of this machine at which no process listens at the
-// moment.
+// FreeAddresses returns addresses of this machine on which no process currently listens.
 func FreeAddresses(count int) ([]string, error) {
 	var addresses []string
 	var listeners []net.Listener

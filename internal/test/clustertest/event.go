@@ -27,10 +27,10 @@ type Event struct {
 	Worker int `json:"-"` // from 1, filled in by the reader; 0 for what the trial itself notes
 }
 
-// Kind says what an event is about.
+// Kind is the kind of an event.
 type Kind string
 
-// What workers tell.
+// The workers' reports.
 const (
 	Ready   Kind = "ready"   // the worker has its session
 	Entered Kind = "entered" // it has had the lock at At
@@ -42,7 +42,7 @@ const (
 	Failed  Kind = "failed"  // something else went wrong; Why says what
 )
 
-// What the trial notes itself.
+// The trial's own notes.
 const (
 	Killed Kind = "killed" // a worker was killed: what it had it does not use any more
 	Gone   Kind = "gone"   // a worker's output has ended, because of Why if it failed

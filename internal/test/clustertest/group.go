@@ -15,15 +15,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Group is a group of workers and all that they have reported, in the order in which it was
-// heard.
+// Group is a group of workers with all their reports, in the order of arrival.
 type Group struct {
-	// Worker is the command that is a worker; servers, the register's path, and "pool"
-	// for a worker that takes the pool alone, follow.
+	// Worker is the command of a worker, followed by servers, the register's path, and "pool" for a worker that takes
+	// only the pool.
 	Worker []string
 	// Register is the path of the guarded file.
 	Register string
-	// Heard is called with each event, one at a time. Nil means that no event is reported.
+	// Heard is called with each event, one at a time. It may be nil.
 	Heard func(Event)
 
 	clock   clock.Clock
@@ -40,8 +39,7 @@ func NewGroup(worker []string, register string) *Group {
 	return &Group{Worker: worker, Register: register, clock: clock.Real(), changed: make(chan struct{})}
 }
 
-// StartAll starts workers through all members of a cluster in turn. The second half of
-// them takes the pool alone.
+// StartAll starts workers, spread over all members of a cluster. The second half of them takes only the pool.
 func (c *Group) StartAll(cluster *Cluster, count int) error {
 	for i := range count {
 		if _, err := c.Start(cluster.Servers(i), i >= (count+1)/2); err != nil {
@@ -51,7 +49,7 @@ func (c *Group) StartAll(cluster *Cluster, count int) error {
 	return nil
 }
 
-// Start starts one worker more, and returns it.
+// Start starts one more worker, and returns it.
 func (c *Group) Start(servers string, poolOnly bool) (*Process, error) {
 	number := len(c.workers) + 1
 	command := append(slices.Clone(c.Worker), servers, c.Register)
@@ -100,7 +98,7 @@ func (c *Group) listen(p *Process, output io.Reader) {
 	}
 }
 
-// Note adds to the history, with the present time unless it is given.
+// Note adds an event to the history, at the present time unless it has one.
 func (c *Group) Note(e Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,25 +113,24 @@ func (c *Group) Note(e Event) {
 	c.changed = make(chan struct{})
 }
 
-// Now reads the clock that workers tell the time by.
+// Now returns the time on the workers' clock.
 func (c *Group) Now() time.Duration { return c.clock.Now() }
 
-// Mark is where the history ends now.
+// Mark returns the current end of the history.
 func (c *Group) Mark() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.history)
 }
 
-// History returns what was heard since a mark.
+// History returns the events since a mark.
 func (c *Group) History(mark int) []Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.history[mark:])
 }
 
-// Await waits until a worker has reported something since a mark, and returns the first of it. A
-// worker that fails ends the wait.
+// Await waits for a matching event since a mark, and returns the first. A worker that fails ends the wait.
 func (c *Group) Await(ctx context.Context, what string, mark int, is func(Event) bool) (Event, error) {
 	for {
 		c.mu.Lock()
@@ -156,7 +153,7 @@ func (c *Group) Await(ctx context.Context, what string, mark int, is func(Event)
 	}
 }
 
-// AwaitAll waits until each of some workers was granted a lock after a time: all go on.
+// AwaitAll waits until each of the workers was granted a lock after a given time.
 func (c *Group) AwaitAll(ctx context.Context, mark int, after time.Duration, workers ...*Process) error {
 	for _, w := range workers {
 		_, err := c.Await(ctx, fmt.Sprintf("worker %d to be granted a lock", w.Number), mark, func(e Event) bool {
@@ -169,8 +166,7 @@ func (c *Group) AwaitAll(ctx context.Context, mark int, after time.Duration, wor
 	return nil
 }
 
-// awaitKeeping orders a worker to keep the register, and returns what it says when it
-// has it.
+// awaitKeeping orders a worker to keep the register, and returns its report when it has it.
 func (c *Group) awaitKeeping(ctx context.Context, w *Process) (Event, error) {
 	mark := c.Mark()
 	if err := w.Order("keep"); err != nil {
@@ -181,9 +177,9 @@ func (c *Group) awaitKeeping(ctx context.Context, w *Process) (Event, error) {
 	})
 }
 
-// KeepThrough lets a worker keep the register that goes through a member that will do.
-// Workers stay where they are, and a member that has lapsed has none: so if there is
-// none, one more is hired that begins at the member otherwise.
+// KeepThrough orders a worker to keep the register, one that goes through a suitable member. Workers stay at their
+// member, and a member that has lapsed has none: so if there is none, one more is started that begins at the member
+// otherwise.
 func (c *Group) KeepThrough(ctx context.Context, cluster *Cluster, will func(member string) bool, otherwise *Member) (*Process, Event, error) {
 	for next := 0; ; next++ {
 		if next == len(c.workers) {
@@ -214,11 +210,11 @@ func (c *Group) Kill(w *Process) error {
 	return nil
 }
 
-// grace is how long workers may take to end by themselves.
+// grace is the time limit for workers to end by themselves.
 const grace = 10 * time.Second
 
-// Finish lets all workers end by themselves, and returns when all have been heard to
-// the end. Those that do not end are killed, which is an error.
+// Finish lets all workers end by themselves, and returns when all their reports have arrived. Those that do not end are
+// killed, which is an error.
 func (c *Group) Finish() error {
 	var errs []error
 	for _, w := range c.workers {

@@ -19,13 +19,13 @@ type Verdict struct {
 	Violations       []string
 }
 
-// place is where a stay is going on: one worker has one of each lock at a time.
+// place identifies a current stay: one worker has one of each lock at a time.
 type place struct {
 	worker int
 	name   string
 }
 
-// stint is a worker's time with a lock, as far as it is sure.
+// stint is the provable time of a worker with a lock.
 type stint struct {
 	worker   int
 	name     string
@@ -33,8 +33,7 @@ type stint struct {
 	from, to time.Duration
 }
 
-// judge holds the promises against a history. Writes is what the register itself has
-// counted.
+// judge checks the promises against a history. Writes is the register's own count.
 func judge(history []Event, writes uint64) Verdict {
 	var v Verdict
 	stints := v.read(history)
@@ -61,8 +60,8 @@ func judge(history []Event, writes uint64) Verdict {
 	return v
 }
 
-// read makes stints of a history, and notes what went wrong by itself. What was not
-// ended was used at the instant of its beginning, at least.
+// read extracts the stints of a history, and records its errors. A stay without an end counts at least at the instant
+// of its beginning.
 func (v *Verdict) read(history []Event) (stints []stint) {
 	open := map[place]int{}
 	for _, e := range history {
@@ -87,7 +86,7 @@ func (v *Verdict) read(history []Event) (stints []stint) {
 	return stints
 }
 
-// count compares what the register has taken with what was reported.
+// count compares the register's count with the reports.
 func (v *Verdict) count(history []Event, writes uint64) {
 	var wrote, killed uint64
 	for _, e := range history {
@@ -102,14 +101,13 @@ func (v *Verdict) count(history []Event, writes uint64) {
 			killed++
 		}
 	}
-	// A worker that is killed between its write and its word has written once more than
-	// it has reported.
+	// A worker killed between its write and its report has one more write than reports.
 	if writes < wrote || writes > wrote+killed {
 		v.Violations = append(v.Violations, fmt.Sprintf("the register has taken %d writes, the workers tell of %d", writes, wrote))
 	}
 }
 
-// handoffs counts how often the holder changed.
+// handoffs counts the changes of the holder.
 func handoffs(stints []stint) (n int) {
 	for i := 1; i < len(stints); i++ {
 		if stints[i].worker != stints[i-1].worker {
@@ -119,7 +117,7 @@ func handoffs(stints []stint) (n int) {
 	return n
 }
 
-// crowded finds the instants at which more were in than there is room.
+// crowded finds instants with more workers inside than there is room.
 func crowded(name string, stints []stint, room int) (violations []string) {
 	var in []stint
 	for _, s := range stints {
@@ -153,8 +151,7 @@ func fallen(stints []stint) (violations []string) {
 	return violations
 }
 
-// LongestGap returns the longest time without a grant that began, or went on, after a
-// fault and before the next calm.
+// LongestGap returns the longest time without a grant that began, or continued, after a fault and before the next calm.
 func LongestGap(history []Event) (longest time.Duration) {
 	grants := make([]time.Duration, 0, len(history))
 	for _, e := range history {

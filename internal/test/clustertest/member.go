@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Member is a `holdfast serve`, in one life after the other.
+// Member is a `holdfast serve`, over several lives.
 type Member struct {
 	Name    string
 	Address string
 	// Command starts it.
 	Command []string
-	// Options are how it is asked. Nil means in plain text.
+	// Options are the client options for it. Nil means plain text.
 	Options []client.Option
 
 	*Process               // its present life; nil before the first
@@ -46,7 +46,7 @@ func (m *Member) Start() error {
 	return nil
 }
 
-// AwaitReady waits until it has said that it can grant.
+// AwaitReady waits until it has reported that it can grant.
 func (m *Member) AwaitReady(ctx context.Context) error {
 	select {
 	case <-m.ready:
@@ -66,7 +66,7 @@ func (m *Member) AwaitReady(ctx context.Context) error {
 // Kill kills it with SIGKILL, and returns when it is dead.
 func (m *Member) Kill() error { return m.kill() }
 
-// KillAll kills members together, and returns when all are dead: each is signalled before the end of the first is waited for.
+// KillAll kills members together, and returns when all are dead: each is signalled before the first is waited for.
 func KillAll(members ...*Member) error {
 	for _, m := range members {
 		if err := m.beginKill(); err != nil {
@@ -81,7 +81,7 @@ func KillAll(members ...*Member) error {
 	return nil
 }
 
-// Terminate asks it to leave in good order; AwaitEnd waits for that.
+// Terminate asks it for an orderly leave; AwaitEnd waits for that.
 func (m *Member) Terminate() error { return m.signal(syscall.SIGTERM) }
 
 // AwaitEnd waits until it has ended by itself, with exit code 0.
@@ -95,7 +95,7 @@ func (m *Member) AwaitEnd(ctx context.Context) error {
 	return nil
 }
 
-// AwaitExit waits until it has ended, and returns its exit code; -1 where a signal has ended it.
+// AwaitExit waits until it has ended, and returns its exit code; -1 if a signal ended it.
 func (m *Member) AwaitExit(ctx context.Context) (code int, err error) {
 	select {
 	case <-m.ended:
@@ -105,7 +105,7 @@ func (m *Member) AwaitExit(ctx context.Context) (code int, err error) {
 	}
 }
 
-// Running reports whether its present life goes on.
+// Running reports whether its present life continues.
 func (m *Member) Running() bool {
 	if m.Process == nil {
 		return false
@@ -118,7 +118,7 @@ func (m *Member) Running() bool {
 	}
 }
 
-// Status asks it how it and its cluster are.
+// Status asks it for the status of itself and its cluster.
 func (m *Member) Status(ctx context.Context) (*schema.Status, error) {
 	admin, err := client.DialAdmin(m.Address, m.Options...)
 	if err != nil {

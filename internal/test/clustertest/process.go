@@ -30,13 +30,13 @@ type Process struct {
 	killed bool
 }
 
-// tail keeps the end of what a process says on its standard error, for when it fails.
+// tail keeps the end of a process's standard error, for failures.
 type tail struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// tailBytes is how much of it is kept.
+// tailBytes is the number of bytes kept.
 const tailBytes = 1 << 16
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -55,8 +55,8 @@ func (t *tail) String() string {
 	return strings.TrimSpace(t.text.String())
 }
 
-// start runs a command with its input and output piped to us. Hear reads its output to
-// the end on a goroutine of its own; after that the process is waited for.
+// start runs a command with its input and output piped to us. Hear reads its output to the end on a separate goroutine;
+// after that the process is waited for.
 func start(who string, command []string, hear func(io.Reader)) (*Process, error) {
 	p := &Process{who: who, cmd: exec.Command(command[0], command[1:]...), errors: &tail{}, ended: make(chan struct{})}
 	p.cmd.Stderr = p.errors
@@ -84,10 +84,10 @@ func start(who string, command []string, hear func(io.Reader)) (*Process, error)
 	return p, nil
 }
 
-// pid is the process's number.
+// pid returns the process id.
 func (p *Process) pid() int { return p.cmd.Process.Pid }
 
-// Log is the end of what it has written to its standard error.
+// Log returns the end of its standard error.
 func (p *Process) Log() string { return p.errors.String() }
 
 // Order writes a line to a worker's input.
@@ -134,7 +134,7 @@ func (p *Process) wasKilled() bool {
 	return p.killed
 }
 
-// Stop stops it with SIGSTOP and waits until the system says that it is stopped.
+// Stop stops it with SIGSTOP and waits until the system reports that it is stopped.
 func (p *Process) Stop() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -152,5 +152,5 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Continue lets it go on.
+// Continue continues it.
 func (p *Process) Continue() error { return p.signal(syscall.SIGCONT) }

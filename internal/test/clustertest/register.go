@@ -12,9 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Register is a file that is guarded by tokens: the resource behind the lock. It
-// does not ask the lock service anything; comparing tokens is all that it does, and
-// enough.
+// Register is a file guarded by tokens: the resource behind the lock. It does not use the lock service: comparing
+// tokens is enough.
 type Register struct{ path string }
 
 // entry is the file's content.
@@ -24,12 +23,11 @@ type entry struct {
 	Writes uint64         `json:"writes"`
 }
 
-// ErrStale refuses a write under a token that is older than one that has written.
+// ErrStale refuses a write under a token older than one that has written.
 var ErrStale = errors.New("stale token")
 
-// Write sets the value to one more than it was, under token. The error is ErrStale,
-// or what the file system says. The check and the write are one step: the file is
-// locked meanwhile, as a store would lock its row.
+// Write increments the value, under token. The error is ErrStale, or the file system's. Check and write are one step:
+// the file is locked meanwhile, as a store would lock its row.
 func (r Register) Write(token holdfast.Token) error {
 	f, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -57,7 +55,7 @@ func (r Register) Write(token holdfast.Token) error {
 	return nil
 }
 
-// writes returns how many writes the register has taken.
+// writes returns the number of accepted writes.
 func (r Register) writes() (uint64, error) {
 	f, err := os.Open(r.path)
 	if err != nil {

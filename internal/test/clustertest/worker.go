@@ -17,16 +17,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Worker is the main function of a worker process: it works until its input ends. The line
-// "keep" on it lets the worker keep the register the next time it has it, until the
-// line "go on" comes.
+// Worker is the main function of a worker process: it works until its input ends. The line "keep" makes the worker keep
+// the register the next time it has it, until the line "go on".
 type Worker struct {
 	Server   string // addresses of members; the first one is gone to first
 	Register string // path of the guarded file
 	PoolOnly bool   // it takes the pool alone: so one works while the register is kept
-	// HoldTime is the longest time for which the worker has a lock; the shortest is a fifth of it,
-	// and it looks as often whether it still has the lock. The longer, the less the members
-	// have to do. Zero means [ShortHold].
+	// HoldTime is the maximum time for which the worker has a lock; the minimum is a fifth of it, which is also the
+	// interval of its checks that it still has the lock. The longer, the less load on the members. Zero means
+	// [ShortHold].
 	HoldTime time.Duration
 	Orders   io.Reader
 	Events   io.Writer
@@ -35,7 +34,7 @@ type Worker struct {
 // ShortHold is the default of [Worker.HoldTime]: long enough for others to queue.
 const ShortHold = 5 * time.Millisecond
 
-// dialLimit is how long a worker looks for a member at first.
+// dialLimit is the time limit for a worker to find its first member.
 const dialLimit = 30 * time.Second
 
 // worker is a Worker at work.
@@ -51,7 +50,7 @@ type worker struct {
 	goOn   chan struct{}
 }
 
-// Run works. The error is what made it stop before its input ended.
+// Run works. The error is what stopped it before its input ended.
 func (w Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -94,7 +93,7 @@ func (w *worker) listen() {
 	}
 }
 
-// report says what happened, with the time unless it is given, and through which member.
+// report reports an event, with the time unless it has one, and its member.
 func (w *worker) report(e Event) {
 	if e.At == 0 {
 		e.At = w.clock.Now()
@@ -131,7 +130,7 @@ func (w *worker) work(ctx context.Context) error {
 	return nil
 }
 
-// use does a little work with a lock and gives it back.
+// use works briefly with a lock and releases it.
 func (w *worker) use(ctx context.Context, s *holding) {
 	if !s.alive() {
 		s.end()
@@ -142,8 +141,8 @@ func (w *worker) use(ctx context.Context, s *holding) {
 	case s.lock.Name() != RegisterName:
 		s.wait(ctx, time.After(s.length()), nil)
 	case w.kept():
-		// What a process does that is paused at the wrong moment: it writes when it goes
-		// on, without looking whether it still has the lock.
+		// Simulates a process paused at the wrong moment: it writes when it continues, without checking whether it
+		// still has the lock.
 		s.report(Event{Kind: Keeping})
 		s.wait(ctx, nil, w.goOn)
 		s.write()
@@ -168,8 +167,7 @@ func (s *holding) length() time.Duration {
 // interval is the time between two looks, short enough for an overlap to be seen.
 func (s *holding) interval() time.Duration { return max(s.HoldTime/5, 1) }
 
-// alive looks whether it has the lock. The clock is read first: a lock that is found
-// alive was alive at the instant that was read.
+// alive checks whether it has the lock. The clock is read first: a lock found alive was alive at that time.
 func (s *holding) alive() bool {
 	now := s.clock.Now()
 	if s.lock.Context().Err() != nil {
@@ -179,8 +177,7 @@ func (s *holding) alive() bool {
 	return true
 }
 
-// wait has the lock until one of the channels says that it is enough. It looks at the
-// lock all the while.
+// wait keeps the lock until one of the channels ends the wait. It checks the lock throughout.
 func (s *holding) wait(ctx context.Context, enough <-chan time.Time, goOn <-chan struct{}) {
 	looks := time.NewTicker(s.interval())
 	defer looks.Stop()
@@ -204,7 +201,7 @@ func (s *holding) wait(ctx context.Context, enough <-chan time.Time, goOn <-chan
 	}
 }
 
-// end gives the lock back, or finds that it was lost.
+// end releases the lock, or finds it lost.
 func (s *holding) end() {
 	s.alive()
 	err := s.lock.UnlockAsync() // what the authority makes of it is not what is judged
@@ -233,7 +230,7 @@ func (s *holding) write() {
 	}
 }
 
-// report adds which lock it is about.
+// report adds the lock to the event.
 func (s *holding) report(e Event) {
 	e.Name, e.Token = s.lock.Name(), s.lock.Token()
 	s.worker.report(e)

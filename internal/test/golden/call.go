@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// whole is how the name of the whole space is written.
+// whole is the notation for the name of the whole space.
 const whole = `""`
 
-// Call reads what a session, or an operator, asks after the words that say who is asked; nil where the verb is none of these.
+// Call reads a request of a session, or an operator, after its sender; nil for any other verb.
 func (l *Line) Call(session lock.SessionID, now lock.Time) any {
 	l.Helper()
 	switch l.Verb {

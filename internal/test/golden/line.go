@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// Line is one input of a conversation. Its words are read one after the other, its options by their names; each is read once.
+// Line is one input of a conversation. Its words are read one after the other, its options by name; each is read once.
 type Line struct {
 	testing.TB
 	Verb  string
@@ -21,23 +21,23 @@ type Line struct {
 	words []string // that are not read yet
 }
 
-// Read reads one input. What is wrong with it fails the test.
+// Read reads one input. A fault in it fails the test.
 func Read(t testing.TB, text string) *Line {
 	t.Helper()
 	words := strings.Fields(text)
 	return &Line{TB: t, text: text, Verb: words[0], words: words[1:]}
 }
 
-// Text is the line as it was written.
+// Text returns the line as written.
 func (l *Line) Text() string { return l.text }
 
-// Wrong fails the test: what is wrong is with this line.
+// Wrong fails the test because of this line.
 func (l *Line) Wrong(format string, args ...any) {
 	l.Helper()
 	l.Fatalf("%s%s: %s", l.place, l.text, fmt.Sprintf(format, args...))
 }
 
-// Done fails the test where a word was not read.
+// Done fails the test if a word was not read.
 func (l *Line) Done() {
 	l.Helper()
 	if len(l.words) > 0 {
@@ -45,7 +45,7 @@ func (l *Line) Done() {
 	}
 }
 
-// Unknown fails the test: the verb is not known.
+// Unknown fails the test: the verb is unknown.
 func (l *Line) Unknown() {
 	l.Helper()
 	l.Wrong("unknown verb %q", l.Verb)
@@ -59,7 +59,7 @@ func (l *Line) take(i int) string {
 
 func plain(word string) bool { return !strings.Contains(word, "=") }
 
-// More reports whether there is a word yet.
+// More reports whether a word is left.
 func (l *Line) More() bool { return slices.ContainsFunc(l.words, plain) }
 
 // Next reads the next word.
@@ -72,7 +72,7 @@ func (l *Line) Next() string {
 	return l.take(i)
 }
 
-// Words reads all words that are left.
+// Words reads all remaining words.
 func (l *Line) Words() (list []string) {
 	for l.More() {
 		list = append(list, l.Next())
@@ -80,14 +80,14 @@ func (l *Line) Words() (list []string) {
 	return list
 }
 
-// Rest reads all that is left, options and all, in its order.
+// Rest reads everything that is left, including options, in order.
 func (l *Line) Rest() []string {
 	rest := l.words
 	l.words = nil
 	return rest
 }
 
-// Inner reads all that is left as a line of its own.
+// Inner reads everything that is left as a separate line.
 func (l *Line) Inner() *Line {
 	l.Verb = l.Next()
 	return l

@@ -16,10 +16,11 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write golden files anew, with the present output")
 
-// Rewrites reports whether golden files are to be written anew.
+// Rewrites reports whether golden files are to be rewritten.
 func Rewrites() bool { return *rewrite }
 
-// Play plays each conversation in testdata and below. For each of them begin makes what plays its lines.
+// Play plays each conversation in testdata and its subfolders. For each of them begin returns the function that plays
+// its lines.
 func Play(t *testing.T, begin func(t *testing.T) func(*Line) string) {
 	t.Helper()
 	played := 0
@@ -47,7 +48,7 @@ func PlayFile(t *testing.T, path string, play func(*Line) string) {
 	Match(t, path, Transcript(t, path, string(text), play))
 }
 
-// Transcript plays the inputs of a text, and returns it with the present output.
+// Transcript plays the inputs of a text, and returns it with the current output.
 func Transcript(t *testing.T, path, text string, play func(*Line) string) string {
 	t.Helper()
 	var now strings.Builder
@@ -71,7 +72,7 @@ func Transcript(t *testing.T, path, text string, play func(*Line) string) string
 	return now.String()
 }
 
-// Match compares a file with what it must be, or writes it.
+// Match compares a file with its expected content, or writes it.
 func Match(t testing.TB, path, now string) {
 	t.Helper()
 	before, err := os.ReadFile(path)
@@ -88,7 +89,7 @@ func Match(t testing.TB, path, now string) {
 	}
 }
 
-// Advance lets time pass until to, and wakes each machine when it wants to be woken. A machine that never rests fails the test.
+// Advance lets time pass until to, and ticks each machine at its wake times. A machine that never rests fails the test.
 func Advance(t testing.TB, now *protocol.Time, to protocol.Time, next func() (protocol.Time, func())) {
 	t.Helper()
 	for range restless {
@@ -106,5 +107,5 @@ func Advance(t testing.TB, now *protocol.Time, to protocol.Time, next func() (pr
 	t.Fatalf("the machines never rest before %v", to)
 }
 
-// restless is how often machines may be woken for one line; one that would be oftener never rests.
+// restless is the maximum number of ticks for one line; beyond it a machine counts as never resting.
 const restless = 10_000

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Names say who members and sessions are, in lines about answers.
+// Names names members and sessions in lines about answers.
 type Names struct {
 	Member func(protocol.ID) string // "" is left out
 	Client func(lock.SessionID) string
@@ -29,7 +29,7 @@ func Name(name string) string {
 	return name
 }
 
-// Decided describes what becomes of a request: "call" is the immediate answer, "told" one that its session gets unasked.
+// Decided describes the outcome of a request: "call" for the immediate answer, "told" for an unsolicited one.
 func Decided(reply *protocol.Reply, client string) string {
 	if reply.To.Sink == 0 {
 		return "told " + client + Decision(&reply.Decision)
@@ -37,7 +37,7 @@ func Decided(reply *protocol.Reply, client string) string {
 	return "call " + client + Decision(&reply.Decision)
 }
 
-// Decision tells what becomes of a request, after the name of its session.
+// Decision describes the outcome of a request, after the name of its session.
 func Decision(d *lock.Decision) string {
 	text := fmt.Sprintf(" #%d %v %s", d.Request, d.Kind, Name(d.Name))
 	if d.Token != 0 {
@@ -55,7 +55,7 @@ func Decision(d *lock.Decision) string {
 	return text + Reason(d.Err)
 }
 
-// Result tells what else is answered.
+// Result describes any other answer.
 func (n Names) Result(r any) string {
 	switch r := r.(type) {
 	case *protocol.Broken:
@@ -141,7 +141,7 @@ func (n Names) condition(r *protocol.Condition) string {
 	return text
 }
 
-// Members names members, with commas between them.
+// Members names members, separated by commas.
 func (n Names) Members(ids []protocol.ID) string {
 	var names []string
 	for _, id := range ids {
@@ -155,7 +155,7 @@ func (n Names) Members(ids []protocol.ID) string {
 	return strings.Join(names, ",")
 }
 
-// Reason tells an error, if there is one.
+// Reason formats an error, if there is one.
 func Reason(err error) string {
 	if err == nil {
 		return ""

@@ -21,8 +21,7 @@ import (
 // day is how long a certificate is valid by default, and an authority always.
 const day = 24 * time.Hour
 
-// grace is how long before its making a certificate is valid already: the clock of
-// another machine may be behind.
+// grace is how long before its creation a certificate is already valid: another machine's clock may be behind.
 const grace = time.Hour
 
 // Authority signs certificates. It is made by New.
@@ -46,7 +45,7 @@ func New(name string) (*Authority, error) {
 	return &Authority{certificate, key}, nil
 }
 
-// Request says what a certificate is for.
+// Request describes a certificate.
 type Request struct {
 	// Name is the owner's: its common name, and a DNS name. Empty means no name.
 	Name string
@@ -54,8 +53,7 @@ type Request struct {
 	Hosts []string
 	// URIs are further names.
 	URIs []string
-	// Member says that it is a member's: good for a server as well as for a client. The
-	// zero value is a client's.
+	// Member makes it a member's: valid for a server as well as for a client. The zero value is a client's.
 	Member bool
 	// NotBefore and NotAfter bound its validity. Zero means an hour ago, and in a day.
 	NotBefore, NotAfter time.Time
@@ -134,16 +132,15 @@ type Certificate struct {
 	Key  *ecdsa.PrivateKey
 }
 
-// TLS returns it as crypto/tls takes it.
+// TLS returns it in the form for crypto/tls.
 func (c *Certificate) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{c.Leaf.Raw}, PrivateKey: c.Key, Leaf: c.Leaf}
 }
 
-// Files are where a certificate and its key have been written.
+// Files are the paths of a certificate and its key.
 type Files struct{ Cert, Key string }
 
-// Write writes both into a folder, as BASE.pem and BASE-key.pem. What was there before is
-// replaced in one go each, the key first.
+// Write writes both into a folder, as BASE.pem and BASE-key.pem. Existing files are replaced atomically, the key first.
 func (c *Certificate) Write(folder, base string) (Files, error) {
 	files := Files{filepath.Join(folder, base+".pem"), filepath.Join(folder, base+"-key.pem")}
 	private, err := x509.MarshalPKCS8PrivateKey(c.Key)
@@ -180,7 +177,7 @@ func encode(kind string, bytes []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes})
 }
 
-// replace writes a file that is never seen half written.
+// replace writes a file atomically.
 func replace(path string, data []byte) error {
 	half := path + ".new"
 	if err := os.WriteFile(half, data, 0o600); err != nil {

@@ -42,8 +42,7 @@ type kind struct {
 	end  syscall.Signal // ends it at once, with all of its processes
 }
 
-// Server is a server that runs for one test. Its methods are called on the goroutine of the
-// test, which they end where something goes wrong.
+// Server is a server that runs for one test. Its methods run on the goroutine of the test, and end it on errors.
 type Server struct {
 	t         testing.TB
 	kind      kind
@@ -64,11 +63,11 @@ type process struct {
 	err   error // since ended
 }
 
-// startTries is how often a server is started at most: between the moment when a port was
-// found free and that in which a server listens on it another process may have taken it.
+// startTries is the maximum number of start attempts: after a port was found free, another process may take it before
+// the server listens on it.
 const startTries = 4
 
-// startLimit is how long a server may take until it serves.
+// startLimit is the time limit for a server to become ready.
 const startLimit = time.Minute
 
 // start starts a server, which ends with the test.
@@ -89,8 +88,7 @@ func start(t testing.TB, k kind) *Server {
 	return nil
 }
 
-// Lacks ends a test whose server is missing, or lacks what is tested: it is skipped, or fails where
-// stores are required.
+// Lacks ends a test whose server is missing, or lacks a tested feature: it is skipped, or fails if stores are required.
 func Lacks(t testing.TB, err error) {
 	t.Helper()
 	switch value := os.Getenv(required); value {
@@ -257,13 +255,13 @@ func (s *Server) logTail() string {
 	return strings.TrimSpace(string(bytes.ToValidUTF8(text[max(0, len(text)-most):], nil)))
 }
 
-// URL is what a driver opens the server by.
+// URL returns the server's URL for a driver.
 func (s *Server) URL() string { return s.kind.url(s.Address()) }
 
-// URLAt is the same for another address, that of a [Proxy].
+// URLAt returns the same for another address, that of a [Proxy].
 func (s *Server) URLAt(address string) string { return s.kind.url(address) }
 
-// Address is where the server serves: host and port.
+// Address returns the server's host and port.
 func (s *Server) Address() string { return s.addresses[0] }
 
 // Kill ends the server as a crash does, with all of its processes.
@@ -289,7 +287,7 @@ func (s *Server) Kill() {
 	s.process, s.paused = nil, nil
 }
 
-// Restart starts a server that was killed, with what it has kept, at the same address.
+// Restart starts a killed server again, with its stored data, at the same address.
 func (s *Server) Restart() {
 	s.t.Helper()
 	if s.process != nil {
@@ -307,7 +305,7 @@ func (s *Server) Restart() {
 	s.t.Fatalf("restart %s: %v", s.kind.name, errors.Join(errs...))
 }
 
-// Pause stops the server: it takes connections and requests, and answers none.
+// Pause stops the server: it accepts connections and requests, and answers none.
 func (s *Server) Pause() {
 	s.t.Helper()
 	if s.process == nil || s.paused != nil {
@@ -359,7 +357,7 @@ func isIn(state byte, process int) bool {
 	return true
 }
 
-// Resume lets a server go on that was paused.
+// Resume continues a paused server.
 func (s *Server) Resume() {
 	s.t.Helper()
 	if s.paused == nil {

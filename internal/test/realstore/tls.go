@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
-// TLS makes a server speak TLS, and nothing else.
+// TLS makes a server use only TLS.
 type TLS struct {
 	// Authority signs the server's certificate. Required.
 	Authority *issuer.Authority
 	// Host is the host that the certificate is for. Empty means 127.0.0.1.
 	Host string
-	// Mutual says that clients must show a certificate of the same authority.
+	// Mutual requires clients to show a certificate of the same authority.
 	Mutual bool
 }
 

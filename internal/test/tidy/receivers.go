@@ -31,8 +31,7 @@ func receivers(t *Tree) (found []Finding) {
 	return found
 }
 
-// methods yields the methods in a file that lies where machines are, with the
-// names of their types.
+// methods yields the methods in a file of a machine's package, with the names of their types.
 func methods(f *File) func(yield func(*ast.FuncDecl, string) bool) {
 	return func(yield func(*ast.FuncDecl, string) bool) {
 		if !matches(machineFolders, f.Folder()) {

@@ -16,7 +16,7 @@ import (
 // Module is the path of the product's module.
 const Module = "github.com/holdfast-locks/holdfast"
 
-// Tree is the repository's text in memory, its Go files parsed.
+// Tree is the repository's text in memory, with its Go files parsed.
 type Tree struct {
 	Files   []*File // every text file, by path
 	Set     *token.FileSet
@@ -53,7 +53,7 @@ type Rule struct {
 	Check func(*Tree) []Finding
 }
 
-// Folder is where the file lies; "" is the root.
+// Folder returns the folder of the file; "" is the root.
 func (f *File) Folder() string {
 	folder := path.Dir(f.Path)
 	if folder == "." {
@@ -62,10 +62,10 @@ func (f *File) Folder() string {
 	return folder
 }
 
-// Test says whether the file is only part of tests.
+// Test reports whether the file is only part of tests.
 func (f *File) Test() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Generated says whether a generator wrote the file.
+// Generated reports whether a generator wrote the file.
 func (f *File) Generated() bool {
 	if strings.HasSuffix(f.Path, ".pb.go") {
 		return true
@@ -73,32 +73,32 @@ func (f *File) Generated() bool {
 	return f.AST != nil && ast.IsGenerated(f.AST)
 }
 
-// Line is where pos stands in its file.
+// Line returns the line of pos in its file.
 func (f *File) Line(pos token.Pos) int { return f.set.Position(pos).Line }
 
-// find makes a finding at pos.
+// find returns a finding at pos.
 func (f *File) find(pos token.Pos, fix, what string, args ...any) Finding {
 	return Finding{Path: f.Path, Line: f.Line(pos), What: fmt.Sprintf(what, args...), Fix: fix}
 }
 
-// Go yields the Go files that people wrote.
+// Go returns the Go files that people wrote.
 func (t *Tree) Go() []*File {
 	return slices.DeleteFunc(slices.Clone(t.Files), func(f *File) bool {
 		return f.AST == nil || f.Generated()
 	})
 }
 
-// Code is Go without the tests.
+// Code returns the Go files without the tests.
 func (t *Tree) Code() []*File {
 	return slices.DeleteFunc(t.Go(), (*File).Test)
 }
 
-// Rules is Code within the rules packages.
+// Rules returns the Code within the rules packages.
 func (t *Tree) Rules() []*File {
 	return slices.DeleteFunc(t.Code(), func(f *File) bool { return !isRules(f.Folder()) })
 }
 
-// Has says whether there is a file at path.
+// Has reports whether there is a file at path.
 func (t *Tree) Has(path string) bool {
 	return slices.ContainsFunc(t.Files, func(f *File) bool { return f.Path == path })
 }

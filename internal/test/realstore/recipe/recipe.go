@@ -10,27 +10,26 @@ import (
 	"strconv"
 )
 
-// Recipe is how one kind of server is found, prepared and started.
+// Recipe describes how to find, prepare and start one kind of server.
 type Recipe struct {
 	// Name is that of the program: "redis-server".
 	Name string
-	// Pattern is where the program may lie outside PATH, as for [filepath.Glob]. Empty means
-	// nowhere.
+	// Pattern is where the program may be outside PATH, as for [filepath.Glob]. Empty means nowhere.
 	Pattern string
 	// Debian is the package that has the program.
 	Debian string
 	// Ports is how many of them the server listens on. Clients know the first.
 	Ports int
-	// Ready is what the server says, in lower case, when it serves.
+	// Ready is the lower-case text that the server prints when it is ready.
 	Ready string
-	// Drop says that the server refuses to run as root. See [Unprivileged].
+	// Drop reports that the server refuses to run as root. See [Unprivileged].
 	Drop bool
 
 	setup func(program, folder string, ports []string) [][]string
 }
 
-// Commands are what is run in folder, one after the other: the last one is the server, the
-// others prepare a folder that is empty. The words in more stand behind those of the server.
+// Commands returns the commands to run in folder, in sequence: the last one is the server, the others prepare an empty
+// folder. The arguments in more follow those of the server.
 func (r Recipe) Commands(program, folder string, ports []string, more ...string) [][]string {
 	commands := r.setup(program, folder, ports)
 	last := len(commands) - 1
@@ -44,13 +43,12 @@ type Missing struct {
 	Debian  string // the package that has it
 }
 
-// Error says what is missing and how it is got.
+// Error says what is missing and how to get it.
 func (m *Missing) Error() string {
 	return fmt.Sprintf("no program %s is installed: apt-get install %s", m.Program, m.Debian)
 }
 
-// Find looks into PATH, then where the pattern says: of several, the last one. Where there is
-// none the error is a [*Missing].
+// Find searches PATH, then the pattern: of several matches, the last one. If there is none the error is a [*Missing].
 func (r Recipe) Find() (string, error) {
 	path, err := exec.LookPath(r.Name)
 	switch {
@@ -69,7 +67,7 @@ func (r Recipe) Find() (string, error) {
 	return found[len(found)-1], nil
 }
 
-// Etcd is a cluster of one etcd, which writes to disk what it answers.
+// Etcd is a cluster of one etcd, which writes to disk before it answers.
 func Etcd() Recipe {
 	return Recipe{
 		Name: "etcd", Debian: "etcd-server", Ports: 2, Ready: "ready to serve client requests",
@@ -84,7 +82,7 @@ func Etcd() Recipe {
 	}
 }
 
-// Redis is one Redis as it ships: no log, a snapshot now and then.
+// Redis is one Redis with its defaults: no log, occasional snapshots.
 func Redis() Recipe {
 	return Recipe{
 		Name: "redis-server", Debian: "redis-server", Ports: 1, Ready: "ready to accept connections",
