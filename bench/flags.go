@@ -12,22 +12,20 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/target"
 )
 
-// ownUsual are Holdfast's own targets and the yardsticks that are measured where no user
-// says which.
+// ownUsual returns the default ones of Holdfast's own targets and the yardsticks.
 func ownUsual() []string { return []string{"raw", "limit", "remote", "central"} }
 
-// Bounds that keep one service from delaying all others: a call that has not returned so
-// much later than it should ends with an error, and hold goes on after that time with the
-// locks that it has.
+// Bounds that keep one service from delaying all others: a call that is overdue by this much ends with an error, and
+// after that time hold continues with the locks that it has.
 const (
 	patience  = 20 * time.Second
 	holdLimit = 15 * time.Second
 )
 
-// allNames are those of all targets.
+// allNames returns the names of all targets.
 func allNames() []string { return slices.Concat(target.Names(), peer.Names(), peer.StoredNames()) }
 
-// flags are those of holdfast bench, where they mean the same.
+// flags returns the flags of holdfast bench that have the same meaning here.
 func flags() []cli.Flag {
 	all := strings.Join(allNames(), ", ")
 	usual := strings.Join(slices.Concat(ownUsual(), peer.Usual()), ", ")
@@ -44,14 +42,14 @@ func flags() []cli.Flag {
 	}
 }
 
-// order has the values of the flags.
+// order has the parsed flags.
 type order struct {
 	load  load.Config
-	own   []string // names of package target's
-	peers []string // names of package peer's
-	asked bool     // the targets were named
+	own   []string // names of package target's targets
+	peers []string // names of package peer's targets
+	asked bool     // the user named the targets
 
-	stored []string // names of Holdfast's own locks in servers of package peer's
+	stored []string // names of Holdfast's own locks in package peer's servers
 }
 
 func readOrder(c *cli.Command) (*order, error) {

@@ -20,14 +20,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// keeperCommand is the hidden word that this program is started with as a keeper, and
-// benchChild the one that the holdfast program is started with as a server.
+// keeperCommand is the hidden command that starts this program as a keeper, and benchChild the one that starts the
+// holdfast program as a server.
 const (
 	keeperCommand = "keep"
 	benchChild    = "bench-child"
 )
 
-// How this program exits, as the holdfast program does.
+// Exit codes, as in the holdfast program.
 const (
 	exitUsage     = 64
 	exitInternal  = 70
@@ -37,7 +37,7 @@ const (
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == keeperCommand {
 		if err := peer.Keep(os.Args[2], os.Stdin, os.Stdout, os.Stderr); err != nil {
-			os.Exit(exitInternal) // it has said why
+			os.Exit(exitInternal) // it has printed the reason
 		}
 		return
 	}
@@ -52,7 +52,7 @@ func main() {
 // program is one run.
 type program struct{ stdout, stderr io.Writer }
 
-// exitError is an error with an exit code of its own.
+// exitError is an error with its exit code.
 type exitError struct {
 	code int
 	error
@@ -75,9 +75,9 @@ func codeOf(err error) int {
 	return exitInternal
 }
 
-// say tells what is no result.
+// say prints a message that is not a result.
 func (p *program) say(format string, args ...any) {
-	// Where the message cannot be written, the exit code still says it.
+	// If the message cannot be written, the exit code still reports the failure.
 	_, _ = fmt.Fprintf(p.stderr, "bench: "+format+"\n", args...)
 }
 
@@ -111,7 +111,7 @@ func (p *program) command() *cli.Command {
 	}
 }
 
-// run starts what is measured, measures and reports.
+// run starts the targets, measures and reports.
 func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 	begun := time.Now()
 	o, err := readOrder(c)
@@ -172,8 +172,8 @@ func (p *program) measure(ctx context.Context, o *order, holdfast string, hosted
 	return load.Run(ctx, o.load)
 }
 
-// hosted are the targets in servers of others: their own services, and Holdfast's locks. One that is not
-// installed is named; it is a mistake only where it was asked for.
+// hosted returns the targets in third-party servers: their own services, and Holdfast's locks. One that is not
+// installed is reported; it is an error only if it was named.
 func (p *program) hosted(ctx context.Context, o *order) (targets []load.Target, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -210,8 +210,8 @@ func (p *program) hosted(ctx context.Context, o *order) (targets []load.Target, 
 	return targets, nil
 }
 
-// holdfast is the path of the holdfast program: the given one, or that of this working
-// tree, which the go command builds and keeps where it keeps what it builds.
+// holdfast returns the path of the holdfast program: the given one, or that of this working tree, built by the go
+// command in its cache.
 func (p *program) holdfast(ctx context.Context, given string) (string, error) {
 	if given != "" {
 		path, err := filepath.Abs(given)

@@ -15,8 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/target"
 )
 
-// host tells on what machine this is. The version is that of this module, which is one
-// with Holdfast's.
+// host describes this machine. The version is that of this module, which is the same as Holdfast's.
 func host() load.Host {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -27,8 +26,8 @@ func host() load.Host {
 	}
 }
 
-// report prints the table and the last line. It mentions violations and errors of others; the
-// verdict is on Holdfast and on the yardsticks.
+// report prints the table and the last line. It mentions violations and errors of third-party targets; the verdict
+// covers Holdfast and the yardsticks.
 func (p *program) report(result *load.Result, hosted []load.Target, took time.Duration) error {
 	var own, others load.Result
 	for _, row := range result.Rows {
@@ -70,7 +69,7 @@ func (p *program) report(result *load.Result, hosted []load.Target, took time.Du
 	return nil
 }
 
-// layOut is a table as people read it: a header line, columns two spaces apart.
+// layOut formats a table for people: a header line, columns two spaces apart.
 func layOut(t load.Table) *bytes.Buffer {
 	var text bytes.Buffer
 	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -81,7 +80,7 @@ func layOut(t load.Table) *bytes.Buffer {
 				shown[i] = "-"
 			}
 		}
-		// A bytes.Buffer takes everything.
+		// A bytes.Buffer never fails.
 		_, _ = fmt.Fprintln(columns, strings.Join(shown, "\t"))
 	}
 	_ = columns.Flush() // likewise

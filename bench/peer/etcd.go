@@ -20,7 +20,7 @@ func etcd() service {
 	return service{name: "etcd-mutex", recipe: recipe.Etcd(), connect: connectEtcd}
 }
 
-// etcdOfThree are three members, each with a folder of its own, and the client knows all of them.
+// etcdOfThree is three members, each with its own folder; the client knows all of them.
 func etcdOfThree() service {
 	s := service{name: "etcd-3-mutex", recipe: recipe.Etcd(), extra: true, members: 3, connect: connectEtcd}
 	s.as = func(member int, ports [][]string) []string {
@@ -33,7 +33,7 @@ func etcdOfThree() service {
 	return s
 }
 
-// dialLimit is how long a connection may take.
+// dialLimit is the time limit for a connection.
 const dialLimit = 10 * time.Second
 
 func connectEtcd(ctx context.Context, address string, workers int) (load.Client, error) {
@@ -68,7 +68,7 @@ func (c *etcdClient) Worker(_ context.Context, number int) (load.Locker, error) 
 	return etcdLocker{c.sessions[number]}, nil
 }
 
-// Close ends the sessions, and with them all that is still locked.
+// Close ends the sessions, and with them all remaining locks.
 func (c *etcdClient) Close() error {
 	err := forEach(len(c.sessions), func(i int) error {
 		if c.sessions[i] == nil {
@@ -96,5 +96,5 @@ type etcdHeld struct {
 
 func (h etcdHeld) Unlock(ctx context.Context) error { return h.mutex.Unlock(ctx) }
 
-// Check says whether the lease is not kept alive any more.
+// Check reports whether the lease is no longer kept alive.
 func (h etcdHeld) Check() error { return h.session.Ctx().Err() }

@@ -19,22 +19,22 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
-// folder stands for the server's own folder in the words of a [Plan].
+// folder stands for the server's own folder in the arguments of a [Plan].
 const folder = "{folder}"
 
-// Plan is what a keeper keeps.
+// Plan describes a keeper's server.
 type Plan struct {
-	Name     string     `json:"name"`     // of the folder, with something random behind it
-	Commands [][]string `json:"commands"` // one after the other; the last is the server
-	Ready    string     `json:"ready"`    // what it says when it serves, in lower case
-	// User and Group are the ids that it runs as. Zero means the keeper's own.
+	Name     string     `json:"name"`     // prefix of the folder's name
+	Commands [][]string `json:"commands"` // in sequence; the last is the server
+	Ready    string     `json:"ready"`    // lower-case text that the server prints when it is ready
+	// User and Group are the ids that the server runs as. Zero means the keeper's own.
 	User  int `json:"user,omitempty"`
 	Group int `json:"group,omitempty"`
-	// Order is how long the server may take to end in good order. Zero means 5 s.
+	// Order is the time limit for an orderly end of the server. Zero means 5 s.
 	Order time.Duration `json:"order,omitempty"`
 }
 
-// told is what a keeper says on its standard output, a JSON object a line.
+// told is a keeper's message on its standard output, a JSON object a line.
 type told struct {
 	Event   string `json:"event"`             // started, ready or failed
 	Process int    `json:"process,omitempty"` // of started
@@ -49,14 +49,14 @@ type keeper struct {
 	log    io.Writer
 }
 
-// Keep carries out a plan, which is JSON, until leash ends or a signal ends the process:
-// then the server ends, and its folder is removed. The server's words go to log.
+// Keep carries out a plan, in JSON, until leash ends or a signal ends the process: then the server ends, and its folder
+// is removed. The server's output goes to log.
 func Keep(plan string, leash io.Reader, events, log io.Writer) (err error) {
-	// Its end is the server's: the system watches the thread that has started it.
+	// The server ends with this thread: the system watches the thread that has started it.
 	runtime.LockOSThread()
 	ended := make(chan os.Signal, 4)
 	signal.Notify(ended, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	// There may be no listener any more, and the rest is to be done all the same.
+	// The reader may be gone, and the rest must be done all the same.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	loose := make(chan struct{})
 	go func() {
@@ -91,7 +91,7 @@ func Keep(plan string, leash io.Reader, events, log io.Writer) (err error) {
 	return k.failed(k.serve(k.plan.Commands[len(k.plan.Commands)-1], loose))
 }
 
-// failed tells the bench an error, which it returns.
+// failed reports an error to the bench, and returns it.
 func (k *keeper) failed(err error) error {
 	if err != nil {
 		_ = k.events.Encode(told{Event: "failed", Why: err.Error()}) // it may be gone
@@ -99,7 +99,7 @@ func (k *keeper) failed(err error) error {
 	return err
 }
 
-// command prepares a program that ends with the keeper, in a group of its own.
+// command prepares a program that ends with the keeper, in its own process group.
 func (k *keeper) command(words []string) *exec.Cmd {
 	var replaced []string
 	for _, word := range words {
@@ -107,8 +107,7 @@ func (k *keeper) command(words []string) *exec.Cmd {
 	}
 	c := exec.Command(replaced[0], replaced[1:]...)
 	c.Dir = k.folder
-	// What the bench's own user has set up for other servers is not for these, and they
-	// shall speak English.
+	// The user's settings for other servers do not apply, and the output must be in English.
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.folder, "TMPDIR=" + k.folder, "LC_ALL=C"}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	recipe.EndWithParent(c.SysProcAttr, syscall.SIGKILL)
@@ -156,7 +155,7 @@ func (k *keeper) serve(words []string, loose <-chan struct{}) error {
 		_ = read.Close() // nothing was written to it
 		return fmt.Errorf("start %s: %w", filepath.Base(words[0]), err)
 	}
-	_ = k.events.Encode(told{Event: "started", Process: c.Process.Pid}) // if there is no listener, the leash has ended
+	_ = k.events.Encode(told{Event: "started", Process: c.Process.Pid}) // if there is no reader, the leash has ended
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)
@@ -166,19 +165,19 @@ func (k *keeper) serve(words []string, loose <-chan struct{}) error {
 	go func() { done <- c.Wait() }()
 	select {
 	case err := <-done:
-		killGroup(c.Process.Pid) // what it has left holds its output open
+		killGroup(c.Process.Pid) // its remaining processes hold its output open
 		select {
-		case <-heard: // its last words say why
+		case <-heard: // its last output has the reason
 		case <-loose:
 		}
 		return fmt.Errorf("the server has ended: %w", errors.Join(err))
 	case <-loose:
 	}
-	_ = c.Process.Signal(syscall.SIGINT) // if it has ended already, done tells
+	_ = c.Process.Signal(syscall.SIGINT) // if it has already ended, done reports it
 	timer := time.NewTimer(cmp.Or(k.plan.Order, orderLimit))
 	defer timer.Stop()
 	select {
-	case <-done: // with any code: it was not asked for one
+	case <-done: // any exit code counts
 	case <-timer.C:
 		killGroup(c.Process.Pid)
 		<-done
@@ -186,16 +185,16 @@ func (k *keeper) serve(words []string, loose <-chan struct{}) error {
 	return nil
 }
 
-// orderLimit is how long a server may take to end in good order where no plan says so.
+// orderLimit is the default time limit for an orderly end of a server.
 const orderLimit = 5 * time.Second
 
-// listenTo passes on what the server says, and tells when it says that it serves.
+// listenTo forwards the server's output, and reports when the server is ready.
 func (k *keeper) listenTo(said *os.File) {
 	defer said.Close()
 	lines := bufio.NewReader(said)
 	for served := false; ; {
 		line, err := lines.ReadString('\n')
-		_, _ = io.WriteString(k.log, line) // if there is no listener, the leash has ended
+		_, _ = io.WriteString(k.log, line) // if there is no reader, the leash has ended
 		if !served && strings.Contains(strings.ToLower(line), k.plan.Ready) {
 			served = true
 			_ = k.events.Encode(told{Event: "ready"}) // likewise
@@ -207,10 +206,10 @@ func (k *keeper) listenTo(said *os.File) {
 }
 
 // killGroup ends a process and all of its group.
-func killGroup(process int) { _ = syscall.Kill(-process, syscall.SIGKILL) } // none is left where it fails
+func killGroup(process int) { _ = syscall.Kill(-process, syscall.SIGKILL) } // none is left if it fails
 
-// How often, and with what pause, a folder is tried to be removed: a killed server's
-// processes may take a moment to end.
+// How often, and with what pause, to retry the removal of a folder: a killed server's processes may take a moment to
+// end.
 const (
 	removeTries = 600
 	removePause = 50 * time.Millisecond

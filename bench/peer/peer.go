@@ -11,16 +11,16 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
-// service is one way to lock something.
+// service is one kind of lock.
 type service struct {
 	name   string
 	recipe recipe.Recipe
-	more   []string // of the server's command, besides the recipe's
-	// members is how many servers it consists of; 0 is one. As has the further words of one's command, which has to
-	// know where all are.
+	more   []string // arguments of the server's command, besides the recipe's
+	// members is the number of servers; 0 means one. As returns the further arguments of one's command, which needs the
+	// addresses of all.
 	members int
 	as      func(member int, ports [][]string) []string
-	extra   bool // measured only where it is asked for
+	extra   bool // measured only if named
 	bound   func(workload string, wanted int) int
 	connect func(ctx context.Context, address string, workers int) (load.Client, error)
 }
@@ -29,7 +29,7 @@ func services() []service {
 	return []service{etcd(), etcdOfThree(), redsyncOver(redis("redis-redsync")), rueidislockOver(redis("redis-rueidislock")), redsyncOver(redisAOF("redis-aof-redsync")), postgresql()}
 }
 
-// Names lists the services, in the order in which they are measured.
+// Names lists the services, in the order of measurement.
 func Names() (names []string) {
 	for _, s := range services() {
 		names = append(names, s.name)
@@ -37,7 +37,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Usual are those that are measured where no user says which.
+// Usual returns the services measured by default.
 func Usual() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool {
 		return slices.ContainsFunc(services(), func(s service) bool { return s.name == name && s.extra })
@@ -50,18 +50,16 @@ type Missing struct {
 	recipe.Missing
 }
 
-// Error says what is missing and how it is got.
+// Error says what is missing and how to get it.
 func (m *Missing) Error() string { return m.Service + ": " + m.Missing.Error() }
 
-// Config says how servers are kept.
+// Config configures how servers are kept.
 type Config struct {
-	// Keeper is the command that makes this program a keeper; the plan follows it. See
-	// [Keep].
+	// Keeper is the command that runs this program as a keeper; the plan follows it. See [Keep].
 	Keeper []string
 }
 
-// Target is the service with that name. Where its server is not installed the error is a
-// [*Missing].
+// Target returns the service with that name. If its server is not installed the error is a [*Missing].
 func (c Config) Target(ctx context.Context, name string) (*Target, error) {
 	all := services()
 	i := slices.IndexFunc(all, func(s service) bool { return s.name == name })
@@ -71,7 +69,7 @@ func (c Config) Target(ctx context.Context, name string) (*Target, error) {
 	return c.hosting(ctx, all[i])
 }
 
-// versionOf is the first line that a program says about its version.
+// versionOf returns the first line of a program's version output.
 func versionOf(ctx context.Context, path string) (string, error) {
 	said, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {

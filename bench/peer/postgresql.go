@@ -15,13 +15,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
-// MaxConnections is how many workers or waiters a measurement of PostgreSQL has at most,
-// each with a connection.
+// MaxConnections is the maximum number of workers or waiters in a measurement of PostgreSQL, each with a connection.
 const MaxConnections = 512
 
-// The server has twice as many and some, for those of the last measurement end while those
-// of the next one begin; and room for more locks than any workload takes, which is
-// locksPerConnection for each connection.
+// The server has a little more than twice as many, because those of one measurement end while those of the next begin;
+// and room for more locks than any workload takes, which is locksPerConnection for each connection.
 const (
 	serverConnections  = 2*MaxConnections + 16
 	locksPerConnection = 128
@@ -38,13 +36,13 @@ func postgresql() service {
 	}
 }
 
-// leaveQueue lets a wait whose context has ended end at the server too. As shipped pgx
-// breaks the connection, and the server does not notice before the lock is granted.
+// leaveQueue makes a wait whose context has ended end at the server too. By default pgx breaks the connection, and the
+// server does not notice until the lock is granted.
 func leaveQueue(connection *pgconn.PgConn) ctxwatch.Handler {
 	return &pgconn.CancelRequestContextWatcherHandler{Conn: connection, DeadlineDelay: cancelLimit}
 }
 
-// cancelLimit is how long the server may take to end a wait.
+// cancelLimit is the server's time limit for ending a wait.
 const cancelLimit = 5 * time.Second
 
 // postgresqlClient is a connection for each worker.
@@ -87,11 +85,10 @@ func (c *postgresqlClient) Close() error {
 
 type postgresqlLocker struct{ connection *pgx.Conn }
 
-// keyOf is the number that stands for a name: 64 bits, so that two of 100,000 names have
-// the same one in one of four billion runs.
+// keyOf returns the number for a name: 64 bits, so that two of 100,000 names collide in one of four billion runs.
 func keyOf(name string) int64 {
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(name)) // a hash takes everything
+	_, _ = hash.Write([]byte(name)) // a hash never fails
 	return int64(hash.Sum64())
 }
 
@@ -119,7 +116,7 @@ func (h postgresqlHeld) Unlock(ctx context.Context) error {
 	return err
 }
 
-// Check says whether the connection, with which the lock ends, is known to be broken.
+// Check reports whether the connection, with which the lock ends, is known to be broken.
 func (h postgresqlHeld) Check() error {
 	if h.connection.IsClosed() {
 		return errNotHeld

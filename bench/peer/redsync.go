@@ -13,11 +13,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// redsyncExpiry is after what time a lock of redsync ends by itself.
+// redsyncExpiry is the expiry of a lock of redsync.
 const redsyncExpiry = time.Minute
 
-// redsyncOver lets redsync lock at a Redis server, over go-redis with its usual pool of
-// connections.
+// redsyncOver uses redsync at a Redis server, over go-redis with its default pool of connections.
 func redsyncOver(s service) service {
 	s.connect = func(ctx context.Context, address string, _ int) (load.Client, error) {
 		client := goredis9.NewClient(&goredis9.Options{Addr: address})
@@ -38,7 +37,7 @@ func (c redsyncClient) Worker(context.Context, int) (load.Locker, error) { retur
 
 func (c redsyncClient) Close() error { return c.client.Close() }
 
-// Lock tries until ctx ends. As shipped it would give up after 32 tries.
+// Lock tries until ctx ends. By default it would give up after 32 tries.
 func (c redsyncClient) Lock(ctx context.Context, name string) (load.Held, error) {
 	mutex := c.locks.NewMutex(name, redsync.WithExpiry(redsyncExpiry), redsync.WithTries(math.MaxInt))
 	if err := mutex.LockContext(ctx); err != nil {
@@ -59,7 +58,7 @@ func (h redsyncHeld) Unlock(ctx context.Context) error {
 	return err
 }
 
-// Check says whether the time for which it was taken has passed.
+// Check reports whether the lock has expired.
 func (h redsyncHeld) Check() error {
 	if !time.Now().Before(h.mutex.Until()) {
 		return errExpired

@@ -10,13 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// tryLimit is how long a request of rueidislock may be under way. As shipped one that has
-// not been answered after 20 ms counts as refused, and then nothing wakes who made it: on a
-// busy machine that would stop workers for good.
+// tryLimit is the time limit of a request of rueidislock. By default a request without an answer after 20 ms counts as
+// refused, and nothing wakes its worker: on a busy machine that would stop workers permanently.
 const tryLimit = time.Second
 
-// rueidislockOver lets rueidislock lock at a Redis server. A majority of one is what one
-// server has, and NOLOOP what its own page recommends for it.
+// rueidislockOver uses rueidislock at a Redis server. A majority of one is for one server, and NOLOOP is what its
+// documentation recommends for it.
 func rueidislockOver(s service) service {
 	s.connect = func(_ context.Context, address string, _ int) (load.Client, error) {
 		locks, err := rueidislock.NewLocker(rueidislock.LockerOption{
@@ -53,11 +52,11 @@ type rueidislockHeld struct {
 	release context.CancelFunc
 }
 
-// Unlock returns when the server has answered; whether it could release is not told.
+// Unlock returns when the server has answered; it does not report whether the release worked.
 func (h rueidislockHeld) Unlock(context.Context) error {
 	h.release()
 	return nil
 }
 
-// Check says whether the lock has ended.
+// Check reports whether the lock has ended.
 func (h rueidislockHeld) Check() error { return h.held.Err() }

@@ -18,16 +18,16 @@ import (
 // server is a server under its keeper.
 type server struct {
 	name    string
-	process int // the server's own
+	process int // the server's own process id
 	keeper  *exec.Cmd
 	leash   io.WriteCloser
-	events  chan told // closed when the keeper says no more
+	events  chan told // closed at the end of the keeper's output
 	ended   chan struct{}
-	err     error // the keeper's, since ended
+	err     error // the keeper's, once ended
 	log     target.LogTail
 }
 
-// startServer starts a keeper with a plan, and waits until the server serves.
+// startServer starts a keeper with a plan, and waits until the server is ready.
 func startServer(ctx context.Context, command []string, plan Plan) (*server, error) {
 	text, err := json.Marshal(plan)
 	if err != nil {
@@ -36,8 +36,7 @@ func startServer(ctx context.Context, command []string, plan Plan) (*server, err
 	s := &server{name: plan.Name, events: make(chan told, 4), ended: make(chan struct{})}
 	s.keeper = exec.Command(command[0], append(slices.Clone(command[1:]), string(text))...)
 	s.keeper.Stderr = &s.log
-	// In a group of its own: an interrupt typed at the terminal is for the bench, which
-	// then ends the others.
+	// In its own process group: an interrupt typed at the terminal is for the bench, which then ends the others.
 	s.keeper.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	said, err := s.keeper.StdoutPipe()
 	if err == nil {
@@ -64,7 +63,7 @@ func (s *server) listenTo(said io.Reader) {
 		}
 		select {
 		case s.events <- event:
-		default: // more than it has to say, and no caller waits for it
+		default: // unexpected further messages without a reader
 		}
 	}
 	close(s.events)
@@ -78,7 +77,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 		case event, more := <-s.events:
 			switch {
 			case !more:
-				<-s.ended // and so its last words have come
+				<-s.ended // so its last output has come
 				return fmt.Errorf("wait until %s serves: its keeper has ended: %v", s.name, &s.log)
 			case event.Event == "started":
 				s.process = event.Process
@@ -94,7 +93,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// awaitWords waits for the last words of a keeper that ends.
+// awaitWords waits for the last output of a keeper that is ending.
 func (s *server) awaitWords(ctx context.Context) {
 	select {
 	case <-s.ended:
@@ -102,18 +101,18 @@ func (s *server) awaitWords(ctx context.Context) {
 	}
 }
 
-// stopLimit is how long a keeper may take to end its server and to remove its folder.
+// stopLimit is the time limit for a keeper to end its server and to remove its folder.
 const stopLimit = orderLimit + removeTries*removePause + 5*time.Second
 
 // stop ends the server. It must have been started.
 func (s *server) stop() error {
-	_ = s.leash.Close() // closed twice is closed
+	_ = s.leash.Close() // closing twice is harmless
 	timer := time.NewTimer(stopLimit)
 	defer timer.Stop()
 	select {
 	case <-s.ended:
 	case <-timer.C:
-		_ = s.keeper.Process.Kill() // if it has ended just now, that is what is wanted
+		_ = s.keeper.Process.Kill() // it may have ended just now
 		<-s.ended
 	}
 	if s.err != nil {

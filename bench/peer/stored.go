@@ -14,17 +14,16 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/open"
 )
 
-// storedSuffix is how the names of Holdfast's own locks in a server of others end: by claims; by
-// conditional writes with casSuffix behind it, and where a process keeps what was released, with
-// keptSuffix behind that.
+// storedSuffix is the suffix of the names of Holdfast's own locks in a third-party server: by claims; by conditional
+// writes with casSuffix after it, and if a process keeps released names, with keptSuffix after that.
 const (
 	storedSuffix = "-store"
 	casSuffix    = "-cas"
 	keptSuffix   = "-kept"
 )
 
-// storing are the servers that Holdfast keeps locks in, each as its own lock service uses it, with
-// where they are opened.
+// storing returns the servers that Holdfast keeps locks in, each configured as for its own lock service, with the URL
+// to open.
 func storing() map[string]struct {
 	service service
 	url     string
@@ -41,8 +40,8 @@ func storing() map[string]struct {
 	}
 }
 
-// StoredNames lists Holdfast's own locks in servers of others, in the order in which they are
-// measured. None is measured unless it is asked for.
+// StoredNames lists Holdfast's own locks in third-party servers, in the order of measurement. They are measured only if
+// named.
 func StoredNames() (names []string) {
 	for _, server := range []string{"etcd", "redis", "redis-aof", "postgresql"} {
 		names = append(names, server+storedSuffix, server+storedSuffix+casSuffix, server+storedSuffix+casSuffix+keptSuffix)
@@ -50,8 +49,8 @@ func StoredNames() (names []string) {
 	return names
 }
 
-// Stored is Holdfast's own locks in a server of others, which is started as for the locks that
-// it is compared with. It is a [load.Target], a [load.RequestCounter] and a [target.Hosted].
+// Stored is Holdfast's own locks in a third-party server, which is started as for the locks that they are compared
+// with. It is a [load.Target], a [load.RequestCounter] and a [target.Hosted].
 //
 // [target.Hosted]: https://pkg.go.dev/github.com/holdfast-locks/holdfast/internal/load/target#Hosted
 type Stored struct {
@@ -59,7 +58,7 @@ type Stored struct {
 	host        *Target
 }
 
-// Stored is the locks with that name. Where the server is not installed the error is a [*Missing].
+// Stored returns the locks with that name. If the server is not installed the error is a [*Missing].
 func (c Config) Stored(ctx context.Context, name string) (*Stored, error) {
 	kind, keeps := strings.CutSuffix(name, keptSuffix)
 	kind, cas := strings.CutSuffix(kind, casSuffix)
@@ -79,7 +78,7 @@ func (c Config) Stored(ctx context.Context, name string) (*Stored, error) {
 	return s, nil
 }
 
-// Program says which server is measured.
+// Program names the server.
 func (s *Stored) Program() string { return s.host.Program() }
 
 // Start starts the server, and opens the store.
@@ -96,20 +95,20 @@ func (s *Stored) Start(ctx context.Context) error {
 // Stop ends the locks, and the server.
 func (s *Stored) Stop() error { return errors.Join(s.Target.Stop(), s.host.Stop()) }
 
-// CountedRequests is what the server was asked for.
+// CountedRequests returns the requests to the server.
 func (s *Stored) CountedRequests() load.Requests {
 	return s.Target.(load.RequestCounter).CountedRequests()
 }
 
-// Usage is what the server's processes have used.
+// Usage returns the resource usage of the server's processes.
 func (s *Stored) Usage(ctx context.Context, settle bool) (load.Usage, error) {
 	return s.host.Usage(ctx, settle)
 }
 
-// Processes are the server's.
+// Processes returns the server's processes.
 func (s *Stored) Processes() ([]int, error) { return s.host.Processes() }
 
-// hosting is a service whose server is found.
+// hosting returns a service's target, with its server located.
 func (c Config) hosting(ctx context.Context, s service) (*Target, error) {
 	if len(c.Keeper) == 0 {
 		return nil, errors.New("field Keeper is empty; want the command that makes this program a keeper")

@@ -24,23 +24,23 @@ type Target struct {
 	path    string
 	version string
 
-	address string // of all servers, with commas between
+	address string // of all servers, separated by commas
 	servers []*server
 }
 
-// Name is the service's.
+// Name returns the service's name.
 func (t *Target) Name() string { return t.service.name }
 
-// Program says which program is measured, and its version.
+// Program names the program, with its version.
 func (t *Target) Program() string { return fmt.Sprintf("%s (%s)", t.version, t.path) }
 
-// Supports says that there is nothing that it cannot be asked for.
+// Supports returns true: every cell is supported.
 func (t *Target) Supports(load.Cell) bool { return true }
 
-// Foreign says that what goes wrong with it is its own affair.
+// Foreign marks the target as third-party: its failures are not ours.
 func (t *Target) Foreign() {}
 
-// Bound is how many workers or waiters it is measured with.
+// Bound returns the number of workers or waiters in its measurements.
 func (t *Target) Bound(workload string, wanted int) int {
 	if t.service.bound == nil {
 		return wanted
@@ -48,8 +48,7 @@ func (t *Target) Bound(workload string, wanted int) int {
 	return t.service.bound(workload, wanted)
 }
 
-// Start starts the servers on free ports, each with a fresh folder, and waits until they
-// say that they serve.
+// Start starts the servers on free ports, each with a fresh folder, and waits until they are ready.
 func (t *Target) Start(ctx context.Context) error {
 	plans, err := t.plans()
 	if err != nil {
@@ -68,7 +67,7 @@ func (t *Target) Start(ctx context.Context) error {
 	return nil
 }
 
-// plans are those of its servers, on free ports.
+// plans returns the plans of its servers, on free ports.
 func (t *Target) plans() ([]Plan, error) {
 	s := &t.service
 	addresses, err := clustertest.FreeAddresses(max(1, s.members) * s.recipe.Ports)
@@ -107,14 +106,14 @@ func (t *Target) plans() ([]Plan, error) {
 	return plans, nil
 }
 
-// Stop ends the servers; their folders go with them.
+// Stop ends the servers and removes their folders.
 func (t *Target) Stop() error {
 	servers := t.servers
 	t.servers = nil
 	return forEach(len(servers), func(i int) error { return servers[i].stop() })
 }
 
-// said is what its servers have said last.
+// said returns the last output of its servers.
 func (t *Target) said() string {
 	var all []string
 	for _, s := range t.servers {
@@ -123,8 +122,8 @@ func (t *Target) said() string {
 	return strings.Join(all, "\n")
 }
 
-// Connect opens what all workers share, and what each of them has of its own: the workers,
-// counted from 0, and one more, as workload drain has it.
+// Connect opens the resources that all workers share, and each one's own: for the workers, counted from 0, and one
+// more, as in workload drain.
 func (t *Target) Connect(ctx context.Context, c load.Cell) (load.Client, error) {
 	client, err := t.service.connect(ctx, t.address, c.Workers+1)
 	if err != nil {
@@ -133,8 +132,8 @@ func (t *Target) Connect(ctx context.Context, c load.Cell) (load.Client, error) 
 	return client, nil
 }
 
-// Usage is what the server's processes have used; memory only with settle, although
-// nothing is thrown away then.
+// Usage returns the resource usage of the server's processes; memory only with settle, although nothing is collected
+// then.
 func (t *Target) Usage(_ context.Context, settle bool) (sum load.Usage, err error) {
 	for _, s := range t.servers {
 		used, err := usageOf(s.process, settle)
@@ -146,7 +145,7 @@ func (t *Target) Usage(_ context.Context, settle bool) (sum load.Usage, err erro
 	return sum, nil
 }
 
-// Processes are the servers' own and those that they have started.
+// Processes returns the servers' processes and their descendants.
 func (t *Target) Processes() (all []int, err error) {
 	for _, s := range t.servers {
 		family, err := recipe.Family(s.process)
@@ -158,10 +157,10 @@ func (t *Target) Processes() (all []int, err error) {
 	return all, nil
 }
 
-// atOnce is how many of many things are opened or closed at once.
+// atOnce is the concurrency of opening or closing many things.
 const atOnce = 32
 
-// forEach does something with each of so many, some at once.
+// forEach calls do for each index, some at once.
 func forEach(count int, do func(i int) error) error {
 	errs := make([]error, count)
 	var work sync.WaitGroup
@@ -176,7 +175,7 @@ func forEach(count int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// errTooMany is the error of a worker that Connect was not told of.
+// errTooMany is the error of an unexpected worker number.
 func errTooMany(number, count int) error {
 	return fmt.Errorf("prepare worker %d: this client is for %d", number, count)
 }

@@ -18,18 +18,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
-// tick is the unit of time in /proc, the same on all machines that Go has.
+// tick is the unit of time in /proc, the same on all of Go's platforms.
 const tick = 10 * time.Millisecond
 
-// gone says whether a process has ended while it was looked at.
+// gone reports whether a process has ended while it was examined.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
 func proc(process int, file string) string {
 	return filepath.Join("/proc", strconv.Itoa(process), file)
 }
 
-// usageOf is what a process and its descendants have used, those that have ended
-// included; memory only where it is asked for, for that takes the system a while.
+// usageOf returns the resource usage of a process and its descendants, including ended ones; memory only if requested,
+// because it is slow.
 func usageOf(process int, memory bool) (sum load.Usage, err error) {
 	family, err := recipe.Family(process)
 	if err != nil {
@@ -38,7 +38,7 @@ func usageOf(process int, memory bool) (sum load.Usage, err error) {
 	for _, member := range family {
 		used, err := usageOfOne(member, memory)
 		switch {
-		case gone(err) && member != process: // its parent has what it used
+		case gone(err) && member != process: // its usage is counted in its parent
 		case err != nil:
 			return sum, err
 		default:
@@ -48,8 +48,7 @@ func usageOf(process int, memory bool) (sum load.Usage, err error) {
 	return sum, nil
 }
 
-// Where /proc/…/stat has the times, counted from behind the name: user, system, and the
-// same of children that have ended.
+// Positions of the times in /proc/…/stat, after the name: user, system, and the same of ended children.
 const (
 	firstTime = 11
 	lastTime  = 14
@@ -60,7 +59,7 @@ func usageOfOne(process int, memory bool) (used load.Usage, err error) {
 	if err != nil {
 		return used, fmt.Errorf("read what process %d has used: %w", process, err)
 	}
-	// The name, in parentheses, may have any characters in it.
+	// The name, in parentheses, may contain any characters.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) <= lastTime {
 		return used, fmt.Errorf("read what process %d has used: %q", process, text)
@@ -83,8 +82,8 @@ func usageOfOne(process int, memory bool) (used load.Usage, err error) {
 	return used, err
 }
 
-// threadsOf is what the threads of a process have used that have not ended, exactly: those
-// other times are rounded down, and of many processes that each use little to nothing.
+// threadsOf returns the exact CPU time of a process's live threads: the other times are rounded down, for many
+// processes that each use little to nothing.
 func threadsOf(process int) (sum time.Duration, err error) {
 	files, err := filepath.Glob(proc(process, "task/*/schedstat"))
 	if err != nil {
@@ -107,8 +106,7 @@ func threadsOf(process int) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// resident is a process's share of the memory that it uses: a page that several have
-// counts for each with its part (PSS).
+// resident returns a process's proportional share of memory: a shared page counts for each with its part (PSS).
 func resident(process int) (int64, error) {
 	text, err := os.ReadFile(proc(process, "smaps_rollup"))
 	if err != nil {

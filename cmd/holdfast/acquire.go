@@ -46,7 +46,7 @@ func (p *program) acquireCommand() *cli.Command {
 	}
 }
 
-// acquire takes the locks, hands them to a keeper, and prints them.
+// acquire takes the locks, passes them to a keeper, and prints them.
 func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 	request, err := requestOf(c, c.Args().Slice())
 	if err == nil {
@@ -98,7 +98,7 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 	})
 }
 
-// witness opens the process while which the locks shall be kept.
+// witness opens the process for whose lifetime the locks are kept.
 func (p *program) witness(c *cli.Command) (*witness, error) {
 	pid := c.Int("while-pid")
 	if c.IsSet("while-pid") {
@@ -128,13 +128,11 @@ func (p *program) witness(c *cli.Command) (*witness, error) {
 
 var errEndedCaller = errors.New("it has ended")
 
-// waitMargin is how long the member's own refusal may take to arrive after a wait
-// limit has ended here.
+// waitMargin is how long to wait for the member's own refusal after a wait limit has ended here.
 const waitMargin = 400 * time.Millisecond
 
-// acquire asks for the locks. A member answers a long wait in parts: asked again
-// under its id, the request keeps its place. Members that do not serve yet are asked
-// again, too, for as long as lock would wait for them.
+// acquire requests the locks. A member answers a long wait in parts: repeated under its id, the request keeps its
+// place. Members that do not serve yet are retried, too, for as long as lock would wait for them.
 func (w *request) acquire(ctx context.Context, c *cli.Command, admin *client.Admin) (*schema.AcquiredAll, error) {
 	order := client.Acquisition{Names: w.names, TTL: w.ttl, Request: rand.Text()}
 	timeout, err := timeoutOf(c)
@@ -149,7 +147,7 @@ func (w *request) acquire(ctx context.Context, c *cli.Command, admin *client.Adm
 		waiting, cancel = context.WithTimeout(ctx, limit+waitMargin)
 		defer cancel()
 	}
-	var said error // by a member, about why nothing was granted so far
+	var said error // a member's reason why nothing was granted so far
 	for {
 		order.Options = w.options
 		if !w.try {
@@ -175,11 +173,11 @@ func (w *request) acquire(ctx context.Context, c *cli.Command, admin *client.Adm
 	}
 }
 
-// refusedLimit is how long addresses are asked that all refuse the connection, where no wait
-// limit is given: a member that was started a moment ago listens by then.
+// refusedLimit is how long to retry addresses that all refuse the connection, without a wait limit: a member that was
+// just started listens by then.
 const refusedLimit = 2 * time.Second
 
-// retries reports whether members that do not serve are asked again, after a time.
+// retries reports whether to retry members that do not serve, after the elapsed time.
 func (w *request) retries(err error, answered bool, passed, timeout time.Duration) bool {
 	limit := w.limit()
 	var unreachable *client.UnreachableError
@@ -193,7 +191,7 @@ func (w *request) retries(err error, answered bool, passed, timeout time.Duratio
 	return passed+retryPause < limit
 }
 
-// answered reports whether an error is a member's word, and not the network's alone.
+// answered reports whether an error comes from a member, rather than from the network.
 func answered(err error) bool {
 	var unreachable *client.UnreachableError
 	if errors.As(err, &unreachable) {
@@ -202,7 +200,7 @@ func answered(err error) bool {
 	return errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld)
 }
 
-// retryPause is the pause before a member that could not be reached is asked again.
+// retryPause is the pause before an unreachable member is retried.
 const retryPause = 100 * time.Millisecond
 
 // pause waits for d, or until ctx is done.
@@ -215,7 +213,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// waitOver leaves out of a refusal what the member says about asking again.
+// waitOver removes a member's advice to retry from a refusal.
 func waitOver(err error) error {
 	var opErr *holdfast.Error
 	var held *holdfast.HeldError
@@ -225,12 +223,11 @@ func waitOver(err error) error {
 	return err
 }
 
-// takeBackLimit is how long takeBack may take.
+// takeBackLimit is the time limit of takeBack.
 const takeBackLimit = 250 * time.Millisecond
 
-// takeBack asks once more what became of a request that was cut off. A grant that
-// has crossed that is returned, so that it can be ended; what still waits is
-// cancelled by the end of this.
+// takeBack asks once more for the outcome of a request that was cut off. A grant that crossed it is returned, so that
+// it can be ended; the end of this call cancels what still waits.
 func (w *request) takeBack(admin *client.Admin, c *cli.Command, order client.Acquisition) *schema.AcquiredAll {
 	ctx, cancel := context.WithTimeout(context.Background(), takeBackLimit)
 	defer cancel()
@@ -241,7 +238,7 @@ func (w *request) takeBack(admin *client.Admin, c *cli.Command, order client.Acq
 	return got
 }
 
-// endSession gives back a grant that is not reported to a caller.
+// endSession releases a grant that is not reported to a caller.
 func endSession(c *cli.Command, admin *client.Admin, got *schema.AcquiredAll) error {
 	if got == nil {
 		return nil
@@ -259,7 +256,7 @@ func endSession(c *cli.Command, admin *client.Admin, got *schema.AcquiredAll) er
 	return err
 }
 
-// printAcquired prints what was acquired, all at once.
+// printAcquired prints the acquired locks, in one write.
 func (p *program) printAcquired(got *schema.AcquiredAll, asJSON bool) error {
 	var text bytes.Buffer
 	if asJSON {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/target"
 )
 
-// benchChild is the hidden command that a server of the bench is started with.
+// benchChild is the hidden command that starts a server of the bench.
 const benchChild = "bench-child"
 
 func (p *program) benchCommand() *cli.Command {
@@ -114,7 +114,7 @@ func (p *program) bench(ctx context.Context, c *cli.Command) (err error) {
 	return p.benchVerdict(result, time.Since(begun))
 }
 
-// profile begins to profile this process, where that is wanted.
+// profile starts profiling this process, if requested.
 func (o *benchOrder) profile(command string) (finish func() error, err error) {
 	var file *os.File
 	if o.harness.CPUProfile != "" {
@@ -131,7 +131,7 @@ func (o *benchOrder) profile(command string) (finish func() error, err error) {
 	}, nil
 }
 
-// withTargets starts what the bench needs, and ends it when use returns.
+// withTargets starts the targets of the bench, and ends them when use returns.
 func (p *program) withTargets(ctx context.Context, order *benchOrder, use func(load.Machine, []load.Target) error) (err error) {
 	names := slices.DeleteFunc(slices.Clone(order.targets), func(name string) bool { return order.server != nil && name == "remote" })
 	if len(names) == 0 && order.server != nil {
@@ -160,11 +160,10 @@ func (p *program) withTargets(ctx context.Context, order *benchOrder, use func(l
 	return use(harness, append(targets, order.stores...))
 }
 
-// pinned reports whether the servers are of this program, so that one worker can share a CPU
-// with them.
+// pinned reports whether the servers belong to this program, so that one worker can share a CPU with them.
 func (o *benchOrder) pinned() bool { return o.server == nil && len(o.stores) == 0 && target.Pins() }
 
-// measure starts what is measured, measures, and ends it.
+// measure starts the targets, measures, and ends them.
 func (p *program) measure(ctx context.Context, order *benchOrder) (result *load.Result, err error) {
 	if order.server == nil && len(order.stores) == 0 && !target.Pins() {
 		p.say("bench: this system does not let processes share one CPU on purpose: rows of one worker are as they come")
@@ -178,7 +177,7 @@ func (p *program) measure(ctx context.Context, order *benchOrder) (result *load.
 	return result, err
 }
 
-// hostOf tells on what machine this is.
+// hostOf describes this machine.
 func hostOf(order *benchOrder) load.Host {
 	return load.Host{
 		System: runtime.GOOS, Machine: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Version: version(),
@@ -228,7 +227,7 @@ func (p *program) benchVerdict(result *load.Result, took time.Duration) error {
 	return nil
 }
 
-// benchChildCommand makes this program a server of the bench; see [target.Leash].
+// benchChildCommand runs this program as a server of the bench; see [target.Leash].
 func (p *program) benchChildCommand() *cli.Command {
 	return &cli.Command{
 		Name:            benchChild,
@@ -250,7 +249,7 @@ func (p *program) benchChildCommand() *cli.Command {
 			}
 			served := &program{args: append([]string{name}, what...), environ: p.environ, stdin: p.stdin, stdout: p.stdout, stderr: p.stderr}
 			if code := served.run(ctx); code != 0 {
-				return &exitError{code: code} // it has said why
+				return &exitError{code: code} // it has printed the reason
 			}
 			return nil
 		},

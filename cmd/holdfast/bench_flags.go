@@ -44,7 +44,7 @@ func benchFlags() []cli.Flag {
 	return append(own, space)
 }
 
-// seedFlag is a flag with the number that random choices follow from.
+// seedFlag is a flag with the seed of random choices.
 func seedFlag(usage string) cli.Flag {
 	return &cli.Uint64Flag{Name: "seed", Value: 1, Usage: usage, Sources: variables("seed")}
 }
@@ -52,19 +52,19 @@ func seedFlag(usage string) cli.Flag {
 // benchOrder has the values of bench's flags.
 type benchOrder struct {
 	load    load.Config
-	soak    soak.Config // without Duration, nothing is soaked
+	soak    soak.Config // without Duration, there is no soak
 	harness target.Config
 	targets []string
 	server  load.Target // nil with --self
 	stores  []load.Target
 }
 
-// serverGiven reports whether --server stands in the command, and not in a variable only.
+// serverGiven reports whether --server is on the command line, and not only in a variable.
 func (p *program) serverGiven() bool {
 	return slices.ContainsFunc(p.args, func(arg string) bool { return strings.HasPrefix(strings.TrimLeft(arg, "-"), "server") })
 }
 
-// benchOrder reads it off the flags.
+// benchOrder parses the flags.
 func (p *program) benchOrder(c *cli.Command) (*benchOrder, error) {
 	stores := c.String("store") != "" && !c.Bool("self")
 	running := c.String("server") != "" && !c.Bool("self") && !stores
@@ -105,7 +105,7 @@ func (p *program) benchOrder(c *cli.Command) (*benchOrder, error) {
 	return o, nil
 }
 
-// readTargets reads what is measured: of a running cluster itself, and what needs no member.
+// readTargets parses the targets: of a running cluster just itself, and those without a member.
 func (o *benchOrder) readTargets(c *cli.Command, running bool) (err error) {
 	allowed, usual := target.Names(), target.Usual()
 	if c.Duration("soak") > 0 {
@@ -133,7 +133,7 @@ func (o *benchOrder) readTargets(c *cli.Command, running bool) (err error) {
 	return nil
 }
 
-// readSoak reads how long a cluster is kept busy.
+// readSoak parses the duration of a soak.
 func (o *benchOrder) readSoak(c *cli.Command) error {
 	o.load.Seed = c.Uint64("seed")
 	o.soak = soak.Config{Duration: c.Duration("soak"), Every: c.Duration("every"), Space: spaceOf(c), Seed: o.load.Seed}
@@ -157,12 +157,10 @@ func (o *benchOrder) readSoak(c *cli.Command) error {
 	return nil
 }
 
-// mostDelay is the longest delay of messages: what is asked for is not repeated before its
-// answer can be there.
+// mostDelay is the longest delay of messages: requests are not repeated before an answer can arrive.
 const mostDelay = 50 * time.Millisecond
 
-// readDelay reads how far the members are from each other. Next to figures without delay,
-// theirs would say nothing.
+// readDelay parses the distance between members. Next to figures without delay, theirs would be meaningless.
 func (o *benchOrder) readDelay(c *cli.Command) error {
 	o.harness.Delay = c.Duration("delay")
 	switch i := slices.IndexFunc(o.targets, func(name string) bool { return !target.Delayed(name) }); {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/target"
 )
 
-// benchSoak keeps a cluster busy, and reports what it has done to the processes. A signal
-// ends it in good order: then the report is of what there is by then.
+// benchSoak keeps a cluster busy, and reports the effect on the processes. A signal ends it cleanly: then the report
+// covers the samples so far.
 func (p *program) benchSoak(ctx context.Context, order *benchOrder, file *os.File) error {
 	order.soak.Own = target.Own
 	reported := false

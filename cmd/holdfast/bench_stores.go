@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/open"
 )
 
-// storeFlags are those of a bench of locks in stores.
+// storeFlags are the flags for locks in stores.
 func storeFlags() []cli.Flag {
 	return []cli.Flag{
 		textFlag("store", "`URL,...` of stores whose locks are measured: "+strings.Join(open.Schemes(), "://, ")+"://"),
@@ -23,11 +23,11 @@ func storeFlags() []cli.Flag {
 	}
 }
 
-// storeHold is how long locks in stores are kept, in addition to not at all: on the hot name, in 8
-// processes, that is what ConsistentKeyLocker was measured with.
+// storeHold is how long locks in stores are kept, in addition to not at all: the time used in the published measurement
+// of ConsistentKeyLocker, on the hot name, in 8 processes.
 const storeHold = 50 * time.Millisecond
 
-// readStores reads whose locks are measured alongside what is in members' memory.
+// readStores parses the stores whose locks are measured alongside those in members' memory.
 func (o *benchOrder) readStores(c *cli.Command, serverGiven bool) error {
 	text := c.String("store")
 	if text == "" || c.Bool("self") {
@@ -66,8 +66,8 @@ func (o *benchOrder) readStores(c *cli.Command, serverGiven bool) error {
 	return nil
 }
 
-// keptStores reads URLs, separated by commas, of which each may have several hosts, separated by
-// commas: one begins where a scheme does.
+// keptStores parses comma-separated URLs, each of which may have several comma-separated hosts: a URL begins at a
+// scheme.
 func keptStores(text string) (stores []target.Kept, err error) {
 	var urls []string
 	for _, item := range strings.Split(text, ",") {
@@ -80,7 +80,7 @@ func keptStores(text string) (stores []target.Kept, err error) {
 	for _, url := range urls {
 		scheme, _, _ := strings.Cut(url, "://")
 		if !slices.Contains(open.Schemes(), strings.ToLower(scheme)) {
-			// What stands there may be anything, a password too.
+			// The text may be anything, even a password.
 			return nil, fmt.Errorf("a URL begins with none of %s://", strings.Join(open.Schemes(), "://, "))
 		}
 		stores = append(stores, target.Kept{URL: url, Open: opens(url)})
@@ -88,8 +88,8 @@ func keptStores(text string) (stores []target.Kept, err error) {
 	return stores, nil
 }
 
-// opens makes what opens a store once for each process. One in memory, or in a folder, is of one
-// process alone, whose parts then share it.
+// opens returns a function that opens a store once for each process. One in memory, or in a folder, belongs to one
+// process, whose parts then share it.
 func opens(url string) func(context.Context) (storage.Store, error) {
 	each := func(ctx context.Context) (storage.Store, error) { return open.Open(ctx, url) }
 	switch scheme, _, _ := strings.Cut(url, "://"); strings.ToLower(scheme) {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
-// checkCommand verifies what a member has kept.
+// checkCommand verifies a member's data.
 func (p *program) checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "check",

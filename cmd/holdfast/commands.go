@@ -40,7 +40,7 @@ func (p *program) commands() []*cli.Command {
 	}
 }
 
-// group is a command that has others below it, and does nothing without one of them.
+// group is a command with subcommands, which does nothing by itself.
 func group(name, usage, usageText string, commands ...*cli.Command) *cli.Command {
 	names := commands[0].Name
 	for i, command := range commands[1:] {

@@ -18,16 +18,16 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 )
 
-// defaultServer is asked when neither flag nor variable names a member.
+// defaultServer is the default member.
 const defaultServer = "127.0.0.1:" + api.DefaultPort
 
-// serverOf returns the member that c shall ask.
+// serverOf returns the member for c.
 func serverOf(c *cli.Command) string { return cmp.Or(c.String("server"), defaultServer) }
 
-// spaceOf returns the lockspace that c is about.
+// spaceOf returns the lockspace for c.
 func spaceOf(c *cli.Command) string { return cmp.Or(c.String("space"), holdfast.DefaultSpace) }
 
-// calledAs returns the name of c, for a command below another with that one's.
+// calledAs returns the name of c, including its parent command's.
 func calledAs(c *cli.Command) string { return strings.TrimPrefix(c.FullName(), name+" ") }
 
 // timeoutOf returns how long c may wait for an answer.
@@ -38,7 +38,7 @@ func timeoutOf(c *cli.Command) (time.Duration, error) {
 	return 0, usageError(calledAs(c), "flag --timeout: %v: want more than 0", c.Duration("timeout"))
 }
 
-// optionsOf returns what c's flags say to a client.
+// optionsOf returns the client options in c's flags.
 func optionsOf(c *cli.Command) ([]client.Option, error) {
 	if file := c.String("token-file"); file != "" {
 		return nil, misconfigured("%s: --token-file %q: no member of this version takes a token; leave it out, and use TLS certificates", calledAs(c), file)
@@ -58,8 +58,7 @@ func optionsOf(c *cli.Command) ([]client.Option, error) {
 	return options, nil
 }
 
-// absolutePaths names the same files from any folder: the keeper of acquire connects again
-// after it has left its caller's.
+// absolutePaths makes the paths absolute: the keeper of acquire reconnects after it has changed its folder.
 func absolutePaths(files client.Files) (client.Files, error) {
 	for _, path := range []*string{&files.CA, &files.Cert, &files.Key} {
 		if *path == "" {
@@ -74,8 +73,7 @@ func absolutePaths(files client.Files) (client.Files, error) {
 	return files, nil
 }
 
-// tlsOf returns the TLS files that c's flags name; nil without any. They are read once to
-// see whether they do.
+// tlsOf returns the TLS files in c's flags; nil without any. They are read once to check them.
 func tlsOf(c *cli.Command) (*client.Files, error) {
 	files := client.Files{CA: c.String("tls-ca"), Cert: c.String("tls-cert"), Key: c.String("tls-key"), ServerName: c.String("tls-server-name")}
 	switch {
@@ -92,7 +90,7 @@ func tlsOf(c *cli.Command) (*client.Files, error) {
 	return &files, nil
 }
 
-// badFile names the flag of the file that an error is about.
+// badFile names the flag of the file in an error.
 func badFile(files client.Files, err error) error {
 	var bad *certificate.FileError
 	if !errors.As(err, &bad) {
@@ -108,8 +106,8 @@ func badFile(files client.Files, err error) error {
 	return fmt.Errorf("%s %q: %w", flag, bad.Path, bad.Err)
 }
 
-// encryptionOf returns what c's flags encrypt other connections with than those of a
-// client; nil without any. It does not follow the files.
+// encryptionOf returns the TLS configuration in c's flags for connections other than a client's; nil without any. It
+// does not follow the files.
 func encryptionOf(c *cli.Command) (*tls.Config, error) {
 	files, err := tlsOf(c)
 	if files == nil || err != nil {
@@ -124,10 +122,10 @@ func encryptionOf(c *cli.Command) (*tls.Config, error) {
 	return made, nil
 }
 
-// storeHint is for commands that need no member.
+// storeHint is for commands that work without a member.
 const storeHint = ", or lock through a store with --store"
 
-// hinted adds to an error what to do where no member listens at any address.
+// hinted adds advice to an error if no member listens at any address.
 func hinted(err error, more string) error {
 	var unreachable *client.UnreachableError
 	if errors.As(err, &unreachable) && unreachable.Refused() {
@@ -136,12 +134,12 @@ func hinted(err error, more string) error {
 	return err
 }
 
-// ask returns the answer to a question to the member that c's flags name, within --timeout.
+// ask asks the member in c's flags a question, within --timeout, and returns the answer.
 func ask[T any](ctx context.Context, c *cli.Command, question func(context.Context, *client.Admin) (T, error)) (T, error) {
 	return askToChange(ctx, c, "", question)
 }
 
-// askToChange is ask for what may be under way, or done, when no answer has come in time; more says that.
+// askToChange is ask for changes that may be under way, or done, when no answer has come in time; more says that.
 func askToChange[T any](ctx context.Context, c *cli.Command, more string, question func(context.Context, *client.Admin) (T, error)) (answer T, err error) {
 	timeout, err := timeoutOf(c)
 	if err != nil {
@@ -150,7 +148,7 @@ func askToChange[T any](ctx context.Context, c *cli.Command, more string, questi
 	return askFor(ctx, c, timeout, more, question)
 }
 
-// askFor is askToChange with a limit of its own.
+// askFor is askToChange with its own limit.
 func askFor[T any](ctx context.Context, c *cli.Command, limit time.Duration, more string, question func(context.Context, *client.Admin) (T, error)) (answer T, err error) {
 	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		return limited(ctx, c, limit, more, func(ctx context.Context) (err error) {
@@ -183,8 +181,7 @@ func within(ctx context.Context, c *cli.Command, question func(context.Context) 
 	return limited(ctx, c, timeout, "", question)
 }
 
-// limited bounds one question by timeout. Without an answer in time, more says what that
-// means, if there is anything to say.
+// limited bounds one question by timeout. If there is no answer in time, more says what that means, unless empty.
 func limited(ctx context.Context, c *cli.Command, timeout time.Duration, more string, question func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -200,9 +197,8 @@ func limited(ctx context.Context, c *cli.Command, timeout time.Duration, more st
 	return reworded(calledAs(c), "", err)
 }
 
-// reworded tells an error of a client as one of a command: with its name, and without
-// the functions that Go was in when no member could be reached. Where the error names
-// no lock, it is about the one that the command is about, if any.
+// reworded turns a client's error into a command's: with the command's name, and without Go's function names when no
+// member could be reached. If the error names no lock, the command's lock is used, if any.
 func reworded(command, lock string, err error) error {
 	var opErr *holdfast.Error
 	if !errors.As(err, &opErr) {

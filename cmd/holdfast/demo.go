@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// demoWorker is the hidden command that a worker of the demo is started with.
+// demoWorker is the hidden command that starts a worker of the demo.
 const demoWorker = "demo-worker"
 
 func (p *program) demoCommand() *cli.Command {
@@ -41,8 +41,8 @@ func (p *program) demoCommand() *cli.Command {
 	}
 }
 
-// untilSignal does something that has started processes, which it ends when a signal stops it:
-// a user that has seen enough must not leave them behind.
+// untilSignal runs a function that has started processes, and that ends them when a signal stops it: an interrupted
+// command must not leave them behind.
 func untilSignal(ctx context.Context, command string, do func(context.Context) error) error {
 	ctx, stop := supervise.UntilSignal(ctx)
 	defer stop()

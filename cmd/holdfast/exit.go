@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/config"
 )
 
-// The exit codes that no error of a member stands for.
+// The exit codes that do not come from a member's error.
 const (
 	exitFree          = 3  // show: no client holds the name
 	exitUsage         = 64 // the command line
@@ -25,8 +25,7 @@ const (
 	exitConfiguration = 78 // configuration or TLS material
 )
 
-// exitError is an error that knows its exit code. Without err the program ends in
-// silence.
+// exitError is an error with its exit code. Without err the program ends silently.
 type exitError struct {
 	code int
 	err  error
@@ -41,8 +40,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError is an exitError about how a command was called. The hint to its help
-// is added to the sentence.
+// usageError is an exitError about the use of a command. It adds a hint to the command's help.
 func usageError(command, format string, arguments ...any) error {
 	hint := name + " help"
 	if command != "" && command != name {
@@ -72,8 +70,8 @@ func exitCode(err error) int {
 	return api.ExitCode(api.Code(err), holdfast.Why(err))
 }
 
-// end says what went wrong, and returns the exit code. An error of several lines (a
-// configuration with several problems) is a sentence for each.
+// end prints the error, and returns the exit code. An error of several lines (a configuration with several problems)
+// becomes a sentence each.
 func (p *program) end(err error) int {
 	var known *exitError
 	if errors.As(err, &known) && known.err == nil {
@@ -87,8 +85,7 @@ func (p *program) end(err error) int {
 	return exitCode(err)
 }
 
-// plain tells what libraries say about connections in words that people know. The
-// sentence around it names the address.
+// plain rewords libraries' errors about connections in plain words. The sentence around it names the address.
 func plain(sentence string) string {
 	for _, known := range []struct{ pattern, instead string }{
 		{`rpc error: code = \w+ desc = `, ""},
@@ -107,14 +104,14 @@ func plain(sentence string) string {
 	return sentence
 }
 
-// say tells people something: one sentence on standard error.
+// say prints one sentence on standard error.
 func (p *program) say(format string, arguments ...any) {
-	// If standard error takes nothing there is no way left to report that.
+	// If standard error fails, there is no way left to report that.
 	_, _ = fmt.Fprintf(p.stderr, name+": "+format+"\n", arguments...)
 }
 
-// classify makes a usage error of what the parser found by itself. It does not hand
-// every error to its handler: those of variables come back as they are.
+// classify turns the parser's own errors into usage errors. The parser does not pass every error to its handler: those
+// of variables are returned directly.
 func (p *program) classify(err error, args []string) error {
 	if err == nil || !fromVariable.MatchString(err.Error()) {
 		return err
@@ -126,7 +123,7 @@ func (p *program) classify(err error, args []string) error {
 	return parseError(command, err)
 }
 
-// The parser's errors are known by their texts alone.
+// The parser's errors can be recognized only by their texts.
 var (
 	fromVariable = regexp.MustCompile(`^could not parse (".*") as .* value from environment variable "(\w+)" for flag ([\w-]+): `)
 	badValue     = regexp.MustCompile(`^invalid value (".*") for flag -([\w-]+): (.*)$`)
@@ -135,7 +132,7 @@ var (
 	notSet       = regexp.MustCompile(`^Required flags? "(.*)" not set$`)
 )
 
-// parseError tells an error of the parser in our words.
+// parseError rewords an error of the parser.
 func parseError(command string, err error) error {
 	var known *exitError
 	if errors.As(err, &known) {
@@ -167,7 +164,7 @@ func dashed(flag string) string {
 	return "--" + flag
 }
 
-// why says what is wrong with a value, without the names of Go's functions.
+// why returns the fault of a value, without the names of Go's functions.
 func why(reason string) string {
 	switch {
 	case strings.HasPrefix(reason, "time: "):
@@ -182,7 +179,7 @@ func why(reason string) string {
 	return reason
 }
 
-// withoutCommand is what happens when the arguments name no command.
+// withoutCommand handles arguments that name no command.
 func (p *program) withoutCommand(_ context.Context, c *cli.Command) error {
 	if c.Bool("version") {
 		return p.printVersion(false)
@@ -193,7 +190,7 @@ func (p *program) withoutCommand(_ context.Context, c *cli.Command) error {
 	return noCommand(c.Args().First())
 }
 
-// noCommand refuses a word that is no command.
+// noCommand refuses an unknown command.
 func noCommand(word string) error {
 	return usageError("", "there is no command %q", word)
 }

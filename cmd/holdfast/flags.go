@@ -7,20 +7,18 @@ import (
 	"github.com/urfave/cli/v3"
 )
 
-// variables names where a client's flag may come from instead: HOLDFAST_ and its
-// name.
+// variables returns the environment variable of a client's flag: HOLDFAST_ and its name.
 func variables(flag string) cli.ValueSourceChain {
 	return cli.EnvVars("HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")))
 }
 
-// recordFlag is a flag with a file that is written. It has no variable: HOLDFAST_TRACE is
-// where a member writes what it does, and a user that has it in the shell has not asked for
-// that file to be overwritten.
+// recordFlag is a flag for an output file. It has no variable: HOLDFAST_TRACE is a member's trace, and a shell that has
+// it set must not have that file overwritten.
 func recordFlag(flag, usage string) *cli.StringFlag {
 	return &cli.StringFlag{Name: flag, Usage: usage}
 }
 
-// textFlag is a flag of any text. Like those of the other kinds it has a variable.
+// textFlag is a text flag. Like the other kinds it has a variable.
 func textFlag(flag, usage string, aliases ...string) *cli.StringFlag {
 	return &cli.StringFlag{Name: flag, Aliases: aliases, Usage: usage, Sources: variables(flag)}
 }
@@ -30,20 +28,20 @@ func switchFlag(flag, usage string) *cli.BoolFlag {
 	return &cli.BoolFlag{Name: flag, Usage: usage, Sources: variables(flag), HideDefault: true}
 }
 
-// durationFlag is a flag with a length of time; 0 as its default is not shown.
+// durationFlag is a duration flag; a default of 0 is not shown.
 func durationFlag(flag string, value time.Duration, usage string) *cli.DurationFlag {
 	return &cli.DurationFlag{Name: flag, Value: value, Usage: usage, Sources: variables(flag), HideDefault: value == 0}
 }
 
-// countFlag is a flag with a whole number; 0 as its default is not shown.
+// countFlag is a whole number flag; a default of 0 is not shown.
 func countFlag(flag string, value int, usage string, aliases ...string) *cli.IntFlag {
 	return &cli.IntFlag{Name: flag, Aliases: aliases, Value: value, Usage: usage, Sources: variables(flag), HideDefault: value == 0}
 }
 
-// askTimeout is how long a client's command waits for an answer.
+// askTimeout is the default time limit of a client's command.
 const askTimeout = 10 * time.Second
 
-// memberFlags say which member is asked, and how it is reached.
+// memberFlags are the flags for the member and the connection.
 func memberFlags() []cli.Flag {
 	return memberFlagsWith(durationFlag("timeout", askTimeout, "how long to wait for a member's answer"))
 }
@@ -63,7 +61,7 @@ func memberFlagsWith(timeout cli.Flag) []cli.Flag {
 	}
 }
 
-// clientFlags are memberFlags, the lockspace, and what a command adds.
+// clientFlags are memberFlags, the lockspace, and a command's own flags.
 func clientFlags(more ...cli.Flag) []cli.Flag {
 	space := textFlag("space", "`NAME` of the lockspace")
 	space.DefaultText = "default"

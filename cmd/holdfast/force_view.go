@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// forceViewCommand is the way out when a quorum is lost for good.
+// forceViewCommand forces a view after the permanent loss of a quorum.
 func (p *program) forceViewCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "force-view",
@@ -51,7 +51,7 @@ func (p *program) forceViewCommand() *cli.Command {
 	}
 }
 
-// forceView asks what would happen, lets the caller confirm that, and does it.
+// forceView asks for the plan, has the caller confirm it, and carries it out.
 func (p *program) forceView(ctx context.Context, c *cli.Command) error {
 	order, err := p.orderOf(c)
 	if err != nil {
@@ -79,12 +79,11 @@ func (p *program) forceView(ctx context.Context, c *cli.Command) error {
 	return p.answer(c, forced, forcedTable(forced), forcedSpaces(forced.Spaces))
 }
 
-// forceLimit is how long a member that forces a view tries to; farewell is added for its
-// answer.
+// forceLimit is the member's time limit for forcing a view; farewell is added for its answer.
 const forceLimit = time.Minute
 
-// force lets the member do it. It has to ask the other named members, perhaps several
-// times, so --timeout does not count here.
+// force makes the member force the view. It has to ask the other named members, perhaps several times, so --timeout
+// does not apply.
 func force(ctx context.Context, c *cli.Command, order *schema.ForceViewRequest) (forced *schema.ForcedView, err error) {
 	ctx, cancel := context.WithTimeout(ctx, forceLimit+farewell)
 	defer cancel()
@@ -98,7 +97,7 @@ func force(ctx context.Context, c *cli.Command, order *schema.ForceViewRequest) 
 	return forced, err
 }
 
-// orderOf reads what c's flags ask for.
+// orderOf parses the order from c's flags.
 func (p *program) orderOf(c *cli.Command) (order *schema.ForceViewRequest, err error) {
 	if err := noArguments(c); err != nil {
 		return order, err
@@ -121,7 +120,7 @@ func (p *program) orderOf(c *cli.Command) (order *schema.ForceViewRequest, err e
 	return order, nil
 }
 
-// namesOf are the names in a list, each once.
+// namesOf returns the names in a list, each once.
 func namesOf(list string) (names []string) {
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// printPlan prints what a forced view would be, and what the danger is.
+// printPlan prints the effects of a forced view, and its danger.
 func (p *program) printPlan(c *cli.Command, plan *schema.ForcePlan) error {
 	if c.Bool("json") {
 		return printJSON(p.stdout, plan)
@@ -56,10 +56,10 @@ No member can know that: see that each is stopped, and stays stopped until the n
 	return written(0, err)
 }
 
-// errNotConfirmed ends a command whose user declined to go on.
+// errNotConfirmed ends a command that the user declined.
 var errNotConfirmed = errors.New("not confirmed; nothing was changed")
 
-// confirm asks twice, or says how the plan is confirmed where no person can be asked.
+// confirm asks twice, or explains how to confirm without a terminal.
 func (p *program) confirm(c *cli.Command, plan *schema.ForcePlan) error {
 	if !p.interactive(c) {
 		return usageError(c.Name, "nothing was changed: the command asks twice, and this is no terminal; to go ahead, run it again with --confirm %s", plan.Code)
@@ -82,7 +82,7 @@ func (p *program) confirm(c *cli.Command, plan *schema.ForcePlan) error {
 	return nil
 }
 
-// question asks, and returns the line that is typed.
+// question asks, and returns the typed line.
 func (p *program) question(answers *bufio.Reader, text string) (string, error) {
 	if _, err := p.stderr.WriteString(text); err != nil {
 		return "", fmt.Errorf("ask for a confirmation: %w", err)
@@ -94,7 +94,7 @@ func (p *program) question(answers *bufio.Reader, text string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// forcedTable shows a view that was forced.
+// forcedTable shows a forced view.
 func forcedTable(forced *schema.ForcedView) *table {
 	t := newTable("FORCED VIEW", "REPLACED", "MEMBERS", "AT", "GRANTS FROM", "BY", "REASON")
 	t.row(strconv.FormatUint(forced.View, 10), strconv.FormatUint(forced.Replaced, 10), strings.Join(forced.Members, ","),
@@ -102,7 +102,7 @@ func forcedTable(forced *schema.ForcedView) *table {
 	return t
 }
 
-// forcedSpaces shows what becomes of each space under a forced view.
+// forcedSpaces shows the effect of a forced view on each space.
 func forcedSpaces(spaces []*schema.ForcedSpace) *table {
 	t := newTable("SPACE", "PROTOCOL", "SERVES AGAIN", "WHY")
 	for i := range spaces {
@@ -115,7 +115,7 @@ func forcedSpaces(spaces []*schema.ForcedSpace) *table {
 	return t
 }
 
-// listed is a list of names as people write it.
+// listed formats a list of names for people.
 func listed(names []string) string {
 	switch last := len(names) - 1; {
 	case last < 0:

@@ -36,7 +36,7 @@ func (p *program) helpCommand() *cli.Command {
 // exitCodesTopic is the help topic that is not a command.
 const exitCodesTopic = "exit-codes"
 
-// exitCodes is the table of interfaces that scripts rely on.
+// exitCodes is the table of exit codes, an interface for scripts.
 const exitCodes = `EXIT CODES:
    the command's own  lock: the locks were held to the end
    0                  done
@@ -60,7 +60,7 @@ const exitCodes = `EXIT CODES:
    128+N              the command, or holdfast while it waited, was ended by signal N
 `
 
-// noArguments refuses arguments of a command that takes none.
+// noArguments refuses any arguments.
 func noArguments(c *cli.Command) error {
 	if c.Args().Present() {
 		return usageError(c.Name, "argument %q: the command takes none", c.Args().First())
@@ -68,7 +68,7 @@ func noArguments(c *cli.Command) error {
 	return nil
 }
 
-// oneName returns the one name of a lock that a command takes.
+// oneName returns a command's single lock name.
 func oneName(c *cli.Command) (string, error) {
 	switch c.Args().Len() {
 	case 0:

@@ -19,24 +19,21 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// The keeper of acquire is this program started again in the background. It reads
-// the session from its standard input (arguments and environments can be listed by
-// others), renews it once, says so through a pipe, and only then does acquire print
-// what it has acquired. From then on it renews the session every quarter of its ttl
-// until the witnessed process has ended, when it ends the session at once; or until
-// the session has ended, for it must not outlive it. While the member does not answer
-// it asks again, until the session's deadline by its own clock.
+// The keeper of acquire is this program started again in the background. It reads the session from its standard input
+// (arguments and environments can be listed by others), renews it once, and reports that through a pipe; only then does
+// acquire print the locks. From then on it renews the session every quarter of its ttl until the witnessed process has
+// ended, when it ends the session at once; or until the session has ended. While the member does not answer it retries,
+// until the session's deadline by its own clock.
 //
-// It is in a session (of processes) of its own, holds nothing of the caller's open
-// but its folder's name, and writes nowhere.
+// It has its own (process) session, keeps nothing of the caller's open but the name of its folder, and writes nowhere.
 
 // The keeper's files.
 const (
-	keeperReady   = 3 // says how it began: a line, exit code and sentence
-	keeperWitness = 4 // the witness, where the system passes it on
+	keeperReady   = 3 // reports its start: a line with exit code and sentence
+	keeperWitness = 4 // the witness, if the system supports that
 )
 
-// keeperCommand is not for people.
+// keeperCommand is internal.
 func (p *program) keeperCommand() *cli.Command {
 	return &cli.Command{
 		Name:   "keeper",
@@ -50,7 +47,7 @@ func (p *program) keeperCommand() *cli.Command {
 	}
 }
 
-// keep is the keeper's whole life.
+// keep runs the keeper.
 func (p *program) keep(ctx context.Context, c *cli.Command) error {
 	ready := os.NewFile(keeperReady, "ready")
 	k := &keeper{flags: c, clock: clock.Real()}
@@ -59,7 +56,7 @@ func (p *program) keep(ctx context.Context, c *cli.Command) error {
 	if err = errors.Join(err, failure, ready.Close()); err != nil {
 		return errors.Join(err, k.close())
 	}
-	_ = os.Chdir("/") // keeps no file system busy; where it cannot, it does
+	_ = os.Chdir("/") // to keep no file system busy; best effort
 	return errors.Join(k.run(ctx), k.close())
 }
 
@@ -81,11 +78,11 @@ type keeper struct {
 	over    <-chan struct{} // closed when the witnessed process has ended
 
 	ttl      time.Duration // in the latest answer
-	sent     time.Duration // when what it answered was sent
+	sent     time.Duration // sending time of the renewal that it answered
 	deadline time.Duration
 }
 
-// begin takes the session over.
+// begin takes over the session.
 func (k *keeper) begin(ctx context.Context, stdin io.Reader, pid int) error {
 	line, err := bufio.NewReader(io.LimitReader(stdin, maxSession)).ReadString('\n')
 	if err != nil {
@@ -120,8 +117,8 @@ func (k *keeper) close() error {
 	return k.admin.Close()
 }
 
-// Bounds of how long a call may take, and of the pause before the next, regardless of the
-// ttl. In the shortest call a second and a third address are asked where the first is silent.
+// Bounds of the time limit of a call, and of the pause before the next, regardless of the ttl. The shortest limit
+// leaves time for a second and a third address if the first is silent.
 const (
 	shortestCall  = 750 * time.Millisecond
 	longestCall   = 5 * time.Second
@@ -150,8 +147,7 @@ func (k *keeper) renew(ctx context.Context) error {
 	})
 }
 
-// run renews the session until it or the witnessed process has ended. It returns nil
-// then.
+// run renews the session until it or the witnessed process has ended. It then returns nil.
 func (k *keeper) run(ctx context.Context) error {
 	timer := k.clock.NewTimer()
 	defer timer.Stop()
@@ -181,7 +177,7 @@ func (k *keeper) end(ctx context.Context) error {
 	})
 }
 
-// gone is nil for an error that says that there is nothing left to keep.
+// gone returns nil for an error that means that there is nothing left to keep.
 func gone(err error) error {
 	if errors.Is(err, holdfast.ErrLost) {
 		return nil
@@ -189,8 +185,8 @@ func gone(err error) error {
 	return err
 }
 
-// insist asks again while the member does not answer, on new connections, until the
-// session's deadline, or until stop is closed, which is no error.
+// insist retries while the member does not answer, on new connections, until the session's deadline, or until stop is
+// closed, which is not an error.
 func (k *keeper) insist(ctx context.Context, timer clock.Timer, stop <-chan struct{}, question func(context.Context) error) error {
 	for {
 		err := question(ctx)

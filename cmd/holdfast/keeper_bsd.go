@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// witness is the process while which a keeper keeps, by its number: these systems
-// have nothing that holds a process and can be inherited. The number could be given
-// to another process between acquire's look at it and the keeper's, which follow
-// each other closely unless acquire has to wait for the lock.
+// witness is the process for whose lifetime a keeper keeps, by its number: these systems have no inheritable handle of
+// a process. The number could be reused between the checks by acquire and by the keeper, which are close together
+// unless acquire has to wait for the lock.
 type witness struct{ pid int }
 
 func openWitness(pid int) (*witness, error) {
@@ -24,12 +23,12 @@ func openWitness(pid int) (*witness, error) {
 	return &witness{pid}, nil
 }
 
-// files are what the keeper inherits.
+// files returns the files that the keeper inherits.
 func (w *witness) files() []*os.File { return nil }
 
 func (w *witness) close() {}
 
-// awaitEnd returns what is closed when the process has ended.
+// awaitEnd returns a channel that is closed when the process has ended.
 func awaitEnd(pid int) (<-chan struct{}, error) {
 	over := make(chan struct{})
 	queue, err := unix.Kqueue()

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// witness is the process while which a keeper keeps. On Linux it is held by a pidfd,
-// which stays that process's when its number is given to another, and which the
-// keeper inherits.
+// witness is the process for whose lifetime a keeper keeps. On Linux it is a pidfd, which refers to that process even
+// if its number is reused, and which the keeper inherits.
 type witness struct {
 	pid    int
 	handle *os.File
@@ -30,15 +29,14 @@ func openWitness(pid int) (*witness, error) {
 	return &witness{pid, os.NewFile(uintptr(descriptor), "witness")}, nil
 }
 
-// files are what the keeper inherits, from keeperWitness on.
+// files returns the files that the keeper inherits, from keeperWitness on.
 func (w *witness) files() []*os.File { return []*os.File{w.handle} }
 
 func (w *witness) close() {
 	_ = w.handle.Close() // nothing to flush
 }
 
-// awaitEnd returns what is closed when the process that the keeper has inherited has
-// ended.
+// awaitEnd returns a channel that is closed when the inherited process has ended.
 func awaitEnd(int) (<-chan struct{}, error) {
 	watched := []unix.PollFd{{Fd: keeperWitness, Events: unix.POLLIN}}
 	if _, err := unix.FcntlInt(keeperWitness, unix.F_GETFD, 0); err != nil {

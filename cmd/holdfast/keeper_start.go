@@ -18,18 +18,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// inheritable is one more than the highest descriptor that the keeper is kept from
-// inheriting.
+// inheritable is one more than the highest descriptor that the keeper is kept from inheriting.
 const inheritable = 1024
 
-// mostAnswer bounds what a keeper says of its beginning, in bytes.
+// mostAnswer bounds a keeper's start report, in bytes.
 const mostAnswer = 4096
 
-// spawnKeeper starts a keeper, and returns what it says of its beginning.
+// spawnKeeper starts a keeper, and returns its start report.
 func (p *program) spawnKeeper(c *cli.Command, w *witness, session string, timeout time.Duration) (string, error) {
 	for descriptor := 3; descriptor < inheritable; descriptor++ {
-		// What the caller has left open here (`3>&1`) must not stay open in the keeper. A
-		// descriptor that is not open needs nothing.
+		// Descriptors that the caller has left open here (`3>&1`) must not stay open in the keeper. Closed ones are
+		// unaffected.
 		unix.CloseOnExec(descriptor)
 	}
 	ready, said, err := os.Pipe()
@@ -53,7 +52,7 @@ func (p *program) spawnKeeper(c *cli.Command, w *witness, session string, timeou
 	if err = errors.Join(err, said.Close()); err != nil {
 		return "", err
 	}
-	// If it has ended already, the end of the pipe tells.
+	// If it has already ended, the end of the pipe shows it.
 	_, _ = io.WriteString(secret, session+"\n")
 	_ = secret.Close()
 	if err := ready.SetReadDeadline(time.Now().Add(timeout)); err != nil {
@@ -66,7 +65,7 @@ func (p *program) spawnKeeper(c *cli.Command, w *witness, session string, timeou
 	return string(answer), keeper.Process.Release()
 }
 
-// keeperArguments hand on how the member is reached.
+// keeperArguments returns the arguments for reaching the member.
 func keeperArguments(c *cli.Command, w *witness) []string {
 	arguments := []string{"keeper", "--while-pid=" + strconv.Itoa(w.pid)}
 	for _, flag := range []string{"server", "timeout", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "token-file"} {
@@ -77,8 +76,7 @@ func keeperArguments(c *cli.Command, w *witness) []string {
 	return arguments
 }
 
-// keeperEnvironment has no secrets, and none of our own variables: what they say the
-// arguments say.
+// keeperEnvironment has no secrets, and none of our own variables: the arguments have their values.
 func (p *program) keeperEnvironment() []string {
 	return slices.DeleteFunc(slices.Clone(p.environ), func(variable string) bool {
 		return strings.HasPrefix(variable, "HOLDFAST_")

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
-// leaveCommand lets one member leave, as TERM does that reaches its process.
+// leaveCommand makes one member leave, as a TERM to its process does.
 func (p *program) leaveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "leave",
@@ -30,7 +30,7 @@ func (p *program) leaveCommand() *cli.Command {
 	}
 }
 
-// drainCommand lets one member leave once nothing is held through it.
+// drainCommand makes one member leave once no lock is held through it.
 func (p *program) drainCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "drain",
@@ -50,12 +50,10 @@ func (p *program) drainCommand() *cli.Command {
 	}
 }
 
-// farewell is how long the answer of a member that leaves may take beyond what it was
-// granted.
+// farewell is the extra time for the answer of a leaving member.
 const farewell = 10 * time.Second
 
-// sendLeave asks one member to go. It must be named alone: of several, the first one that
-// answers would go.
+// sendLeave asks one member to leave. It must be a single address: of several, the first one that answers would leave.
 func (p *program) sendLeave(ctx context.Context, c *cli.Command, ask func(context.Context, *client.Admin) error) error {
 	if err := noArguments(c); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// listenAt listens at an address. localhost is every loopback address of the machine, at one port, because programs
+// listenAt listens on an address. localhost means every loopback address of the machine, at one port, because programs
 // differ in which of them they try.
 func listenAt(address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
@@ -23,10 +23,10 @@ func listenAt(address string) (net.Listener, error) {
 	}
 }
 
-// localTries is how often a port that is free for IPv4 is looked for until it is free for IPv6 as well.
+// localTries is the number of attempts to find a port that is free for both IPv4 and IPv6.
 const localTries = 10
 
-// listenLocal listens at a port of 127.0.0.1 and of ::1. A machine may have one of them alone.
+// listenLocal listens on a port of 127.0.0.1 and of ::1. A machine may have only one of them.
 func listenLocal(port string) (net.Listener, error) {
 	four, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", port))
 	switch {
@@ -54,7 +54,7 @@ func lacksFamily(err error) bool {
 	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT)
 }
 
-// listeners accepts on several as if they were one, so that the bound of a port is one, too. Its address is the first's.
+// listeners combines several listeners into one, which share the bound of the port. Its address is that of the first.
 type listeners struct {
 	all      []net.Listener
 	accepted chan accepted
@@ -76,7 +76,7 @@ func joinListeners(all ...net.Listener) *listeners {
 	return l
 }
 
-// take hands over what one of them accepts, until it is closed.
+// take passes on accepted connections of one listener, until it is closed.
 func (l *listeners) take(from net.Listener) {
 	for {
 		conn, err := from.Accept()
@@ -116,5 +116,5 @@ func (l *listeners) Close() (err error) {
 	return err
 }
 
-// Addr is the address of the first.
+// Addr returns the address of the first.
 func (l *listeners) Addr() net.Addr { return l.all[0].Addr() }

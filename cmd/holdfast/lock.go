@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// What becomes of the command when its lock is lost.
+// What happens to the command when its lock is lost.
 const (
 	lostTerm   = "term"   // TERM, and KILL after --kill-after
 	lostKill   = "kill"   // KILL
-	lostIgnore = "ignore" // it goes on; only the exit code tells
+	lostIgnore = "ignore" // it continues; only the exit code reports it
 )
 
-// usualKillAfter is how long a command has between TERM and KILL.
+// usualKillAfter is the default time between TERM and KILL.
 const usualKillAfter = 5 * time.Second
 
 // lockCommand is `holdfast lock NAME… -- COMMAND`.
@@ -62,16 +62,16 @@ func (p *program) lockCommand() *cli.Command {
 	}
 }
 
-// lockOrder has what the command line asks for.
+// lockOrder is the parsed command line.
 type lockOrder struct {
 	*request
-	store     *storeOrder // nil: a member is asked
+	store     *storeOrder // nil: locks come from a member
 	command   []string
 	killAfter time.Duration
-	explicit  bool // --kill-after was given, or what cuts it
+	explicit  bool // --kill-after was given, or its limit
 	onLost    string
 	skip      bool
-	detach    bool // do not wait for what the command leaves running
+	detach    bool // do not wait for processes that the command leaves running
 }
 
 func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
@@ -133,14 +133,13 @@ func (p *program) lock(ctx context.Context, c *cli.Command) error {
 	if late := events.close(); late != nil {
 		l.say.printf("write to --status-fd: %v", late)
 	}
-	// Where standard error takes nothing there is no way to report that.
+	// If standard error fails, there is no way to report that.
 	_ = l.say.close()
 	return err
 }
 
-// heed returns a context that ends with the first signal. After stop, which may be
-// called often, signals are left to the next listener; it returns what a signal has
-// asked for, or nil.
+// heed returns a context that ends with the first signal. After stop, which may be called repeatedly, the next listener
+// gets the signals; it returns the first signal's error, or nil.
 func heed(ctx context.Context, signals *supervise.Signals) (heeding context.Context, stop func() error) {
 	heeding, cancel := context.WithCancelCause(ctx)
 	over, gone := make(chan struct{}), make(chan struct{})
@@ -167,7 +166,7 @@ func heed(ctx context.Context, signals *supervise.Signals) (heeding context.Cont
 	}
 }
 
-// notRun is the error of a command that could not be run.
+// notRun returns the error of a command that could not be run.
 func notRun(err error) error {
 	var refused *supervise.StartError
 	if errors.As(err, &refused) {

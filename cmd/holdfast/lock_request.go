@@ -13,10 +13,10 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// busyCode is the exit code of a lock that could not be had in time.
+// busyCode is the exit code if the lock was not granted in time.
 const busyCode = 75
 
-// requestFlags say which lock is wanted, for lock and acquire.
+// requestFlags are the flags of the requested lock, for lock and acquire.
 func requestFlags() []cli.Flag {
 	return []cli.Flag{
 		switchFlag("shared", "share the lock with other shared holders"),
@@ -32,23 +32,21 @@ func requestFlags() []cli.Flag {
 	}
 }
 
-// request says which locks are wanted, and how.
+// request describes the requested locks.
 type request struct {
 	names   []string
-	options []holdfast.Option // all but the wait limit
+	options []holdfast.Option // all except the wait limit
 	try     bool
-	wait    time.Duration // 0: as long as it takes
+	wait    time.Duration // 0: no limit
 	hold    time.Duration // 0: no limit
 	ttl     time.Duration // 0: the member's default
 	busy    int           // exit code
 }
 
-// tryPatience is how long --try waits for members that are just starting, and for one of
-// them to decide.
+// tryPatience is how long --try waits for members that are just starting, and for their decision.
 const tryPatience = 5 * time.Second
 
-// limit is how long the locks are waited for, regardless of what keeps them from being
-// granted: a holder, or that no member serves yet.
+// limit returns how long to wait for the locks, for any cause: a holder, or that no member serves yet.
 func (w *request) limit() time.Duration {
 	switch {
 	case w.try:
@@ -59,11 +57,10 @@ func (w *request) limit() time.Duration {
 	return asLongAsItTakes
 }
 
-// asLongAsItTakes is a wait limit that is not reached.
+// asLongAsItTakes is a wait limit that is never reached.
 const asLongAsItTakes = time.Duration(1 << 62)
 
-// patience is how long a first answer is waited for where no address has given one. Who
-// gives a wait limit wants to wait for just that.
+// patience returns how long to wait for the first answer of any address. With a wait limit, it is that limit.
 func (w *request) patience(timeout time.Duration) time.Duration {
 	if w.wait > 0 {
 		return 0
@@ -71,8 +68,8 @@ func (w *request) patience(timeout time.Duration) time.Duration {
 	return min(w.limit(), timeout)
 }
 
-// requestOf reads the flags, for the names. A flag that does not parse is
-// a usage error; check looks at their meaning.
+// requestOf parses the flags, for the names. A flag that does not parse is a usage error; check validates their
+// meaning.
 func requestOf(c *cli.Command, names []string) (*request, error) {
 	w := &request{
 		names: names, try: c.Bool("try"),
@@ -107,8 +104,7 @@ func requestOf(c *cli.Command, names []string) (*request, error) {
 	return w, nil
 }
 
-// contradiction finds flags that exclude each other, values out of their bounds,
-// and names that are missing.
+// contradiction finds flags that exclude each other, values out of bounds, and missing names.
 func (w *request) contradiction(c *cli.Command) error {
 	for _, flag := range []string{"wait", "hold", "ttl"} {
 		if d := c.Duration(flag); c.IsSet(flag) && d <= 0 {
@@ -132,12 +128,12 @@ func (w *request) contradiction(c *cli.Command) error {
 	return nil
 }
 
-// cutTTL is what a command says of a ttl that the member has cut, and why it has.
+// cutTTL returns a command's message about a ttl that the member has cut, with the reason.
 func cutTTL(wanted, given time.Duration, why string) string {
 	return fmt.Sprintf("--ttl %v is cut to %v: %s", short(wanted), short(given.Round(time.Millisecond)), why)
 }
 
-// check says what is wrong with the names and with what is wanted of them.
+// check returns what is wrong with the names and the request.
 func (w *request) check() error {
 	for i, name := range w.names {
 		_, err := holdfast.NewRequest(name, w.options...)
@@ -151,7 +147,7 @@ func (w *request) check() error {
 	return nil
 }
 
-// parseSlots reads U/N.
+// parseSlots parses U/N.
 func parseSlots(text string) (units, capacity int, err error) {
 	part, whole, ok := strings.Cut(text, "/")
 	if ok {
@@ -166,8 +162,7 @@ func parseSlots(text string) (units, capacity int, err error) {
 	return units, capacity, nil
 }
 
-// refused adds to the error of a lock that was not granted which flag made us give
-// up, and gives it the exit code that was asked for.
+// refused adds to the error of a refused lock the flag that limited the wait, and gives it the requested exit code.
 func (w *request) refused(err error) error {
 	held, unavailable := errors.Is(err, holdfast.ErrHeld), errors.Is(err, holdfast.ErrUnavailable)
 	switch {
@@ -184,7 +179,7 @@ func (w *request) refused(err error) error {
 	return err
 }
 
-// short writes a duration without the zeros that Go appends: 1m, not 1m0s.
+// short formats a duration without Go's trailing zeros: 1m, not 1m0s.
 func short(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {

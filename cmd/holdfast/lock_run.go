@@ -18,8 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// locking is one run of `holdfast lock`: first it waits, then a watch ends the
-// command in time, then the locks are given back.
+// locking is one run of `holdfast lock`: it waits, then a watch ends the command in time, then it releases the locks.
 type locking struct {
 	order   *lockOrder
 	program *program
@@ -29,20 +28,20 @@ type locking struct {
 
 	signals  *supervise.Signals
 	client   lender
-	clock    clock.Clock                        // of deadlines
-	ends     func(*holdfast.Lock) time.Duration // nil: what the lock's own Deadline says
-	reported []bool                             // of which locks the end was reported
+	clock    clock.Clock                        // for deadlines
+	ends     func(*holdfast.Lock) time.Duration // nil: the lock's own Deadline
+	reported []bool                             // by lock: its end was reported
 	renewed  chan struct{}                      // receives when the deadline has moved
 
-	// mu keeps in order what different goroutines tell: that the member does not
-	// answer, and how it ends. Everything below is set under it.
+	// mu orders the reports of different goroutines: that the member does not answer, and how the run ends. It guards
+	// everything below.
 	mu      sync.Mutex
 	locks   []*holdfast.Lock
 	lead    time.Duration // how long before its deadline a lock is given up
-	settled bool          // the end of a lock was reported, or will be next
+	settled bool          // the end of a lock was reported, or is about to be
 }
 
-// run returns the error that the exit code is made of.
+// run returns the error that determines the exit code.
 func (l *locking) run(ctx context.Context) error {
 	// A mistyped command fails before it waits for a lock.
 	if _, err := supervise.Find(l.order.command[0]); err != nil {
@@ -55,7 +54,7 @@ func (l *locking) run(ctx context.Context) error {
 		err = l.command(ctx)
 	}
 	if l.client == nil || errors.Is(err, supervise.ErrSurvivors) {
-		return err // who still runs may still use what the lock protects
+		return err // surviving processes may still use what the lock protects
 	}
 	if l.client.Close() == nil { // otherwise the session expires by itself
 		for i := range l.locks {
@@ -82,16 +81,15 @@ func (l *locking) reportLost(i int, err error) {
 	}
 }
 
-// settle comes before the end of a lock, or of all of it, is reported: from then on it is
-// no news that the member does not answer.
+// settle runs before the end of a lock, or of the whole run, is reported: from then on a silent member is no longer
+// reported.
 func (l *locking) settle() {
 	l.mu.Lock()
 	l.settled = true
 	l.mu.Unlock()
 }
 
-// acquire connects and waits for the locks. A signal ends both, and cancels what is
-// asked for.
+// acquire connects and waits for the locks. A signal ends both, and cancels the requests.
 func (l *locking) acquire(ctx context.Context) error {
 	ctx, stop := heed(ctx, l.signals)
 	// The cause of the end is returned below.
@@ -169,7 +167,7 @@ func (l *locking) open(ctx context.Context, timeout time.Duration) error {
 	return nil
 }
 
-// storePatience is how long a store may take to answer at first.
+// storePatience returns how long to wait for a store's first answer.
 func (l *locking) storePatience(timeout time.Duration) time.Duration {
 	if l.order.wait > 0 {
 		return l.order.wait
@@ -177,7 +175,7 @@ func (l *locking) storePatience(timeout time.Duration) time.Duration {
 	return l.order.patience(timeout)
 }
 
-// expires says what keeps the name taken that was not released.
+// expires describes what keeps an unreleased name taken.
 func (l *locking) expires() string {
 	if l.order.store != nil {
 		return "its claim"
@@ -188,24 +186,23 @@ func (l *locking) expires() string {
 func (l *locking) clientOptions() []client.Option {
 	options := []client.Option{client.TTL(l.order.ttl), client.OnLate(l.onLate), client.OnRenewed(l.onRenewed)}
 	if l.order.onLost != lostIgnore {
-		// The authority hears of a broken lock when the command has ended.
+		// The authority learns of a broken lock when the command has ended.
 		options = append(options, client.KeepLost())
 	}
 	return options
 }
 
-// onRenewed is called when a heartbeat was acknowledged.
+// onRenewed runs when a heartbeat was acknowledged.
 func (l *locking) onRenewed() {
 	select {
 	case l.renewed <- struct{}{}:
-	default: // the watch has not looked since the last one
+	default: // the watch has not read the last one yet
 	}
 }
 
-// onLate is called when the member has not answered for half of the ttl. It reports that
-// only as long as an answer would help: not once the loss of a lock is reported, nor
-// when one is about to be given up, as after a while in which this process did not run.
-// So the report always comes before a loss, or not at all.
+// onLate runs when the member has not answered for half of the ttl. It reports that only as long as an answer would
+// help: not after the loss of a lock is reported, nor when one is about to be given up, for example after this process
+// was stopped for a while. So the report always comes before a loss, or not at all.
 func (l *locking) onLate(remaining time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,12 +214,12 @@ func (l *locking) onLate(remaining time.Duration) {
 	l.say.printf("%s", text)
 }
 
-// due reports whether a lock is so near to its end that it has to be given up.
+// due reports whether a lock is so near its end that it must be given up.
 func (l *locking) due(now time.Duration) bool {
 	return len(l.locks) > 0 && now >= l.deadline()-l.lead
 }
 
-// command runs the command, watches over it, and gives the locks back.
+// command runs the command, watches over it, and releases the locks.
 func (l *locking) command(ctx context.Context) error {
 	held, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -262,9 +259,8 @@ func (l *locking) command(ctx context.Context) error {
 	return nil
 }
 
-// endGraces reports that the command has stopped, for locks that were lost: their names may stay
-// taken for a while after the hold limit, and are free at once then. Their loss has been
-// reported already.
+// endGraces confirms for lost locks that the command has stopped: their names may stay taken for a while after the hold
+// limit, and are then free at once. Their loss has already been reported.
 func (l *locking) endGraces(ctx context.Context) error {
 	timeout, err := timeoutOf(l.flags)
 	if err != nil {
@@ -293,8 +289,7 @@ func (l *locking) notStarted(err error) error {
 	return notRun(err)
 }
 
-// lost is the error of a run whose lock was lost. What else went wrong must not hide
-// that, and is reported as well.
+// lost returns the error of a run whose lock was lost. Other errors must not hide that, and are reported as well.
 func (l *locking) lost(exit supervise.Exit, lost, besides error) error {
 	if errors.Is(besides, supervise.ErrSurvivors) {
 		return fmt.Errorf("%w; %w", lost, besides)
@@ -305,7 +300,7 @@ func (l *locking) lost(exit supervise.Exit, lost, besides error) error {
 	return fmt.Errorf("%w; the command %v", lost, exit)
 }
 
-// release gives the locks back and waits until the authority has taken them.
+// release releases the locks and waits until the authority has confirmed it.
 func (l *locking) release(ctx context.Context) error {
 	ctx, stop := heed(ctx, l.signals)
 	timeout, err := timeoutOf(l.flags)
@@ -344,7 +339,7 @@ func (l *locking) release(ctx context.Context) error {
 	return nil
 }
 
-// refusedRelease tells which lock the authority did not know as ours any more.
+// refusedRelease reports which lock the authority no longer knew as ours.
 func (l *locking) refusedRelease(err error) {
 	var opErr *holdfast.Error
 	for i, lock := range l.locks {
@@ -354,14 +349,14 @@ func (l *locking) refusedRelease(err error) {
 	}
 }
 
-// environment is that of the command: ours, and what it should know of its locks.
+// environment returns the command's environment: ours, plus variables about its locks.
 func (l *locking) environment() []string {
 	var names, tokens []string
 	for _, lock := range l.locks {
 		names = append(names, lock.Name())
 		tokens = append(tokens, lock.Token().String())
 	}
-	// A session's secret is no business of the command's.
+	// A session's secret is not for the command.
 	env := slices.DeleteFunc(slices.Clone(l.program.environ), func(variable string) bool {
 		return strings.HasPrefix(variable, sessionVariable+"=")
 	})
@@ -383,8 +378,7 @@ func (l *locking) environment() []string {
 	)
 }
 
-// until is the wall time at which the first of the locks ends unless its session is
-// renewed.
+// until returns the wall time at which the first of the locks ends unless its session is renewed.
 func (l *locking) until() time.Time {
 	first := l.locks[0].Until()
 	for _, lock := range l.locks[1:] {
@@ -395,8 +389,7 @@ func (l *locking) until() time.Time {
 	return first
 }
 
-// deadline is when the first of the locks ends unless its session is renewed, on the
-// clock of deadlines.
+// deadline returns when the first of the locks ends unless its session is renewed, on the clock of deadlines.
 func (l *locking) deadline() time.Duration {
 	ends := l.ends
 	if ends == nil {

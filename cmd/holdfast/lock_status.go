@@ -17,26 +17,24 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// lineWriter writes lines to a file, on a goroutine of its own: a reader that does not
-// read must not delay the end of the command. A nil one writes
-// nothing.
+// lineWriter writes lines to a file, on its own goroutine: a slow reader must not delay the end of the command. A nil
+// one writes nothing.
 type lineWriter struct {
 	file    *os.File
 	lines   chan []byte
 	done    chan error  // gets the first error, when all is written
-	dropped atomic.Bool // more was written than was read
+	dropped atomic.Bool // lines were dropped
 
 	mu          sync.Mutex
 	closed      bool
-	replaceable bool // a terminal shows a line that is to be replaced
+	replaceable bool // the terminal shows a line that will be replaced
 }
 
 // closeLimit is how long close waits until all is written.
 const closeLimit = time.Second
 
-// newLineWriter returns one with room for the lines about so many names while no
-// process reads: there are four lines about each, and few others. What comes
-// beyond is dropped, and close says so.
+// newLineWriter returns one with room for the lines about that many names while no process reads: there are four lines
+// about each, and few others. Further lines are dropped, and close reports it.
 func newLineWriter(file *os.File, names int) *lineWriter {
 	s := &lineWriter{file: file, lines: make(chan []byte, 4*names+256), done: make(chan error, 1)}
 	go func() {
@@ -56,10 +54,10 @@ func (s *lineWriter) printf(format string, arguments ...any) {
 	s.write([]byte(name + ": " + fmt.Sprintf(format, arguments...) + "\n"))
 }
 
-// newLine is how a terminal begins the present line anew.
+// newLine restarts the current line of a terminal.
 const newLine = "\r\x1b[K"
 
-// replace replaces the line that a terminal shows, by as much as fits; "" takes it away.
+// replace replaces the current line of a terminal, truncated to fit; "" removes it.
 func (s *lineWriter) replace(sentence string) {
 	if width := supervise.Columns(s.file); sentence != "" && len([]rune(sentence)) >= width {
 		sentence = string([]rune(sentence)[:width-1])
@@ -73,7 +71,7 @@ func (s *lineWriter) write(line []byte) {
 	}
 }
 
-// enqueue hands a line on; stays says that the next one replaces it.
+// enqueue queues a line; stays means that the next one replaces it.
 func (s *lineWriter) enqueue(line []byte, stays bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +91,8 @@ func (s *lineWriter) enqueue(line []byte, stays bool) {
 
 var errUnread = errors.New("its reader has gone")
 
-// close waits until all is written. Lines that come after it, while this process exits
-// without having ended its command, are dropped.
+// close waits until all is written. Later lines, written while this process exits without having ended its command, are
+// dropped.
 func (s *lineWriter) close() error {
 	if s == nil {
 		return nil
@@ -116,8 +114,8 @@ func (s *lineWriter) close() error {
 	}
 }
 
-// openStatus returns who writes to the descriptor of --status-fd; nil where the
-// flag is not given. The command does not inherit the descriptor.
+// openStatus returns the writer for the descriptor of --status-fd; nil without the flag. The command does not inherit
+// the descriptor.
 func openStatus(text string, names int) (*lineWriter, error) {
 	if text == "" {
 		return nil, nil
@@ -127,7 +125,7 @@ func openStatus(text string, names int) (*lineWriter, error) {
 		return nil, usageError("lock", "flag --status-fd: %q: want the number of a file descriptor", text)
 	}
 	descriptor := int(number)
-	// What this process has opened itself is close-on-exec; what it was given is not.
+	// Descriptors opened by this process are close-on-exec; inherited ones are not.
 	flags, err := unix.FcntlInt(uintptr(descriptor), unix.F_GETFD, 0)
 	if err != nil || descriptor > 2 && flags&unix.FD_CLOEXEC != 0 {
 		return nil, usageError("lock", "flag --status-fd: descriptor %d is not open", descriptor)
@@ -140,28 +138,28 @@ func openStatus(text string, names int) (*lineWriter, error) {
 	return newLineWriter(os.NewFile(uintptr(descriptor), "status"), names), nil
 }
 
-// status tells programs what happens, a JSON object a line.
+// status reports events to programs, a JSON object a line.
 type status struct {
 	to    *lineWriter
 	space string
 }
 
-// occurrence is one line of it. Fields that do not apply are left out.
+// occurrence is one such line. Fields that do not apply are omitted.
 type occurrence struct {
 	Event    string         `json:"event"`
 	Time     api.Time       `json:"time"`
 	Space    string         `json:"space"`
 	Name     string         `json:"name,omitempty"`
 	Token    holdfast.Token `json:"token,omitzero"`
-	Holder   string         `json:"holder,omitempty"`   // waiting: who holds it, its owner or client
+	Holder   string         `json:"holder,omitempty"`   // waiting: the holder's owner or client
 	Since    api.Time       `json:"since,omitzero"`     // since when
 	Reason   string         `json:"reason,omitempty"`   // the holder's
-	Position *int           `json:"position,omitempty"` // how many wait before it
+	Position *int           `json:"position,omitempty"` // number of waiters ahead of it
 	Why      string         `json:"why,omitempty"`
 	Code     *int           `json:"code,omitempty"`
 }
 
-// equal reports whether two lines about a wait say the same.
+// equal reports whether two lines about a wait are the same.
 func (o occurrence) equal(other occurrence) bool {
 	return o.Name == other.Name && o.Holder == other.Holder && o.Since.Equal(other.Since.Time) && o.Reason == other.Reason &&
 		(o.Position == nil) == (other.Position == nil) && (o.Position == nil || *o.Position == *other.Position)
@@ -180,20 +178,20 @@ func (s status) acquired(l *holdfast.Lock) {
 	s.write(occurrence{Event: "acquired", Name: l.Name(), Token: l.Token()})
 }
 
-// late says that the member does not answer. It comes before the first lost, or not at
-// all, and never after exit: see onLate.
+// late reports that the member does not answer. It comes before the first lost, or not at all, and never after exit:
+// see onLate.
 func (s status) late(why string) { s.write(occurrence{Event: "late", Why: why}) }
 
 func (s status) lost(l *holdfast.Lock, why holdfast.Loss) {
 	s.write(occurrence{Event: "lost", Name: l.Name(), Token: l.Token(), Why: string(why)})
 }
 
-// killing says that the command is being ended.
+// killing reports that the command is being ended.
 func (s status) killing(why holdfast.Loss) { s.write(occurrence{Event: "killing", Why: string(why)}) }
 
 func (s status) released(l *holdfast.Lock) {
 	s.write(occurrence{Event: "released", Name: l.Name(), Token: l.Token()})
 }
 
-// exit is the last.
+// exit is the last line.
 func (s status) exit(code int) { s.write(occurrence{Event: "exit", Code: &code}) }

@@ -26,7 +26,7 @@ const (
 	serverVariable  = "HOLDFAST_SERVER"
 )
 
-// lockStoreFlags let locks be taken in a store.
+// lockStoreFlags are the flags for locks in a store.
 func lockStoreFlags() []cli.Flag {
 	return []cli.Flag{
 		textFlag("store", "`URL` of a store to take the locks in, without any member: postgres://…, redis://…, etcd://…, cassandra://…, or the folder of one: /FOLDER"),
@@ -34,15 +34,15 @@ func lockStoreFlags() []cli.Flag {
 	}
 }
 
-// storeOrder is where the command line wants its locks if not at a member.
+// storeOrder is the store for the locks, instead of a member.
 type storeOrder struct {
 	url     string
-	options string // as they were given
+	options string // as given
 	claims  *storelock.Settings
 }
 
-// storeOrder reads --store; nil where a member is asked. A flag is stronger than the other's variable:
-// the command of a lock has variables that its parent was given.
+// storeOrder parses --store; nil means a member. A flag overrides the other's variable: the command of a lock inherits
+// its parent's variables.
 func (p *program) storeOrder(c *cli.Command) (*storeOrder, error) {
 	url, typed, server := c.String("store"), p.typed("store"), p.typed("server")
 	switch {
@@ -66,8 +66,7 @@ func (p *program) storeOrder(c *cli.Command) (*storeOrder, error) {
 	return o, nil
 }
 
-// typed reports whether a flag is on the command line, which the parser does not tell from its
-// variable.
+// typed reports whether a flag is on the command line, which the parser does not distinguish from its variable.
 func (p *program) typed(flag string) bool {
 	args := p.args
 	if end := slices.Index(args, "--"); end >= 0 {
@@ -82,14 +81,14 @@ func (p *program) typed(flag string) bool {
 // lender grants the locks: a client of a member, or a store's locker.
 type lender interface {
 	LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error)
-	Settle(ctx context.Context) error // all that was released was taken
+	Settle(ctx context.Context) error // waits until all releases are recorded
 	Close() error
 	Session() string
-	TTL() time.Duration      // how long locks go on unrenewed
-	Deadline() time.Duration // when they end, unless they are renewed
+	TTL() time.Duration      // how long locks last without renewal
+	Deadline() time.Duration // when they end without renewal
 }
 
-// storeLender is a lender that takes locks in a store.
+// storeLender is a lender of locks in a store.
 type storeLender struct {
 	holdfast.Locker // of the space
 	locker          *storelock.Locker
@@ -99,7 +98,7 @@ type storeLender struct {
 	clock           clock.Clock
 }
 
-// openLender opens the store and what takes locks there, until ctx ends.
+// openLender opens the store and its locker, until ctx ends.
 func (o *storeOrder) openLender(ctx context.Context, space string, limit time.Duration, c clock.Clock) (*storeLender, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -115,8 +114,7 @@ func (o *storeOrder) openLender(ctx context.Context, space string, limit time.Du
 	return &storeLender{locker.Space(space), locker, store, space, locker.Settings(), c}, nil
 }
 
-// refused gives the error of locks that cannot be opened its exit code: a store that does not answer
-// may do so another time, and nothing else will.
+// refused gives an error of opening the store its exit code: only a store that does not answer is worth a retry.
 func (o *storeOrder) refused(err error, limit time.Duration) error {
 	where := open.Redacted(o.url)
 	switch {
@@ -128,21 +126,20 @@ func (o *storeOrder) refused(err error, limit time.Duration) error {
 	return misconfigured("lock: store %s: %w", where, err)
 }
 
-// Settle waits until the store has taken what was released.
+// Settle waits until the store has recorded the releases.
 func (l *storeLender) Settle(ctx context.Context) error { return l.locker.Settle(ctx) }
 
-// Close releases what is held, and closes the store.
+// Close releases the locks, and closes the store.
 func (l *storeLender) Close() error { return errors.Join(l.locker.Close(), l.store.Close()) }
 
-// Session names this process as its claims do.
+// Session returns this process's name in its claims.
 func (l *storeLender) Session() string { return l.settings.RID }
 
-// TTL is how long a command may count on a lock that is not renewed: claims are renewed at a third of their
-// expiry, and half of it is left with time for a few tries.
+// TTL returns how long a command may rely on a lock that is not renewed: claims are renewed at a third of their expiry,
+// and half of it leaves time for a few tries.
 func (l *storeLender) TTL() time.Duration { return l.settings.Expiry / 2 }
 
-// Deadline is when the command has to have ended: one wait before the first claim may expire, as it is
-// given up then.
+// Deadline returns when the command must have ended: one wait before the first claim may expire, when it is given up.
 func (l *storeLender) Deadline() time.Duration {
 	if left := l.locker.Assured(l.space); left != holdfast.Forever {
 		return l.clock.Now() + left - l.settings.Wait
@@ -150,7 +147,7 @@ func (l *storeLender) Deadline() time.Duration {
 	return holdfast.Forever
 }
 
-// deadlineOf is when a lock ends on the clock of Deadline: with it, or by its hold limit.
+// deadlineOf returns when a lock ends on the clock of Deadline: at that, or at its hold limit.
 func (l *storeLender) deadlineOf(lock *holdfast.Lock) time.Duration {
 	end := l.Deadline()
 	if until := lock.Until(); !until.IsZero() {
@@ -159,8 +156,8 @@ func (l *storeLender) deadlineOf(lock *holdfast.Lock) time.Duration {
 	return end
 }
 
-// environment is what the command may know of where its locks are. A URL with a password
-// it knows only if it stood in the environment before.
+// environment returns the command's variables about the store. A URL with a password is included only if it was in the
+// environment before.
 func (o *storeOrder) environment(before []string, space string) []string {
 	env := slices.DeleteFunc(before, func(variable string) bool {
 		return strings.HasPrefix(variable, serverVariable+"=") || strings.HasPrefix(variable, optionsVariable+"=") ||

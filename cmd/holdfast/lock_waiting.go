@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// outerVariable has the sessions of all commands of lock that this process runs in.
+// outerVariable has the sessions of all enclosing commands of lock.
 const outerVariable = "HOLDFAST_LOCK_OUTER"
 
 // outerSessions returns them.
@@ -29,8 +29,8 @@ func (p *program) outerSessions() []string {
 	return nil
 }
 
-// ownParent returns the error of a wait that could never end: the name is held by a command
-// of lock that runs this one and waits for its end. It is nil where the modes are compatible.
+// ownParent returns the error of a wait that could never end: an enclosing command of lock, which waits for this one,
+// holds the name. It is nil if the modes are compatible.
 func (w *request) ownParent(outer []string, shown *schema.Lock) error {
 	wanted, err := holdfast.NewRequest(shown.Name, w.options...)
 	if err != nil {
@@ -47,7 +47,7 @@ func (w *request) ownParent(outer []string, shown *schema.Lock) error {
 	return nil
 }
 
-// compatible reports whether a request can be granted along with a holder.
+// compatible reports whether a request can be granted alongside a holder.
 func compatible(wanted holdfast.Request, shown *schema.Lock, holder *schema.Grant) bool {
 	switch {
 	case wanted.Mode != holdfast.Mode(holder.Mode):
@@ -58,8 +58,8 @@ func compatible(wanted holdfast.Request, shown *schema.Lock, holder *schema.Gran
 	return wanted.Mode == holdfast.ModeShared
 }
 
-// askOwnParent is ownParent for a command that prints no line when it waits. What cannot be
-// asked now, the request for the lock will report.
+// askOwnParent is ownParent for a command that prints no line when it waits. If the question fails, the request for the
+// lock will report the error.
 func (w *request) askOwnParent(ctx context.Context, space string, admin *client.Admin, outer []string) error {
 	if len(outer) == 0 {
 		return nil
@@ -78,13 +78,13 @@ func (w *request) askOwnParent(ctx context.Context, space string, admin *client.
 	return nil
 }
 
-// How often a wait looks at what it waits for, and for how long it waits for the answer.
+// How often a wait checks its name, and how long it waits for the answer.
 const (
 	waitLook  = 2 * time.Second
 	lookLimit = time.Second
 )
 
-// wait reports what a request waits for: on the terminal, and to --status-fd.
+// wait reports the progress of a wait: on the terminal, and to --status-fd.
 type wait struct {
 	*locking
 	admin  *client.Admin
@@ -96,9 +96,8 @@ type wait struct {
 	last     occurrence
 }
 
-// reportWaits follows the requests for the names until ctx ends. It returns a function that
-// the request for a name calls once it is queued, and one that waits for the end of all.
-// A name that the command's own parent holds ends with fail.
+// reportWaits follows the requests for the names until ctx ends. It returns a function that the request for a name
+// calls once it is queued, and one that waits for the end of all. A name held by an enclosing command ends with fail.
 func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued func(name string, position int), stop func() error) {
 	queued, stop = func(name string, position int) {
 		l.status.write(occurrence{Event: "waiting", Name: name, Position: &position})
@@ -113,7 +112,7 @@ func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued fun
 	}
 	admin, err := client.DialAdmin(serverOf(l.flags), options...)
 	if err != nil {
-		return queued, stop // the client has said what is wrong with the address
+		return queued, stop // the client has reported the invalid address
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	names, over := make(chan wait, len(l.order.names)), make(chan struct{})
@@ -131,7 +130,7 @@ func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued fun
 		func() error { cancel(); <-over; return admin.Close() }
 }
 
-// run looks at the name that is waited for, again and again.
+// run checks the awaited name, repeatedly.
 func (w *wait) run(ctx context.Context, names <-chan wait, found func(*schema.Lock)) {
 	timer := time.NewTimer(lookLimit)
 	defer timer.Stop()
@@ -141,7 +140,7 @@ func (w *wait) run(ctx context.Context, names <-chan wait, found func(*schema.Lo
 			w.name, w.position, w.waits, w.last = next.name, next.position, true, occurrence{}
 		case <-timer.C:
 		case <-ctx.Done():
-			// What was queued before this goroutine came to run has been granted meanwhile.
+			// Names queued before this goroutine ran have been granted meanwhile.
 			for len(names) > 0 {
 				next := <-names
 				w.name, w.position, w.waits = next.name, next.position, true
@@ -168,8 +167,8 @@ func (w *wait) look(ctx context.Context, found func(*schema.Lock)) {
 	}
 }
 
-// report writes what a look has found, if it is new; nil where the member has not answered. That is
-// not news of a wait that was reported before.
+// report writes the result of a check, if it is new; nil if the member has not answered. That does not change a wait
+// that was reported before.
 func (w *wait) report(shown *schema.Lock) occurrence {
 	now, reported := w.describe(shown), w.last.Event != ""
 	if w.waits && !now.equal(w.last) && (shown != nil || !reported) {
@@ -179,7 +178,7 @@ func (w *wait) report(shown *schema.Lock) occurrence {
 	return now
 }
 
-// describe says who holds the name, and how many wait before us.
+// describe returns the holder of the name, and the number of waiters ahead of us.
 func (w *wait) describe(shown *schema.Lock) occurrence {
 	o := occurrence{Event: "waiting", Name: w.name}
 	if shown != nil {
@@ -200,7 +199,7 @@ func (w *wait) describe(shown *schema.Lock) occurrence {
 	return o
 }
 
-// sentenceOf is what a terminal shows.
+// sentenceOf returns the terminal's line.
 func sentenceOf(o occurrence, shown *schema.Lock, err error) string {
 	text := fmt.Sprintf("%s: waiting for lock %q", name, o.Name)
 	if o.Position != nil {

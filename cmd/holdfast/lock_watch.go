@@ -11,29 +11,27 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// watch sees to it that the command has ended before its lock can go to another.
+// watch ensures that the command has ended before its lock can go to another.
 //
-// The locks end at a deadline that each acknowledged heartbeat moves on. When no
-// more is left of it than the command's grace and a guard, TERM is sent; the grace
-// later, and a guard before the deadline, KILL. When a lock has been lost (broken by
-// an operator, or its session is unknown), TERM is sent at once, and KILL no later
-// than it would have been by the deadline that was known: that is how long the
-// authority waits for us.
+// The locks end at a deadline that each acknowledged heartbeat extends. When the rest is no more than the command's
+// grace and a guard, TERM is sent; KILL after the grace, a guard before the deadline. When a lock has been lost (broken
+// by an operator, or its session is unknown), TERM is sent at once, and KILL no later than by the known deadline: the
+// authority waits for us that long.
 //
-// The guardian knows each deadline, too, and sends KILL half a guard before it: the
-// command ends in time although this process is stopped or slow.
+// The guardian knows each deadline, too, and sends KILL half a guard before it: the command ends in time even if this
+// process is stopped or slow.
 //
-// TERM comes only after three pauses that each ended in time, and in which a heartbeat
-// could be answered. When this process and the members stood still together, as a virtual
-// machine does whose state is saved, the members are there again at once.
+// TERM comes only after three pauses that each ended in time, and in which a heartbeat could be answered. If this
+// process and the members were stopped together, as in a virtual machine whose state is saved, the members answer again
+// at once.
 //
-// What was begun is not taken back: when TERM is sent the lock counts as lost, even
-// if a heartbeat is acknowledged a moment later.
+// An end is never reversed: when TERM is sent the lock counts as lost, even if a heartbeat is acknowledged a moment
+// later.
 type watch struct {
 	*locking
 	process *supervise.Process
 	session func() time.Duration // the session's deadline
-	// guardian gets the deadline at which the guardian is to kill the command.
+	// guardian receives the deadline at which the guardian must kill the command.
 	guardian func(time.Duration) error
 
 	renewed <-chan struct{} // receives when the deadline has moved
@@ -41,22 +39,22 @@ type watch struct {
 	grace   time.Duration // between TERM and KILL
 	guard   time.Duration // between KILL and the deadline
 	known   time.Duration // the deadline as last read
-	kept    time.Duration // the deadline that the guardian has
-	pauses  int           // that ended in time before TERM
-	tries   int           // all of them
-	pauseTo time.Duration // the end of the present one
-	gone    chan int      // the locks that have ended, by their place
+	kept    time.Duration // the guardian's deadline
+	pauses  int           // number that ended in time before TERM
+	tries   int           // total number
+	pauseTo time.Duration // end of the present one
+	gone    chan int      // locks that have ended, by index
 
 	first  error         // why the first of the locks was lost
 	dying  bool          // the command is being ended
-	killAt time.Duration // KILL is due; clock.Never once it is sent
-	ended  chan error    // gets what each Terminate returns
-	ending int           // how many of them are under way
-	failed error         // what the last of them returned
+	killAt time.Duration // time of KILL; clock.Never once it is sent
+	ended  chan error    // gets the result of each Terminate
+	ending int           // number of them under way
+	failed error         // the last one's error
 }
 
-// newWatch returns a watch of the locks of l, which live for lease unless they are
-// renewed. Session returns the deadline of their session.
+// newWatch returns a watch of the locks of l, which live for lease unless they are renewed. Session returns the
+// deadline of their session.
 func newWatch(l *locking, lease time.Duration, session func() time.Duration) *watch {
 	w := &watch{
 		locking: l, session: session, renewed: l.renewed,
@@ -81,8 +79,8 @@ func newWatch(l *locking, lease time.Duration, session func() time.Duration) *wa
 	return w
 }
 
-// lastMoment is when the guardian has to kill the command: half a guard after this process
-// would have done it. With --on-lost ignore that is never.
+// lastMoment returns when the guardian must kill the command: half a guard after this process would have done it. With
+// --on-lost ignore that is never.
 func (w *watch) lastMoment() time.Duration {
 	switch {
 	case w.order.onLost == lostIgnore:
@@ -93,14 +91,14 @@ func (w *watch) lastMoment() time.Duration {
 	return w.known - w.guard/2
 }
 
-// guardOf returns how long before a deadline the last process is to be killed:
-// time for the kernel to end it and for us to see that, on a busy machine.
+// guardOf returns how long before a deadline the last process must be killed: time for the kernel to end it and for us
+// to see that, on a busy machine.
 func guardOf(lease time.Duration) time.Duration {
 	return min(max(lease/20, 20*time.Millisecond), 250*time.Millisecond)
 }
 
-// run watches over a command, and returns how it ended, and why its lock was lost if it
-// was. The error is about the command alone.
+// run watches over a command, and returns how it ended, and why its lock was lost if it was. The error concerns only
+// the command.
 func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err error) {
 	w.process = process
 	w.timer = w.clock.NewTimer()
@@ -148,15 +146,15 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 	return exit, w.first, err
 }
 
-// reportRemaining says for what a lock is kept whose command has ended.
+// reportRemaining reports why the lock of an ended command is kept.
 func (w *watch) reportRemaining() {
 	if remaining := w.process.Remaining(); remaining != "" && !w.dying && !w.order.detach {
 		w.say.printf("the command has ended; the lock is kept for what it has left running: %s (--detach does not wait for that)", remaining)
 	}
 }
 
-// next is when to look again. A deadline moves, mostly on; it is looked at often
-// enough to notice when it comes nearer.
+// next returns when to check again. A deadline usually moves later; it is checked often enough to notice when it moves
+// closer.
 func (w *watch) next() time.Duration {
 	switch {
 	case w.order.onLost == lostIgnore:
@@ -172,13 +170,13 @@ func (w *watch) next() time.Duration {
 	return min(w.doubtAt(), now+max(0, w.known-now)/4)
 }
 
-// refresh reads the deadline, and lets the guardian know when it has moved.
+// refresh reads the deadline, and informs the guardian when it has moved.
 func (w *watch) refresh() {
 	w.known = w.deadline()
 	w.keep(w.lastMoment())
 }
 
-// keep gives the guardian another deadline.
+// keep sends the guardian a new deadline.
 func (w *watch) keep(at time.Duration) {
 	if at == w.kept {
 		return
@@ -189,16 +187,16 @@ func (w *watch) keep(at time.Duration) {
 	}
 }
 
-// answerLimit is how long a heartbeat may take to be answered before TERM, at most.
+// answerLimit is the maximum time for the answer to a heartbeat before TERM.
 const answerLimit = 300 * time.Millisecond
 
-// patience is how long a heartbeat may be answered from the time at on: at most a third
-// of what is left until KILL then.
+// patience returns how long to wait for the answer to a heartbeat from at on: at most a third of the time left until
+// KILL.
 func (w *watch) patience(at time.Duration) time.Duration {
 	return min(answerLimit, max(0, w.known-w.guard-at)/3)
 }
 
-// doubtAt is when the pauses begin, so that TERM is due when they are over.
+// doubtAt returns when the pauses begin, so that TERM is due when they are over.
 func (w *watch) doubtAt() time.Duration {
 	at := w.known - w.lead
 	if w.limited() {
@@ -207,23 +205,22 @@ func (w *watch) doubtAt() time.Duration {
 	return at - w.patience(at)
 }
 
-// limited reports whether the hold limit ends a lock before the session does. The
-// session's deadline is read first: one that is moved on meanwhile must not look like a
-// hold limit.
+// limited reports whether the hold limit ends a lock before the session does. The session's deadline is read first: one
+// that moves meanwhile must not look like a hold limit.
 func (w *watch) limited() bool {
 	session := w.session()
 	return w.order.hold > 0 && w.deadline() < session
 }
 
-// The pauses before TERM. One that ends late says that this process stood still, and that
-// the heartbeat which the client has due then must be given its time again.
+// The pauses before TERM. One that ends late means that this process was stopped, and that the client's next heartbeat
+// must get its full time again.
 const (
 	pausesBeforeTerm = 3
 	mostPauses       = 9
 )
 
-// doubtful reports whether TERM has to wait for a heartbeat that may still be answered. A
-// hold limit is moved by none.
+// doubtful reports whether TERM has to wait for a heartbeat that may still be answered. Heartbeats do not move a hold
+// limit.
 func (w *watch) doubtful(now time.Duration) bool {
 	pause := w.patience(now) / pausesBeforeTerm
 	if pause <= 0 || w.tries == mostPauses || w.limited() {
@@ -267,14 +264,14 @@ func (w *watch) onTime() {
 	}
 }
 
-// lose takes the locks for lost because one is about to end.
+// lose gives up the locks because one is about to end.
 func (w *watch) lose() {
 	why := holdfast.SessionExpired
 	if w.limited() {
 		why = holdfast.HoldLimit
 	}
 	for i, lock := range w.locks {
-		err := lock.Check() // the clock goes on
+		err := lock.Check() // the clock advances
 		if err == nil {
 			err = &holdfast.Error{Op: "lock", Space: lock.Space(), Name: lock.Name(), Err: why}
 		}
@@ -283,7 +280,7 @@ func (w *watch) lose() {
 	}
 }
 
-// onLost is called when a lock has ended.
+// onLost runs when a lock has ended.
 func (w *watch) onLost(i int) {
 	w.look(i)
 	switch {
@@ -294,7 +291,7 @@ func (w *watch) onLost(i int) {
 	}
 }
 
-// look takes note of a lock that has ended.
+// look records a lock that has ended.
 func (w *watch) look(i int) {
 	if err := w.locks[i].Check(); err != nil {
 		w.first = cmp.Or(w.first, err)
@@ -318,8 +315,7 @@ func (w *watch) end() {
 	w.status.killing(holdfast.Why(w.first))
 }
 
-// terminate ends the command's group. KILL follows the grace here, too, by a clock
-// that runs while the machine sleeps.
+// terminate ends the command's group. KILL follows the grace here, too, by a clock that runs during sleep.
 func (w *watch) terminate(grace time.Duration) {
 	w.ending++
 	go func() { w.ended <- w.process.Terminate(grace) }()

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// locksCommand lists who holds what and who waits, or follows it.
+// locksCommand lists holders and waiters, or follows changes.
 func (p *program) locksCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "locks",
@@ -55,12 +55,12 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 	})
 }
 
-// staleFlag allows an answer that may be old.
+// staleFlag allows a stale answer.
 func staleFlag() cli.Flag {
 	return switchFlag("stale", "accept a stale answer from the member that is asked, even while there is no leader (protocol consensus)")
 }
 
-// reads returns an Admin that accepts stale answers, where the flags allow them.
+// reads returns an Admin that accepts stale answers, if the flags allow them.
 func reads(c *cli.Command, admin *client.Admin) *client.Admin {
 	if c.Bool("stale") {
 		return admin.Stale()
@@ -68,8 +68,7 @@ func reads(c *cli.Command, admin *client.Admin) *client.Admin {
 	return admin
 }
 
-// list shows a listing page by page, and asks for the next page while one is shown. Each page may
-// take --timeout.
+// list shows a listing page by page, and requests the next page while one is shown. Each page may take --timeout.
 func list(ctx context.Context, c *cli.Command, printPage func(page []*schema.Lock) error) error {
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		ctx, cancel := context.WithCancel(ctx)
@@ -92,7 +91,7 @@ func list(ctx context.Context, c *cli.Command, printPage func(page []*schema.Loc
 	})
 }
 
-// eachPage asks for the pages of a listing, one after the other.
+// eachPage requests the pages of a listing, one after the other.
 func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages chan<- *schema.LockPage) error {
 	for after := ""; ; {
 		var page *schema.LockPage
@@ -151,8 +150,7 @@ func (p *program) watch(ctx context.Context, c *cli.Command) error {
 	})
 }
 
-// printEvent writes one line. Its first columns have a fixed width, because the lines
-// to come are not known.
+// printEvent writes one line. Its first columns have a fixed width, because later lines are not known.
 func (p *program) printEvent(json *api.JSON, event *schema.WatchEvent) error {
 	if json != nil {
 		return printMessage(p.stdout, json, event)
@@ -162,7 +160,7 @@ func (p *program) printEvent(json *api.JSON, event *schema.WatchEvent) error {
 		printable(formatName(event.Name)), printable(cmp.Or(event.Owner, event.Client)), printable(event.Member), printable(whyOf(event))))
 }
 
-// whyOf says what led to an event, and why the lock was wanted.
+// whyOf returns the cause of an event, and the reason for the lock.
 func whyOf(event *schema.WatchEvent) string {
 	if event.Reason == "" {
 		return event.Why

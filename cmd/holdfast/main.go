@@ -26,17 +26,16 @@ type program struct {
 	environ               []string
 	stdin, stdout, stderr *os.File
 
-	// separated says that the arguments of lock had a "--", and command is what
-	// followed it. The flag parser never sees that.
+	// separated reports that the arguments of lock had a "--", and command is the rest after it. The flag parser never
+	// sees that.
 	separated bool
 	command   []string
 }
 
-// completing is the last argument of a shell's question how a line may go on.
+// completing is the last argument of a shell's completion request.
 const completing = "--generate-shell-completion"
 
-// run runs the command that the arguments name, and returns the exit code. It is
-// called once.
+// run runs the command in the arguments, and returns the exit code. It is called once.
 func (p *program) run(ctx context.Context) int {
 	args := p.args
 	if len(args) == 0 {
@@ -49,7 +48,7 @@ func (p *program) run(ctx context.Context) int {
 	return p.end(p.classify(err, args))
 }
 
-// cut takes the command off the arguments of lock.
+// cut removes the command from the arguments of lock.
 func (p *program) cut(args []string) []string {
 	at := slices.Index(args, "--")
 	if at < 0 {
@@ -59,11 +58,11 @@ func (p *program) cut(args []string) []string {
 	return args[:at:at]
 }
 
-// name is the name of the program, regardless of that of its file.
+// name is the name of the program, regardless of the name of its file.
 const name = "holdfast"
 
-// root is the tree of commands. The parser neither exits nor prints errors: every
-// command has handlers that hand them on.
+// root is the tree of commands. The parser neither exits nor prints errors: every command has handlers that return
+// them.
 func (p *program) root() *cli.Command {
 	root := &cli.Command{
 		Name:      name,
@@ -73,7 +72,7 @@ func (p *program) root() *cli.Command {
 			"`" + name + " COMMAND --help` says more.",
 		Commands:              p.commands(),
 		Flags:                 []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version", Local: true}},
-		HideHelpCommand:       true, // ours takes no names of locks for topics
+		HideHelpCommand:       true, // ours does not mistake lock names for topics
 		HideVersion:           true,
 		EnableShellCompletion: true,
 		ConfigureShellCompletionCommand: func(c *cli.Command) {
@@ -89,7 +88,7 @@ func (p *program) root() *cli.Command {
 	for _, command := range root.Commands {
 		refuseUsage(command)
 	}
-	// The parser takes the flags of a command that it does not know for the root's.
+	// The parser takes the flags of an unknown command for the root's.
 	root.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
 		if word := p.args[1]; !strings.HasPrefix(word, "-") && c.Command(word) == nil {
 			return noCommand(word)
@@ -99,7 +98,7 @@ func (p *program) root() *cli.Command {
 	return root
 }
 
-// refuseUsage gives a command, and those below it, the handler of what the parser finds wrong.
+// refuseUsage sets the handler for the parser's errors in a command and its subcommands.
 func refuseUsage(command *cli.Command) {
 	command.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) }
 	for _, below := range command.Commands {

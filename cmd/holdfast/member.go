@@ -31,32 +31,30 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/open"
 )
 
-// member is this process as a member that serves clients: a node, and a server over
-// it.
+// member is this process as a member that serves clients: a node with a server.
 type member struct {
 	settings   *config.Config
 	version    string
 	log        *slog.Logger
-	listen     string             // where it really listens
-	http       string             // "" where HTTP is off
-	grpc       net.Listener       // nil where the socket is all there is
-	socket     net.Listener       // nil where there is none
-	web        net.Listener       // nil where HTTP is off
+	listen     string             // the actual listen address
+	http       string             // "" if HTTP is off
+	grpc       net.Listener       // nil with only a socket
+	socket     net.Listener       // nil for none
+	web        net.Listener       // nil if HTTP is off
 	identities *certificate.Store // nil without TLS
 	observer   *server.Observer
 	peers      *grpc.Transport
-	stores     stores // that spaces of protocol claim write to
+	stores     stores // for spaces of protocol claim
 	node       *host.Member
 	server     *server.Server
 	ready      atomic.Bool
-	left       chan struct{} // closed when an operator's call has let it leave
+	left       chan struct{} // closed when the member has left by an operator's call
 	leaving    sync.Once
 }
 
-// startMember listens, reads what the member remembers, and makes its server. It
-// accepts nothing yet. The ports are the first thing that is taken, because they say
-// who this is where no name was given, and because two processes at one address are
-// the mistake that is made most often.
+// startMember listens, reads the member's memory, and makes its server. It accepts nothing yet. The ports come first,
+// because they determine the name of an unnamed member, and because two processes at one address are the most frequent
+// mistake.
 func (p *program) startMember(ctx context.Context, settings *config.Config, log *slog.Logger) (*member, error) {
 	m := &member{settings: settings, version: version(), log: log, stores: stores{}, left: make(chan struct{})}
 	var err error
@@ -87,7 +85,7 @@ func (m *member) logListening(name string) {
 	m.log.Info("listening", "listen", m.listen, "socket", m.settings.Socket, "http", m.http, "name", name)
 }
 
-// hear takes the ports, and the socket.
+// hear opens the ports, and the socket.
 func (m *member) hear() (err error) {
 	s := m.settings
 	if s.Listen != "" {
@@ -107,7 +105,7 @@ func (m *member) hear() (err error) {
 	return err
 }
 
-// openStores opens what spaces write their claims to.
+// openStores opens the stores of spaces of protocol claim.
 func (m *member) openStores(ctx context.Context) error {
 	for _, space := range m.settings.Spaces {
 		if url := space.Store(); url != "" {
@@ -119,21 +117,21 @@ func (m *member) openStores(ctx context.Context) error {
 	return nil
 }
 
-// warnOpen tells what the operator has agreed to.
+// warnOpen logs the exposures that the operator has accepted.
 func (m *member) warnOpen() {
 	for _, open := range m.settings.Exposed() {
 		m.log.Warn("in plain text: "+open.What, "key", open.Key, "address", open.Address)
 	}
 }
 
-// logMemory says why locks are kept in memory where that was not asked for.
+// logMemory logs why locks are in memory if that was not requested.
 func (m *member) logMemory() {
 	if why := m.settings.ImpliedMemory(); why != "" {
 		m.log.Warn("locks of the default space are kept in memory, and end with this member", "because", why)
 	}
 }
 
-// listen takes an address, and returns the one that it really is.
+// listen listens on an address, and returns the actual one.
 func listen(key, address string) (net.Listener, string, error) {
 	l, err := listenAt(address)
 	if err == nil {
@@ -196,8 +194,8 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	return nil
 }
 
-// identify lets the certificate carry this member's name. No member asks a member alone
-// for it, as long as no guest joins.
+// identify requires the certificate to carry this member's name. No peer checks the name of a member alone, unless a
+// guest joins.
 func (m *member) identify(name string) error {
 	if m.identities == nil {
 		return nil
@@ -211,7 +209,7 @@ func (m *member) identify(name string) error {
 	return nil
 }
 
-// config is the node's configuration.
+// config returns the node's configuration.
 func (m *member) config(environ []string) (host.Config, error) {
 	s := m.settings
 	name := cmp.Or(s.Name, config.DefaultName(m.listen))
@@ -256,8 +254,8 @@ func (m *member) config(environ []string) (host.Config, error) {
 	return c, nil
 }
 
-// checkClock refuses a clock that has not been set, as on a machine without a battery, where the member keeps no folder:
-// then it is all that keeps tokens from beginning anew in each life. With a folder the node warns at the first start.
+// checkClock refuses a clock that is not set, as on a machine without a battery, if the member has no folder: then only
+// the clock keeps tokens from restarting in each life. With a folder the node warns at the first start.
 func checkClock(now time.Time, state string) error {
 	if origin := time.Unix(membership.Origin, 0).UTC(); state == "" && now.Before(origin) {
 		return fmt.Errorf("the clock stands at %s, before %s: with state none tokens would start again at each start; set the clock, or give a folder with --state DIR",
@@ -266,8 +264,8 @@ func checkClock(now time.Time, state string) error {
 	return nil
 }
 
-// address is where others reach this member: what stands in their lists, so as it was
-// configured and not as the machine resolved it, unless the machine chose the port.
+// address returns this member's address for others: it is in their lists, so as configured and not as resolved, unless
+// the machine chose the port.
 func (m *member) address() string {
 	_, port, err := net.SplitHostPort(m.settings.Address())
 	if m.settings.Advertise == "" && (err != nil || port == "0" || !m.settings.Clustered()) {
@@ -276,8 +274,7 @@ func (m *member) address() string {
 	return m.settings.Address()
 }
 
-// connect makes what carries messages to other members. A member alone has it as well:
-// guests may join it.
+// connect makes the transport to other members. A member alone has it as well: guests may join it.
 func (m *member) connect(introduce func() transport.Identity) (transport.Transport, error) {
 	var err error
 	m.peers, err = host.NewTransport(introduce, host.Link{
@@ -289,8 +286,7 @@ func (m *member) connect(introduce func() transport.Identity) (transport.Transpo
 	return m.peers, nil
 }
 
-// badStart adds to an error of the state folder, or of the trace, what can be done about it. With data that is the folder of
-// all that is kept.
+// badStart adds advice to an error of the state folder, or of the trace. With data it is about the data folder.
 func badStart(err error, data bool) error {
 	const unwritable = "give a folder that can be written with --data DIR, or keep locks in memory with --memory, and nothing at all with --state none"
 	var record *trace.OpenError
@@ -316,7 +312,7 @@ func badStart(err error, data bool) error {
 	return misconfigured("serve: %w; give a folder that can be written with --state DIR, or --state none", err)
 }
 
-// spaces are the node's lockspaces as they are served.
+// spaces returns the node's lockspaces as the server serves them.
 func (m *member) spaces() []server.Space {
 	var all []server.Space
 	for i, space := range m.node.Spaces() {
@@ -324,7 +320,7 @@ func (m *member) spaces() []server.Space {
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol,
 			Class: space.Class(), HasGrace: space.HasGrace(), Options: space.Given(), Settings: space.Settings(),
 		}
-		if space.Store != nil { // the settings have it in the same place
+		if space.Store != nil { // the settings have it at the same index
 			served.Store = open.Redacted(m.settings.Spaces[i].Store())
 		}
 		all = append(all, served)
@@ -332,10 +328,10 @@ func (m *member) spaces() []server.Space {
 	return all
 }
 
-// cluster is the cluster's id as text.
+// cluster returns the cluster's id as text.
 func (m *member) cluster() string { return strconv.FormatUint(m.node.Identity().Cluster, 36) }
 
-// identity says who this member is.
+// identity returns this member's identity.
 func (m *member) identity() server.Identity {
 	remembered := m.node.Identity()
 	state := "recovering"

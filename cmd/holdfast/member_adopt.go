@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server"
 )
 
-// adopt takes the cluster's spaces, where this member is a guest that defines none. Its ports say meanwhile why it serves nothing.
+// adopt adopts the cluster's spaces, if this member is a guest that defines none. Meanwhile its ports report why it
+// serves nothing.
 func (m *member) adopt(ctx context.Context, config host.Config) (host.Config, error) {
 	if !m.settings.Adopts() {
 		return config, nil

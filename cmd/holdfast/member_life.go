@@ -13,10 +13,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// serveUntil accepts clients and other members until ctx ends, a port does, or an
-// operator's call has let the member leave. It calls ready once, when every space can
-// grant. Clients are served before that, too: they wait, or get the error that no member can
-// grant.
+// serveUntil accepts clients and other members until ctx ends, a port fails, or the member has left by an operator's
+// call. It calls ready once, when every space can grant. Clients are served before that, too: they wait, or get the
+// error that no member can grant.
 func (m *member) serveUntil(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -43,7 +42,7 @@ func (m *member) serveUntil(ctx context.Context, ready func()) error {
 	work.Go(func() {
 		defer served()
 		if err := m.node.WaitReady(ctx); err != nil {
-			// It ends, or cannot take part; or others use a space's store with other settings.
+			// It ends, or is unfit; or others use a space's store with other settings.
 			if refused := new(holdfast.Error); ctx.Err() == nil && errors.As(err, &refused) {
 				cancel(badSpace(err))
 			}
@@ -82,13 +81,12 @@ func badSpace(err error) error {
 	return err
 }
 
-// lookAgain is how often logRecovery looks what is waited for.
+// lookAgain is the interval of logRecovery's checks.
 const lookAgain = time.Second
 
-// logRecovery logs which spaces cannot grant yet, why, and until when, whenever that
-// has changed, until ctx ends.
+// logRecovery logs which spaces cannot grant yet, why, and until when, whenever that has changed, until ctx ends.
 //
-// A member alone makes itself the leader of what it keeps on the disk a moment after its start: so much is no news.
+// A member alone becomes the leader of its durable spaces a moment after its start: so much is not logged.
 func (m *member) logRecovery(ctx context.Context) {
 	logged := map[string]string{}
 	look := time.NewTicker(lookAgain)
@@ -113,7 +111,7 @@ func (m *member) logRecovery(ctx context.Context) {
 	}
 }
 
-// logCondition logs one space's condition, unless it has logged that before.
+// logCondition logs one space's condition, unless it has already logged the same.
 func (m *member) logCondition(space string, condition *protocol.Condition, logged map[string]string) {
 	text := condition.State.String() + condition.Why
 	if condition.State == protocol.Ready || logged[space] == text {
@@ -127,33 +125,31 @@ func (m *member) logCondition(space string, condition *protocol.Condition, logge
 	m.log.Warn("not ready", "space", space, "state", condition.State.String(), "why", condition.Why, "until", until)
 }
 
-// leave lets the member leave because an operator's call asks for it. Serve ends then,
-// even if the view could not be left in time.
+// leave makes the member leave by an operator's call. Serve then ends, even if the view could not be left in time.
 func (m *member) leave(ctx context.Context) error {
 	defer m.leaving.Do(func() { close(m.left) })
 	m.log.Info("leaving", "why", "an operator's call")
 	return m.node.Leave(ctx)
 }
 
-// drain is leave once nothing is held through the member.
+// drain is leave once no lock is held through the member.
 func (m *member) drain(ctx context.Context) error {
 	defer m.leaving.Do(func() { close(m.left) })
 	m.log.Info("draining: new work is refused", "why", "an operator's call")
 	return m.node.Drain(ctx)
 }
 
-// How long leaving may take: until the clients that hold something through the member
-// have stopped, and the others have a view without it; and until clients have heard.
-// Both together stay under the ten seconds that many a service manager waits before it
-// kills.
+// Time limits of a leave: until clients with locks through the member have stopped, and the others have a view without
+// it; and until clients have been informed. Both together stay under the ten seconds that many service managers wait
+// before they kill.
 const (
 	leaveLimit    = 5 * time.Second
 	shutdownLimit = 4 * time.Second
 )
 
-// stop leaves in good order: clients that hold something through the member get a revocation,
-// all clients go elsewhere, and no view has the member any more, so that no
-// member has to wait for it. The others wait for what has not happened in time.
+// stop leaves in an orderly way: clients with locks through the member get a revocation, all clients go elsewhere, and
+// no view contains the member any more, so that no member has to wait for it. If time runs out, the others wait for the
+// rest.
 func (m *member) stop() error {
 	leaving, done := context.WithTimeout(context.Background(), leaveLimit)
 	defer done()
@@ -178,8 +174,8 @@ func (m *member) stop() error {
 	return nil
 }
 
-// mustLeave reports whether there is a view to leave, and an operator's call has not let
-// the member leave it, as far as that was possible.
+// mustLeave reports whether there is a view to leave that an operator's call has not already made the member leave, as
+// far as possible.
 func (m *member) mustLeave() bool {
 	select {
 	case <-m.left:

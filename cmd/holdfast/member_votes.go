@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// memberCommand changes who votes in a lockspace.
+// memberCommand changes the voters of a lockspace.
 func (p *program) memberCommand() *cli.Command {
 	return group("member", "show or change the voters of a lockspace (protocol consensus)", name+" member add|promote|remove MEMBER | list [--space SPACE] [flags]",
 		p.reformCommand("add", protocol.Learner, "replicate a lockspace to a member that has no vote yet",

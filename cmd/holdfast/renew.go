@@ -14,10 +14,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// sessionVariable names a session with its secret instead of --session.
+// sessionVariable has a session with its secret, instead of --session.
 const sessionVariable = "HOLDFAST_SESSION"
 
-// sessionFlag names the session that acquire has printed.
+// sessionFlag is the session printed by acquire.
 func sessionFlag() cli.Flag {
 	return textFlag("session", "`SESSION` as printed by acquire; - reads it from standard input, which process lists do not show")
 }
@@ -64,10 +64,10 @@ func (p *program) renew(ctx context.Context, c *cli.Command) error {
 	return written(fmt.Fprintln(p.stdout, renewed.Session, renewed.Ttl.AsDuration()))
 }
 
-// maxSession bounds a session that is read, in bytes.
+// maxSession bounds a session's input, in bytes.
 const maxSession = 1024
 
-// sessionOf returns the session that c's flag, its variable or standard input names.
+// sessionOf returns the session in c's flag, its variable or standard input.
 func (p *program) sessionOf(c *cli.Command) (string, error) {
 	session := c.String("session")
 	if session == "-" {

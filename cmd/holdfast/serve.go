@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// serveCommand is a member until a signal ends it.
+// serveCommand runs a member until a signal ends it.
 func (p *program) serveCommand() *cli.Command {
 	printConfig := switchFlag("print-config", "print the configuration and where each value came from, and end")
 	return &cli.Command{
@@ -37,7 +37,7 @@ func (p *program) serveCommand() *cli.Command {
 	}
 }
 
-// optionsOfSpaces lists what may follow the protocol in --space.
+// optionsOfSpaces lists the options that may follow the protocol in --space.
 func optionsOfSpaces() string {
 	var b strings.Builder
 	b.WriteString("Options of a space, as in --space jobs=grantor,placement=on:\n")
@@ -47,8 +47,8 @@ func optionsOfSpaces() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// configurationFlags makes a flag of every key of the configuration. Their
-// variables are the configuration's to read, so the parser does not get them.
+// configurationFlags makes a flag of every configuration key. Package config reads their variables, so the parser does
+// not get them.
 func configurationFlags() []cli.Flag {
 	var flags []cli.Flag
 	for _, key := range config.Keys() {
@@ -65,8 +65,7 @@ func configurationFlags() []cli.Flag {
 	return flags
 }
 
-// configurationOf loads the configuration that c's flags, the environment and the
-// file make.
+// configurationOf loads the configuration from c's flags, the environment and the file.
 func (p *program) configurationOf(c *cli.Command) (*config.Config, error) {
 	flags := map[string]string{}
 	for _, key := range config.Keys() {
@@ -111,11 +110,11 @@ func (p *program) serve(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	err = m.serveUntil(ctx, func() { p.ready(m, log) })
-	notify("STOPPING=1", log) // after READY=1, if that was ever said
+	notify("STOPPING=1", log) // after READY=1, if that was sent
 	return errors.Join(err, m.stop())
 }
 
-// ready says that the member can grant.
+// ready reports that the member can grant.
 func (p *program) ready(m *member, log *slog.Logger) {
 	line := struct {
 		Event   string `json:"event"`
@@ -131,11 +130,10 @@ func (p *program) ready(m *member, log *slog.Logger) {
 	notify("READY=1", log)
 }
 
-// untilSignal returns a context that a first INT, TERM or HUP ends. A second one
-// ends the program at once; see heedEnd for which counts as one. A signal that was
-// ignored when the program started stays ignored.
+// untilSignal returns a context that a first INT, TERM or HUP ends. A second one ends the program at once; see heedEnd
+// for what counts as one. A signal that was ignored when the program started stays ignored.
 func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Context, func()) {
-	// A log that no process reads any more must not end a member that holds promises.
+	// A log without a reader must not end a member that has made promises.
 	signal.Ignore(syscall.SIGPIPE)
 	arrived := make(chan os.Signal, 2)
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
@@ -159,13 +157,12 @@ func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Co
 	}
 }
 
-// sameRequest is how long a signal that arrives again is still the same request.
+// sameRequest is how long a repeated signal counts as the same request.
 const sameRequest = time.Second
 
-// heedEnd calls first for the first signal that arrives and second for the second,
-// unless over is closed before. The same signal again within sameRequest does not count:
-// timeout(1), for one, sends its signal to the process and then to the whole group,
-// and a member must leave in good order all the same.
+// heedEnd calls first for the first signal and second for the second, unless over is closed before. The same signal
+// again within sameRequest does not count: timeout(1), for example, sends its signal to the process and then to the
+// whole group, and a member must still leave in an orderly way.
 func heedEnd(arrived <-chan os.Signal, over <-chan struct{}, c clock.Clock, first, second func(os.Signal)) {
 	var request os.Signal
 	var since time.Duration
@@ -187,7 +184,7 @@ func heedEnd(arrived <-chan os.Signal, over <-chan struct{}, c clock.Clock, firs
 	}
 }
 
-// logger writes to standard error, with colours on a terminal.
+// logger logs to standard error, with colours on a terminal.
 func (p *program) logger(settings config.Log) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(settings.Level)); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// showCommand tells everything about one name.
+// showCommand shows everything about one name.
 func (p *program) showCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
@@ -44,8 +44,7 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 	return err
 }
 
-// lockTables tells of a lock itself, and of holders, waiters and history where there
-// are any.
+// lockTables shows a lock itself, and its holders, waiters and history, if any.
 func lockTables(lock *schema.Lock) []*table {
 	t := newTable("NAME", "SPACE", "STATE", "MODE", "TOKEN", "HOLDERS", "WAITERS")
 	mode := ""
@@ -66,7 +65,7 @@ func lockTables(lock *schema.Lock) []*table {
 	return tables
 }
 
-// stateOf says whether a name is held, taken for its last holder because it has a grace, or free.
+// stateOf returns whether a name is held, in its last holder's grace, or free.
 func stateOf(lock *schema.Lock) string {
 	switch {
 	case len(lock.Holders) == 0:
@@ -77,7 +76,7 @@ func stateOf(lock *schema.Lock) string {
 	return "grace"
 }
 
-// grantState says whether a holder holds, or is in its grace.
+// grantState returns whether a holder holds, or is in its grace.
 func grantState(g *schema.Grant) string {
 	if g.Grace {
 		return "grace"
@@ -85,7 +84,7 @@ func grantState(g *schema.Grant) string {
 	return "held"
 }
 
-// grantTable lists grants. The capacity is that of live ones; 0 where it is not known.
+// grantTable lists grants. The capacity is that of live ones; 0 if unknown.
 func grantTable(who, end string, grants []*schema.Grant, capacity int32) *table {
 	t := newTable(who, "MODE", "TOKEN", "MEMBER", "SESSION", "CLIENT", "SINCE", end, "REASON")
 	for _, g := range grants {
@@ -102,7 +101,7 @@ func grantTable(who, end string, grants []*schema.Grant, capacity int32) *table 
 	return t
 }
 
-// waitTable lists the queue, with whose permission is waited for where members are asked.
+// waitTable lists the queue, and the members whose permission is awaited, if members are asked.
 func waitTable(lock *schema.Lock) *table {
 	heads := []string{"WAITER", "BEFORE IT", "MODE", "MEMBER", "SESSION", "CLIENT", "SINCE", "UNTIL", "REASON"}
 	waitsFor := slices.ContainsFunc(lock.Waiters, func(w *schema.Wait) bool { return len(w.For) > 0 })

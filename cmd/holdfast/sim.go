@@ -19,9 +19,9 @@ import (
 
 // The exit codes of sim besides 0 and those of a wrong command line.
 const (
-	exitUnexercised = 125 // no promise was broken, and something that can happen never did
+	exitUnexercised = 125 // no promise was broken, but a possible event never happened
 	exitCrash       = 127 // a machine has panicked
-	exitStuck       = 128 // something was not answered after all faults
+	exitStuck       = 128 // a request was still unanswered after all faults
 	exitViolation   = 129 // a promise was not kept
 )
 
@@ -91,7 +91,7 @@ func simFaults(what string, set sim.Faults) string {
 	return text.String() + "\n" + line
 }
 
-// simNever says of each protocol which faults cannot happen to it, for the help.
+// simNever lists for each protocol the faults that cannot happen to it, for the help.
 func simNever() string {
 	var text strings.Builder
 	text.WriteString("\nSome faults cannot happen to a protocol (store-slow and store-fail need a store). all leaves them out; naming\n" +
@@ -102,7 +102,7 @@ func simNever() string {
 	return text.String()
 }
 
-// simOrder is the task of one call of sim.
+// simOrder is the task of one run of sim.
 type simOrder struct {
 	config      sim.Config
 	first       uint64
@@ -110,11 +110,11 @@ type simOrder struct {
 	files       simFiles
 	picture     *drawing
 	shrink      shrink.Config
-	sweep       time.Duration // how long to go on; 0 where seeds says that
+	sweep       time.Duration // duration of the sweep; 0 if seeds determines it
 	began       time.Time
 }
 
-// simOrderOf reads it off the flags.
+// simOrderOf parses the flags.
 func simOrderOf(c *cli.Command) (*simOrder, error) {
 	config, err := simConfig(c)
 	if err != nil {
@@ -153,7 +153,7 @@ func (p *program) sim(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	// A run keeps little and throws much away: collecting that rarely is worth its memory.
+	// A run keeps little and discards much: collecting that rarely is worth its memory.
 	debug.SetGCPercent(1000)
 	summary, err := p.simRun(ctx, o)
 	if err != nil {
@@ -184,7 +184,7 @@ func (p *program) sim(ctx context.Context, c *cli.Command) error {
 	return p.simPassed(o, summary)
 }
 
-// simPassed says what was exercised by runs that kept every promise, and that all of it was.
+// simPassed reports the coverage of runs that kept every promise, and that it was complete.
 func (p *program) simPassed(o *simOrder, summary *sim.Summary) error {
 	profile, err := summary.Profile(o.config)
 	if err != nil {
@@ -193,7 +193,7 @@ func (p *program) simPassed(o *simOrder, summary *sim.Summary) error {
 	if err := written(fmt.Fprintf(p.stdout, "%snever hit: %s\n%s\n", profile.Text, orNone(profile.Never), summary)); err != nil {
 		return err
 	}
-	if profile.Complete && len(profile.Never) > 0 && o.sweep == 0 { // where seeds are drawn, what is rare may be missed by chance
+	if profile.Complete && len(profile.Never) > 0 && o.sweep == 0 { // with random seeds, rare events may be missed by chance
 		if err := written(fmt.Fprintf(p.stdout, "sim: UNEXERCISED protocol=%s seeds=%d never=%d first_seed=%d in=%.1fs\n",
 			summary.Protocol, summary.Seeds, len(profile.Never), summary.First, time.Since(o.began).Seconds())); err != nil {
 			return err
@@ -204,7 +204,7 @@ func (p *program) simPassed(o *simOrder, summary *sim.Summary) error {
 		summary.Protocol, summary.Seeds, summary.Steps, summary.Grants(), summary.First, time.Since(o.began).Seconds()))
 }
 
-// simConfig reads what is to be simulated off the flags.
+// simConfig parses the simulation's configuration from the flags.
 func simConfig(c *cli.Command) (sim.Config, error) {
 	wanted, known := sim.Find(c.String("protocol"))
 	if !known {
@@ -223,8 +223,8 @@ func simConfig(c *cli.Command) (sim.Config, error) {
 	}, nil
 }
 
-// simFailed tells which seed failed and how, and writes its trace by running it again, its
-// picture, and the smallest script that fails alike.
+// simFailed reports the failed seed and its failure, and writes its trace by running it again, its picture, and the
+// smallest script with the same failure.
 func (p *program) simFailed(o *simOrder, failed *sim.Result) error {
 	files := o.files
 	if files.trace == "" {
@@ -270,11 +270,10 @@ func simExit(o sim.Outcome) int {
 	}
 }
 
-// simFiles are those that one run is written into; "" for none.
+// simFiles are the output files of one run; "" for none.
 type simFiles struct{ trace, history string }
 
-// write runs one seed again, with a line for everything that happens, and a page for what
-// users saw of a name.
+// write runs one seed again, and writes a line for each event, and a page for what users saw of a name.
 func (f simFiles) write(config sim.Config, seed uint64) (result sim.Result, err error) {
 	trace, history := io.Writer(nil), io.Writer(nil)
 	for _, wanted := range []struct {

@@ -118,7 +118,7 @@ func (p *program) simExplore(ctx context.Context, c *cli.Command) error {
 	return p.explored(c, &report)
 }
 
-// simExploration begins one, or goes on with one.
+// simExploration starts an exploration, or continues one.
 func simExploration(c *cli.Command, limits explore.Limits) (*explore.Exploration, error) {
 	if path := c.String("resume"); path != "" {
 		return explore.Resume(path, limits)
@@ -134,7 +134,7 @@ func simExploration(c *cli.Command, limits explore.Limits) (*explore.Exploration
 	return exploration, nil
 }
 
-// simExploreConfig reads what is to be explored off the flags.
+// simExploreConfig parses the exploration's configuration from the flags.
 func simExploreConfig(c *cli.Command) (explore.Config, error) {
 	wanted, known := sim.Find(c.String("protocol"))
 	if !known {
@@ -160,12 +160,12 @@ func simExploreConfig(c *cli.Command) (explore.Config, error) {
 	return config, nil
 }
 
-// exploredOptions reads the options of a space in which peers ask one another.
+// exploredOptions parses the options of a space in which peers ask one another.
 func exploredOptions(c *cli.Command) explore.Options {
 	return explore.Options{Capacity: c.Int("capacity"), Units: c.Int("units"), Retain: c.Bool("retain"), Defer: c.Bool("defer")}
 }
 
-// nowAndThen makes what tells how far an exploration is of what writes it down: every few seconds.
+// nowAndThen limits progress reports to one every few seconds.
 func nowAndThen[R any](tell func(R)) func(R) {
 	const interval = 10 * time.Second
 	last := time.Now()
@@ -177,12 +177,12 @@ func nowAndThen[R any](tell func(R)) func(R) {
 	}
 }
 
-// exploring tells how far the exploration is.
+// exploring reports the progress of the exploration.
 func (p *program) exploring(r explore.Report) {
 	p.say("%d states, %d transitions, depth %d, %d states to look at, %.0f states/s", r.States, r.Transitions, r.Depth, r.Frontier, r.Speed())
 }
 
-// exploreStopped says how far an exploration came that ended early, and keeps what it knows.
+// exploreStopped reports the progress of an exploration that was stopped, and saves its state.
 func (p *program) exploreStopped(x *explore.Exploration, r *explore.Report, path string) error {
 	if err := written(fmt.Fprintf(p.stdout, "it is not complete: it stopped (%s) with %d states to look at, after all runs of %d steps\n", r.Stopped, r.Frontier, r.Depth)); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (p *program) exploreStopped(x *explore.Exploration, r *explore.Report, path
 	return written(fmt.Fprintf(p.stdout, "go on with: %s sim explore --resume %s\n", name, path))
 }
 
-// explored says what was found.
+// explored reports the result.
 func (p *program) explored(c *cli.Command, r *explore.Report) error {
 	if err := written(fmt.Fprintf(p.stdout, "%v\n%.0f states/s; the odds that two states were taken for one are %.1g\n", &r.Config, r.Speed(), r.Odds())); err != nil {
 		return err
@@ -217,8 +217,8 @@ func (p *program) explored(c *cli.Command, r *explore.Report) error {
 	return p.exploreBroken(c, r.Found.Promise, r.Found.Detail, fields, r.Elapsed, trace.String())
 }
 
-// exploreBroken writes the trace of a run that breaks a promise, and says what it breaks; fields are what else the
-// verdict has.
+// exploreBroken writes the trace of a run that breaks a promise, and reports which; fields are further fields of the
+// verdict.
 func (p *program) exploreBroken(c *cli.Command, promise, detail, fields string, took time.Duration, trace string) error {
 	path := cmp.Or(c.String("trace"), "explore.txt")
 	if err := os.WriteFile(path, []byte(trace), 0o644); err != nil {
@@ -237,7 +237,7 @@ func (p *program) exploreBroken(c *cli.Command, promise, detail, fields string, 
 	return &exitError{code: code}
 }
 
-// exploreKept says that no promise was broken in what was explored: all of it, unless it was stopped.
+// exploreKept reports that no promise was broken in the explored part: the whole, unless it was stopped.
 func (p *program) exploreKept(stopped bool, figures string, took time.Duration) error {
 	verdict := "complete"
 	if stopped {

@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/published"
 )
 
-// notAsPublished are flags of what a row says by itself.
+// notAsPublished are flags whose values a row determines.
 var notAsPublished = []string{"members", "seeds", "faults", "duration", "jobs", "coverage"}
 
-// simAsPublished shows what goes wrong without a rule. Its name are the arguments; without
-// one it is the most telling of the protocol; "list" lists all.
+// simAsPublished shows what goes wrong without a rule. The arguments are its name; without one it is the protocol's
+// most telling rule; "list" lists all.
 func (p *program) simAsPublished(c *cli.Command) error {
 	for _, flag := range notAsPublished {
 		if c.IsSet(flag) {
@@ -55,7 +55,7 @@ func (p *program) simAsPublished(c *cli.Command) error {
 	return p.showPublished(&row, seed, c.String("trace"))
 }
 
-// chosenRow returns the row of a rule, or the most telling one of the protocol.
+// chosenRow returns the row of a rule, or the protocol's most telling one.
 func chosenRow(c *cli.Command, rule string) (published.Row, error) {
 	name := c.String("protocol")
 	if _, known := sim.Find(name); !known {
@@ -85,8 +85,7 @@ func (p *program) listPublished() error {
 	return t.Flush()
 }
 
-// writePublished writes the smallest script that shows a row, which is easier to follow than
-// the run of a seed.
+// writePublished writes the smallest script that shows a row, which is easier to follow than a seed's run.
 func (p *program) writePublished(row *published.Row) error {
 	if !row.Scripted() {
 		return nil
@@ -102,7 +101,7 @@ func (p *program) writePublished(row *published.Row) error {
 	return written(fmt.Fprintf(p.stdout, "in short: %s sim replay %s, with --svg FILE for a picture\n", name, path))
 }
 
-// showPublished runs a seed without a rule, and tells what happens.
+// showPublished runs a seed without a rule, and reports the events.
 func (p *program) showPublished(row *published.Row, seed uint64, path string) error {
 	var trace bytes.Buffer
 	result, err := row.Run(seed, &trace)

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/replay"
 )
 
-// simReplayCommand lets happen again what a file tells.
+// simReplayCommand replays a file.
 func (p *program) simReplayCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "replay",
@@ -43,7 +43,7 @@ func (p *program) simReplayCommand() *cli.Command {
 	}
 }
 
-// simReplay goes by the first line of a file.
+// simReplay chooses by the first line of a file.
 func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 	if c.Args().Len() != 1 {
 		return usageError(c.Name, "want one FILE, got %d", c.Args().Len())
@@ -63,7 +63,7 @@ func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 	}
 	defer func() { err = closed(file, err) }()
 	text := bufio.NewReader(file)
-	begin, _ := text.Peek(max(len(traceLine), len(sim.ScriptHeader)+1)) // less where the file is shorter
+	begin, _ := text.Peek(max(len(traceLine), len(sim.ScriptHeader)+1)) // less if the file is shorter
 	first, _, _ := strings.Cut(string(begin), "\n")
 	switch {
 	case strings.HasPrefix(first, traceLine) && (c.IsSet("trace") || picture.path != ""):
@@ -79,10 +79,10 @@ func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 	}
 }
 
-// traceLine begins a trace.
+// traceLine is the prefix of a trace.
 const traceLine = "holdfast trace "
 
-// stepOutput is where steps are printed, if the user wants to see them.
+// stepOutput returns the output for steps, if requested.
 func (p *program) stepOutput(c *cli.Command) io.Writer {
 	if !c.Bool("show") {
 		return nil
@@ -90,7 +90,7 @@ func (p *program) stepOutput(c *cli.Command) io.Writer {
 	return p.stdout
 }
 
-// replayTrace feeds what a member took to fresh machines.
+// replayTrace feeds a member's recorded input to fresh machines.
 func (p *program) replayTrace(path string, text io.Reader, config replay.Config) error {
 	start := time.Now()
 	result, err := replay.Run(text, config)
@@ -102,7 +102,7 @@ func (p *program) replayTrace(path string, text io.Reader, config replay.Config)
 	}
 	for i, life := range result.Lives {
 		if life.Ending == "" {
-			break // the one that differs is reported below
+			break // the step that differs is reported below
 		}
 		if err := written(fmt.Fprintf(p.stdout, "life %d: incarnation %d of %s, from %s: %d steps in %v; %s\n",
 			i+1, life.Header.Incarnation, life.Header.Config.Name, life.Header.Started, life.Steps, life.Span(), endingOf(&life))); err != nil {
@@ -127,7 +127,7 @@ func (p *program) replayTrace(path string, text io.Reader, config replay.Config)
 	return written(fmt.Fprintf(p.stdout, "replay: ok member=%s lives=%d steps=%d in=%.1fs\n", member, len(result.Lives), result.Steps(), took))
 }
 
-// endingOf tells how the trace of a life ended.
+// endingOf describes how the trace of a life ended.
 func endingOf(life *replay.Life) string {
 	if life.Panic != "" {
 		return "an invariant was broken, and is broken again: " + life.Panic
@@ -140,7 +140,7 @@ func badTrace(format string, arguments ...any) error {
 	return &exitError{exitBadData, fmt.Errorf(format, arguments...)}
 }
 
-// closed closes what was only read.
+// closed closes a file that was only read.
 func closed(file io.Closer, err error) error {
 	if wrong := file.Close(); err == nil && wrong != nil {
 		return fmt.Errorf("sim replay: close the file: %w", wrong)

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/shrink"
 )
 
-// simShrink makes the smallest script of a seed that fails, and writes it.
+// simShrink finds the smallest script of a failing seed, and writes it.
 func (p *program) simShrink(config sim.Config, seed uint64, folder string, budget shrink.Config) error {
 	shrunk, err := shrink.Seed(config, seed, budget)
 	if err != nil {
@@ -33,8 +33,7 @@ func (p *program) simShrink(config sim.Config, seed uint64, folder string, budge
 		shrunk.To.Runs, shrunk.From, shrunk.To, more, name, path))
 }
 
-// replayScript plays a script, tells what happens, and compares the verdict with the one
-// that stands below the script.
+// replayScript plays a script, reports the events, and compares the verdict with the one at its end.
 func (p *program) replayScript(path string, file io.Reader, trace string, picture *drawing) error {
 	text, err := io.ReadAll(file)
 	if err != nil {
@@ -84,7 +83,7 @@ func (p *program) replayScript(path string, file io.Reader, trace string, pictur
 	return &exitError{code: simExit(played.Outcome)}
 }
 
-// printVoid names what a script says in vain.
+// printVoid lists a script's lines without effect.
 func (p *program) printVoid(played *sim.Played) error {
 	for i := range played.Void {
 		if err := written(fmt.Fprintf(p.stdout, "nothing asks for: %v\n", &played.Void[i])); err != nil {
@@ -99,8 +98,7 @@ func (p *program) printVoid(played *sim.Played) error {
 	return nil
 }
 
-// scriptFiles plays a script again, if the user wants a line for everything that happens, or a
-// picture of it.
+// scriptFiles plays a script again, if the user wants a line for each event, or a picture.
 func scriptFiles(script *sim.Script, protocol sim.Protocol, path, trace string, picture *drawing) error {
 	if trace == "" && picture.path == "" {
 		return nil

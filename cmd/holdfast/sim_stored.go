@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/explore/stored"
 )
 
-// ofClaims are the flags of sim explore that say something where locks are claims in a store.
+// ofClaims are the flags of sim explore that apply to claims in a store.
 var ofClaims = []string{"protocol", "calls", "slow", "crashes", "spread", "cas", "hold-on", "watch", "jobs", "trace"}
 
 // simStored plays every run of two processes that lock by claims.
@@ -29,7 +29,7 @@ func (p *program) simStored(ctx context.Context, c *cli.Command, protocol sim.Pr
 	if c.IsSet("calls") {
 		config.Calls = c.Int("calls")
 	}
-	if c.IsSet("crashes") { // its default is of members, and one crash multiplies the runs by hundreds
+	if c.IsSet("crashes") { // its default is for members, and one crash multiplies the runs by hundreds
 		config.Crashes = c.Int("crashes")
 	}
 	if err := config.Check(); err != nil {

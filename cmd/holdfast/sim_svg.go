@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// pictureFlags are those of every command that can draw what it has run.
+// pictureFlags are the flags of every command that can draw its run.
 func pictureFlags(of string) []cli.Flag {
 	return []cli.Flag{
 		textFlag("svg", "`FILE` for a picture of "+of),
@@ -22,14 +22,14 @@ func pictureFlags(of string) []cli.Flag {
 	}
 }
 
-// drawing is a picture that the user has asked for.
+// drawing is a requested picture.
 type drawing struct {
-	path    string // empty where the user has not
+	path    string // empty if none is requested
 	picture draw.Picture
 	events  []timeline.Event
 }
 
-// drawingOf reads off the flags whether a picture is asked for, and of what.
+// drawingOf parses from the flags whether a picture is requested, and of what.
 func drawingOf(c *cli.Command) (*drawing, error) {
 	d := &drawing{path: c.String("svg"), picture: draw.Picture{From: c.Duration("svg-from"), To: c.Duration("svg-to"), Events: c.Int("svg-events")}}
 	for _, flag := range []string{"svg-from", "svg-to", "svg-events"} {
@@ -43,8 +43,7 @@ func drawingOf(c *cli.Command) (*drawing, error) {
 	return d, nil
 }
 
-// observer takes the events of the run that is to be drawn; nil where none is. It forgets those
-// of an earlier run.
+// observer returns the receiver of the drawn run's events; nil without a picture. It discards those of an earlier run.
 func (d *drawing) observer() func(timeline.Event) {
 	if d.path == "" {
 		return nil
@@ -53,7 +52,7 @@ func (d *drawing) observer() func(timeline.Event) {
 	return func(h timeline.Event) { d.events = append(d.events, h) }
 }
 
-// write draws the events, under a title and with the command that repeats them.
+// write draws the events, with a title and the command that repeats them.
 func (d *drawing) write(title, repeat string) (err error) {
 	if d.path == "" {
 		return nil
@@ -71,7 +70,7 @@ func (d *drawing) write(title, repeat string) (err error) {
 	return d.picture.Write(file, d.events)
 }
 
-// field is its field in the last line.
+// field returns its field in the last line.
 func (d *drawing) field() string {
 	if d.path == "" {
 		return ""
@@ -102,7 +101,7 @@ func publishedPicture(row *published.Row, seed uint64, d *drawing) error {
 	return d.write(fmt.Sprintf("%s without %q, seed %d", row.Protocol, row.Rule, seed), fmt.Sprintf("%s --seed %d", row.Command(), seed))
 }
 
-// simRepeat is the command that runs a seed again.
+// simRepeat returns the command that runs a seed again.
 func simRepeat(config sim.Config, seed uint64) string {
 	repeat := fmt.Sprintf("%s sim --protocol %s --seed %d --faults %v --duration %v", name, config.Protocol.Name, seed, config.Faults, config.Duration)
 	if config.Members != 0 {

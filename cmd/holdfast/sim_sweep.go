@@ -11,15 +11,14 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// notSwept are flags that say which seeds are run, or what of one that is named: a sweep runs seeds that are
-// drawn, until its time is over.
+// notSwept are flags that select seeds, or details of one seed: a sweep runs random seeds, until its time is over.
 var notSwept = []string{"seed", "seeds", "as-published", "trace-member"}
 
-// sweepBits is how long a first seed is that is drawn: long enough that no two sweeps meet, and short enough to
-// be typed.
+// sweepBits is the length of a sweep's random first seed: long enough that no two sweeps overlap, and short enough to
+// type.
 const sweepBits = 53
 
-// checkSweep refuses what contradicts --sweep.
+// checkSweep refuses flags that contradict --sweep.
 func checkSweep(c *cli.Command) error {
 	if !c.IsSet("sweep") {
 		return nil
@@ -35,7 +34,7 @@ func checkSweep(c *cli.Command) error {
 	return nil
 }
 
-// simRun runs the seeds that are asked for, or those of a sweep.
+// simRun runs the requested seeds, or those of a sweep.
 func (p *program) simRun(ctx context.Context, o *simOrder) (*sim.Summary, error) {
 	if o.sweep == 0 {
 		return sim.RunMany(o.config, o.first, o.seeds, o.jobs, nil)
@@ -49,7 +48,7 @@ func (p *program) simRun(ctx context.Context, o *simOrder) (*sim.Summary, error)
 	return sim.RunUntil(ctx, o.config, o.first, o.jobs, nil)
 }
 
-// sweptBefore prints how far a sweep came before a seed failed.
+// sweptBefore prints the progress of a sweep before a seed failed.
 func (p *program) sweptBefore(o *simOrder, summary *sim.Summary) error {
 	if o.sweep == 0 {
 		return nil

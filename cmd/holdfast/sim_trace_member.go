@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// simRecord runs one seed again, and writes what one member takes and does, if --trace-member
-// names one.
+// simRecord runs one seed again, and records one member's input and output, if --trace-member names one.
 func simRecord(c *cli.Command, config sim.Config, seed uint64) (err error) {
 	member := c.String("trace-member")
 	if member == "" {

@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/explore/unordered"
 )
 
-// ordered are the flags of sim explore that say nothing where messages arrive in any order: no time
-// passes there, and nothing breaks but a member of protocol bakery.
+// ordered are the flags of sim explore that do not apply if messages arrive in any order: no time passes there, and
+// nothing fails except a member of protocol bakery.
 var ordered = []string{
 	"from", "lease", "locks", "dawdles", "transfers", "hold-on", "restarts", "pauses", "losses", "duplicates", "delays",
 	"fast-clock", "quantum", "depth", "jobs", "memory", "checkpoint", "resume",
 }
 
-// simUnordered visits every order in which messages can arrive.
+// simUnordered visits every possible order of messages.
 func (p *program) simUnordered(ctx context.Context, c *cli.Command) error {
 	for _, flag := range ordered {
 		if c.IsSet(flag) {
@@ -59,7 +59,7 @@ func (p *program) simUnordered(ctx context.Context, c *cli.Command) error {
 	return p.exploreBroken(c, r.Found.Promise, r.Found.Detail, "promise="+r.Found.Promise+" "+figures, r.Elapsed, trace)
 }
 
-// goingOn tells how far it is.
+// goingOn reports its progress.
 func (p *program) goingOn(r unordered.Report) {
 	p.say("%d states, %d transitions, runs of up to %d steps, %.0f states/s", r.States, r.Transitions, r.Depth, r.Speed())
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
-// snapshotCommand saves spaces that last, and restores them.
+// snapshotCommand saves durable spaces, and restores them.
 func (p *program) snapshotCommand() *cli.Command {
 	return group("snapshot", "save a lockspace to a file, or restore it into a new data folder (protocol consensus)", name+" snapshot save FILE | restore FILE… --data DIR [flags]",
 		p.snapshotSaveCommand(), p.snapshotRestoreCommand())
@@ -78,10 +78,10 @@ func errFileThere(c *cli.Command, file string) error {
 	return usageError(calledAs(c), "file %s exists; give another name, or --replace", file)
 }
 
-// saveFile writes a snapshot next to its place, and gives it its name when it is whole and on disk.
+// saveFile writes a snapshot under a temporary name, and renames it when it is complete and on disk.
 func saveFile(file string, replace bool, write func(io.Writer) error) (saved *snapshot.Summary, err error) {
 	folder := filepath.Dir(file)
-	f, err := os.CreateTemp(folder, filepath.Base(file)+".saving-*") // for its owner alone
+	f, err := os.CreateTemp(folder, filepath.Base(file)+".saving-*") // readable only by its owner
 	if err != nil {
 		return nil, fmt.Errorf("make a file for a snapshot: %w", err)
 	}
@@ -140,7 +140,7 @@ func (p *program) snapshotRestoreCommand() *cli.Command {
 			"\n" +
 			"Exits with 65 if a FILE is damaged or no snapshot, and with 78 if DIR is not empty or cannot be made.",
 		Flags: []cli.Flag{
-			// $HOLDFAST_DATA is where a member that runs keeps its own.
+			// $HOLDFAST_DATA is the data folder of a running member.
 			&cli.StringFlag{Name: "data", Usage: "`DIR` that is made"},
 			textFlag("above", "highest known `TOKEN`"),
 			durationFlag("grace", 0, "how long clients of the old cluster may still believe in their locks; 0 if none is left"),
@@ -156,7 +156,7 @@ func (p *program) snapshotRestoreCommand() *cli.Command {
 	}
 }
 
-// restoreOf reads the flags.
+// restoreOf parses the flags.
 func restoreOf(c *cli.Command) (*host.Restore, error) {
 	order := &host.Restore{Files: c.Args().Slice(), Data: c.String("data"), Grace: c.Duration("grace")}
 	switch {
@@ -206,8 +206,8 @@ func (p *program) restoreSnapshot(c *cli.Command, order *host.Restore) error {
 	return err
 }
 
-// printShorterGrace says how the wait of a restore without --grace is made shorter. Without it that is the longest TTL that the
-// former cluster has allowed, a day by default: a session that was opened after the snapshot may have been given so much.
+// printShorterGrace explains how to shorten the wait of a restore without --grace. That wait is the maximum TTL of the
+// former cluster, a day by default: a session opened after the snapshot may have had that much.
 func (p *program) printShorterGrace(restored *host.Restored) error {
 	var longest api.Duration
 	for i := range restored.Spaces {

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
-// statusCommand tells how a member, its view and its lockspaces are.
+// statusCommand shows the state of a member, its view and its lockspaces.
 func (p *program) statusCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "status",
@@ -40,7 +40,7 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	return p.answer(c, status, append([]*table{clusterTable(status), memberTable(status), spaceTable(status)}, more...)...)
 }
 
-// troubleTables tell how slow the disk is, what is not written to it, why there is no good view, and that one was forced.
+// troubleTables show a slow disk, failed writes, the reasons for a bad view, and forced views.
 func troubleTables(status *schema.Status) []*table {
 	disk, unwritten, view := newTable("DISK OF", "SYNC"), newTable("STATE OF", "UNWRITTEN SINCE", "WHY"), newTable("MEMBER", "STATE", "WHY")
 	if status.Disk != nil {
@@ -77,7 +77,7 @@ func memberTable(status *schema.Status) *table {
 	return t
 }
 
-// missingTable lists the voters that are not here.
+// missingTable lists the missing voters.
 func missingTable(status *schema.Status) *table {
 	t := newTable("MISSING SINCE", "VOTER", "ADDRESS")
 	for _, member := range status.Missing {
@@ -86,7 +86,7 @@ func missingTable(status *schema.Status) *table {
 	return t
 }
 
-// preemptTable lists the voters in the order in which they are to coordinate, with the ids that make it; none where seniority does.
+// preemptTable lists the voters in the order in which they would coordinate, with their ids; none if seniority decides.
 func preemptTable(status *schema.Status) *table {
 	t := newTable("PREEMPT", "VOTER", "ID")
 	if !slices.ContainsFunc(status.Spaces, func(space *schema.Space) bool { return space.Options["preempt"] == "true" }) {
@@ -100,7 +100,7 @@ func preemptTable(status *schema.Status) *table {
 	return t
 }
 
-// needTable says whose presence each space needs; none where no space depends on a vote of several.
+// needTable lists the members that each space needs; none if no space depends on a vote of several.
 func needTable(status *schema.Status) *table {
 	t := newTable("SPACE", "NEEDS")
 	for _, space := range status.Spaces {
@@ -121,10 +121,8 @@ func spaceTable(status *schema.Status) *table {
 	return t
 }
 
-// moreTables show what few spaces have: which member names the authority, what the space
-// is set to do by itself, who has suspended it, what is being handed over, which member
-// waits for which reply, which leaders are elected out of which candidates, and what is closed on
-// which member.
+// moreTables show rare properties of spaces: which member names the authority, automatic settings, suspensions,
+// handovers under way, awaited replies of members, elected leaders and their candidates, and closed instances.
 func moreTables(status *schema.Status) []*table {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
 	options := newTable("SPACE", "OPTIONS")
@@ -168,7 +166,7 @@ func moreTables(status *schema.Status) []*table {
 	return []*table{elders, options, kept, suspended, transfers, awaited, leaders, candidates, closed}
 }
 
-// formatPriority is how eligible a member is, as serve takes it.
+// formatPriority formats a member's eligibility, as serve accepts it.
 func formatPriority(priority int) string {
 	switch priority {
 	case host.NoCandidate:
@@ -179,7 +177,7 @@ func formatPriority(priority int) string {
 	return strconv.Itoa(priority)
 }
 
-// formatOptions are a space's options, but those about partitions and coordinators that are usual.
+// formatOptions formats a space's options, except default ones about partitions and coordinators.
 func formatOptions(options map[string]string) string {
 	var shown []string
 	for _, name := range slices.Sorted(maps.Keys(options)) {

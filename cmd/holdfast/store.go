@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storelock"
 )
 
-// storeCommand looks at what stands in a store with the locks.
+// storeCommand shows the settings stored in a store with the locks.
 func (p *program) storeCommand() *cli.Command {
 	return group("store", "show or forget the settings that a store keeps with the locks (protocol claim)", name+" store show|forget-settings URL [flags]",
 		p.storeShowCommand(), p.storeForgetCommand())
@@ -69,7 +69,7 @@ func (p *program) storeForgetCommand() *cli.Command {
 	}
 }
 
-// settingsFlags say which store is asked, and what is compared with what stands there.
+// settingsFlags select the store, and the settings to compare.
 func settingsFlags() []cli.Flag {
 	flags := lockStoreFlags()
 	flags[0] = textFlag("store", "`URL` of the store, instead of the argument: postgres://…, redis://…, etcd://…, cassandra://…, or /FOLDER")
@@ -79,13 +79,12 @@ func settingsFlags() []cli.Flag {
 	)
 }
 
-// storedSettings is what stands in a store with the locks, and what the user wants to stand there. It is
-// what --json prints.
+// storedSettings are the settings stored with the locks, and the user's wanted ones. It is the output of --json.
 type storedSettings struct {
 	Store    string          `json:"store"`
 	Settings []storeSettings `json:"settings"`
-	Wanted   string          `json:"wanted,omitempty"` // by --store-options
-	Matches  *bool           `json:"agrees,omitempty"` // whether a process with those would not be refused
+	Wanted   string          `json:"wanted,omitempty"` // from --store-options
+	Matches  *bool           `json:"agrees,omitempty"` // whether a process with those would be accepted
 	Code     string          `json:"code,omitempty"`   // for --confirm
 	Forgot   bool            `json:"forgotten,omitempty"`
 }
@@ -96,7 +95,7 @@ type storeSettings struct {
 	By       string `json:"by"`
 }
 
-// storeOf reads which store c is about. The options are nil where none were given.
+// storeOf parses the store for c. The options are nil if none were given.
 func (p *program) storeOf(c *cli.Command) (url string, wanted protocol.Options, err error) {
 	called, options := calledAs(c), c.String("store-options")
 	url = c.Args().First()
@@ -125,8 +124,7 @@ func (p *program) storeOf(c *cli.Command) (url string, wanted protocol.Options, 
 	return url, claims, nil
 }
 
-// withSettings opens the store that c is about, reads what stands there, and lets a function do something
-// with it, within --timeout.
+// withSettings opens the store for c, reads the settings, and passes them to a function, within --timeout.
 func (p *program) withSettings(ctx context.Context, c *cli.Command, do func(context.Context, storage.Store, *storedSettings) error) (err error) {
 	url, wanted, err := p.storeOf(c)
 	if err != nil {
@@ -165,7 +163,7 @@ func unanswered(ctx context.Context, c *cli.Command, where string, err error) er
 	return &exitError{exitUnavailable, fmt.Errorf("%s: store %s: %w: %w", calledAs(c), where, holdfast.ErrUnavailable, err)}
 }
 
-// settingsIn puts together what stands in a store, and how that goes with what is wanted.
+// settingsIn combines the stored settings with their comparison with the wanted ones.
 func settingsIn(where string, written []storelock.Written, wanted protocol.Options) *storedSettings {
 	b := &storedSettings{Store: where, Settings: []storeSettings{}}
 	matches := true
@@ -183,15 +181,14 @@ func settingsIn(where string, written []storelock.Written, wanted protocol.Optio
 	return b
 }
 
-// holds reports whether what is wanted is what holds already, and nothing else is asked for.
+// holds reports whether the wanted settings are already in force, with no other requested.
 func (b *storedSettings) holds() bool {
 	return b.Matches != nil && *b.Matches &&
 		slices.ContainsFunc(b.Settings, func(s storeSettings) bool { return s.State == "agreed" }) &&
 		!slices.ContainsFunc(b.Settings, func(s storeSettings) bool { return s.Settings != b.Wanted })
 }
 
-// code stands for what stands there: a user that confirms it has seen that, and nothing else is
-// removed.
+// code identifies the stored settings: a user that confirms it has seen them, and nothing else is removed.
 func (b *storedSettings) code() string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, b.Store, b.Settings)))[:8]
 }
@@ -204,7 +201,7 @@ func (p *program) showSettings(c *cli.Command, b *storedSettings) error {
 		calledAs(c), b.Store, b.Wanted, name)
 }
 
-// printSettings prints what stands there, or that nothing does.
+// printSettings prints the stored settings, or that there are none.
 func (p *program) printSettings(c *cli.Command, b *storedSettings) error {
 	switch {
 	case c.Bool("json"):
@@ -219,10 +216,10 @@ func (p *program) printSettings(c *cli.Command, b *storedSettings) error {
 	return p.print(t)
 }
 
-// forgetSettings lets the caller confirm what is to be removed, and does it.
+// forgetSettings has the caller confirm the removal of the settings, and removes them.
 func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store storage.Store, b *storedSettings) error {
 	if len(b.Settings) == 0 || b.holds() {
-		return p.printSettings(c, b) // there is nothing to be done
+		return p.printSettings(c, b) // nothing to do
 	}
 	switch given := strings.TrimSpace(c.String("confirm")); {
 	case c.IsSet("confirm") && given == "":
@@ -254,7 +251,7 @@ func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store stor
 	return written(fmt.Fprintf(p.stdout, "The settings of %s are forgotten: the first process to start writes its own.\n", printable(b.Store)))
 }
 
-// confirmForgetting asks, or says how it is confirmed where no person can be asked.
+// confirmForgetting asks, or explains how to confirm without a terminal.
 func (p *program) confirmForgetting(c *cli.Command, b *storedSettings) error {
 	if !p.interactive(c) {
 		return usageError(calledAs(c), "nothing was changed: the command asks whether all users of the store are stopped, and this is no terminal; if they are, run it again with --confirm %s", b.Code)

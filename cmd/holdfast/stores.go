@@ -11,12 +11,11 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/open"
 )
 
-// openLimit is how long a store may take to be opened.
+// openLimit is the time limit for opening a store.
 const openLimit = 10 * time.Second
 
-// openStore opens the store of a URL for a command. The error has its exit code: that of bad
-// configuration where no other attempt will do better, and of what cannot be reached otherwise. It
-// shows no password.
+// openStore opens the store of a URL for a command. The error has its exit code: that of bad configuration if a retry
+// is useless, and otherwise that of an unreachable service. It shows no password.
 func openStore(ctx context.Context, command, url string, limit time.Duration) (storage.Store, error) {
 	opening, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -34,11 +33,10 @@ func openStore(ctx context.Context, command, url string, limit time.Duration) (s
 	return nil, &exitError{exitUnavailable, fmt.Errorf("%s: store %s: %w: %w", command, open.Redacted(url), holdfast.ErrUnavailable, err)}
 }
 
-// stores are those that a member's spaces keep their claims in, by their URLs: spaces with one URL
-// have one store.
+// stores are the stores of a member's claims, by URL: spaces with the same URL share one.
 type stores map[string]storage.Store
 
-// open opens the store of a URL, if it is not open.
+// open opens the store of a URL, unless it is already open.
 func (s stores) open(ctx context.Context, url string) error {
 	if s[url] != nil {
 		return nil
@@ -50,7 +48,7 @@ func (s stores) open(ctx context.Context, url string) error {
 	return err
 }
 
-// close closes them all. They must not be used any more.
+// close closes them all. They must not be used afterwards.
 func (s stores) close() error {
 	var errs []error
 	for url, store := range s {

@@ -52,7 +52,7 @@ func (p *program) suspend(ctx context.Context, c *cli.Command) error {
 		}
 		timeout += wait
 	} else {
-		timeout += farewell // it is the member that ends the wait, and tells who holds
+		timeout += farewell // the member ends the wait, and reports the holders
 	}
 	reason := strings.TrimSpace(c.String("reason"))
 	suspended, err := askFor(ctx, c, timeout, "", func(ctx context.Context, admin *client.Admin) (*schema.Suspended, error) {
@@ -68,7 +68,7 @@ func (p *program) suspend(ctx context.Context, c *cli.Command) error {
 	return p.answer(c, suspended)
 }
 
-// resumeCommand lets a space grant again.
+// resumeCommand ends the suspension of a space.
 func (p *program) resumeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "resume",
@@ -101,7 +101,7 @@ func (p *program) resume(ctx context.Context, c *cli.Command) error {
 	return p.answer(c, resumed)
 }
 
-// because is the end of a sentence that has a reason, if there is one.
+// because returns the end of a sentence with a reason, if there is one.
 func because(reason string) string {
 	if reason == "" {
 		return ""
@@ -109,7 +109,7 @@ func because(reason string) string {
 	return ": " + printable(reason)
 }
 
-// oneSpace returns the one lockspace that a command takes as its argument.
+// oneSpace returns a command's single lockspace argument.
 func oneSpace(c *cli.Command) (string, error) {
 	switch c.Args().Len() {
 	case 0:
@@ -120,7 +120,7 @@ func oneSpace(c *cli.Command) (string, error) {
 	return "", usageError(calledAs(c), "give one lockspace, not %d: %s", c.Args().Len(), strings.Join(c.Args().Slice(), " "))
 }
 
-// firstSpace returns the lockspace that is a command's first argument, if it can be one.
+// firstSpace returns the lockspace in a command's first argument, if it can be one.
 func firstSpace(c *cli.Command) (string, error) {
 	space := c.Args().First()
 	if err := holdfast.CheckSpace(space); err != nil {

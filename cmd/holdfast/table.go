@@ -25,7 +25,7 @@ import (
 
 // table is a table for people: a header line, and columns two spaces apart.
 type table struct {
-	header []string // none where it goes on with the rows of another one
+	header []string // none if it continues the rows of another one
 	cells  []string // row by row
 	widths []int    // of the columns, in characters
 }
@@ -36,10 +36,10 @@ func newTable(header ...string) *table {
 	return t
 }
 
-// row adds a line, which has as many cells as the header. An empty cell is shown as "-".
+// row adds a line, with as many cells as the header. An empty cell is shown as "-".
 func (t *table) row(cells ...string) { t.cells = t.appendCells(t.cells, cells) }
 
-// appendCells appends cells as they are printed, and makes their columns as wide as they are.
+// appendCells appends cells as printed, and widens their columns.
 func (t *table) appendCells(to, cells []string) []string {
 	for i, cell := range cells {
 		cell = printable(cell)
@@ -49,7 +49,7 @@ func (t *table) appendCells(to, cells []string) []string {
 	return to
 }
 
-// continued is a table of further rows, with columns as wide as those of t, and no header.
+// continued returns a table for further rows, with the column widths of t, and no header.
 func (t *table) continued() *table { return &table{widths: t.widths, cells: t.cells[:0]} }
 
 // appendRow appends a line.
@@ -65,7 +65,7 @@ func (t *table) appendRow(text []byte, cells []string) []byte {
 	return append(text, '\n')
 }
 
-// printable keeps what others have written from steering the terminal or the table.
+// printable keeps foreign text from controlling the terminal or the table.
 func printable(cell string) string {
 	switch {
 	case cell == "":
@@ -81,7 +81,7 @@ func printable(cell string) string {
 	}, cell)
 }
 
-// isPlain says that a text has none but the printable characters of ASCII, as nearly all have.
+// isPlain reports whether a text has only printable ASCII characters, as nearly all have.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
@@ -91,7 +91,7 @@ func isPlain(text string) bool {
 	return true
 }
 
-// print writes tables to standard output, a blank line between them.
+// print writes tables to standard output, separated by blank lines.
 func (p *program) print(tables ...*table) error {
 	var text []byte
 	for i, t := range tables {
@@ -109,7 +109,7 @@ func (p *program) print(tables ...*table) error {
 	return written(p.stdout.Write(text))
 }
 
-// answer writes what a member has answered: with --json as it is, and else as tables, if it has any.
+// answer writes a member's answer: with --json unchanged, and otherwise as tables, if it has any.
 func (p *program) answer(c *cli.Command, document any, tables ...*table) error {
 	switch {
 	case c.Bool("json"):
@@ -120,7 +120,7 @@ func (p *program) answer(c *cli.Command, document any, tables ...*table) error {
 	return p.print(tables...)
 }
 
-// heading makes a header line stand out where that can be seen.
+// heading highlights a header line on a terminal.
 func (p *program) heading(line string) string {
 	if !p.colour(p.stdout) {
 		return line
@@ -128,7 +128,7 @@ func (p *program) heading(line string) string {
 	return "\x1b[1m" + line + "\x1b[0m"
 }
 
-// colour says whether a file is a terminal whose user has not asked for none.
+// colour reports whether a file is a terminal with colours enabled.
 func (p *program) colour(file *os.File) bool {
 	if p.variable("NO_COLOR") != "" || p.variable("TERM") == "dumb" {
 		return false
@@ -136,8 +136,7 @@ func (p *program) colour(file *os.File) bool {
 	return supervise.IsTerminal(file)
 }
 
-// variable returns a variable of the environment; "" where it is not set. Of one that
-// stands there twice the last one counts.
+// variable returns an environment variable; "" if it is not set. Of a repeated one the last counts.
 func (p *program) variable(name string) string {
 	value := ""
 	for _, entry := range p.environ {
@@ -174,7 +173,7 @@ func printLines[M proto.Message](p *program, messages []M) error {
 	return written(0, out.Flush())
 }
 
-// written is the error of a write to standard output.
+// written returns the error of a write to standard output.
 func written[N int | int64](_ N, err error) error {
 	if err != nil {
 		return &exitError{exitInternal, fmt.Errorf("write to standard output: %w", err)}
@@ -182,8 +181,7 @@ func written[N int | int64](_ N, err error) error {
 	return nil
 }
 
-// formatName makes one word of a name: one with a space in it, or that looks like a
-// quoted one, is quoted as in JSON.
+// formatName makes one word of a name: one that contains a space, or looks like a quoted one, is quoted as in JSON.
 func formatName(name string) string {
 	if !strings.ContainsFunc(name, unicode.IsSpace) && !strings.HasPrefix(name, `"`) {
 		return name
@@ -192,12 +190,12 @@ func formatName(name string) string {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(name); err != nil {
-		return strconv.Quote(name) // cannot be: it is a string
+		return strconv.Quote(name) // cannot happen: it is a string
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// formatTime is a time as a cell, in the reader's zone: the time alone if it is today.
+// formatTime formats a time as a cell, in the local zone: the time alone if it is today.
 func formatTime(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return ""
@@ -209,7 +207,7 @@ func formatTime(t *timestamppb.Timestamp) string {
 	return local.Format(time.DateTime)
 }
 
-// formatMode is a mode as a cell: with slots, how many of how many.
+// formatMode formats a mode as a cell: with slots, the units and the capacity.
 func formatMode(mode schema.Mode, units, capacity int32) string {
 	if mode != schema.Mode_MODE_SLOTS {
 		return holdfast.Mode(mode).String()
@@ -217,7 +215,7 @@ func formatMode(mode schema.Mode, units, capacity int32) string {
 	return fmt.Sprintf("%v %d/%d", holdfast.Mode(mode), units, capacity)
 }
 
-// formatToken is a token as a cell.
+// formatToken formats a token as a cell.
 func formatToken[T ~uint64](token T) string {
 	if token == 0 {
 		return ""

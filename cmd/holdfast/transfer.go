@@ -45,7 +45,7 @@ func (p *program) transfer(ctx context.Context, c *cli.Command) error {
 	return p.answer(c, transferred)
 }
 
-// spaceCommand opens and closes lockspaces on one member.
+// spaceCommand opens and closes lockspaces at one member.
 func (p *program) spaceCommand() *cli.Command {
 	return group("space", "open or close a lockspace on one member", name+" space open|close SPACE [--server ADDRESS] [flags]",
 		p.spaceOpenCommand(), p.spaceCloseCommand())
@@ -84,9 +84,8 @@ func (p *program) spaceCloseCommand() *cli.Command {
 	}
 }
 
-// turnSpace asks one member to open or close a space. It must be named alone: of several,
-// the first one would do it, whichever that is. More says what it means that no answer has
-// come in time.
+// turnSpace asks one member to open or close a space. It must be a single address: of several, an arbitrary one would
+// do it. More says what a missing answer means.
 func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string, turn func(*client.Admin, context.Context, string) (*schema.OpenedSpace, error)) error {
 	space, err := oneSpace(c)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v3"
 )
 
-// versionCommand tells what was built from what.
+// versionCommand prints build information.
 func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "version",
@@ -25,7 +25,7 @@ func (p *program) versionCommand() *cli.Command {
 	}
 }
 
-// version is the version of the module as it was built; "devel" outside a release.
+// version returns the module's build version; "devel" outside a release.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// FromAttributes reads what a message says of the lock that it asks for, hold limit apart. Package holdfast checks it.
-// The error is a bad_request that names the mode.
+// FromAttributes decodes a message's attributes of the requested lock, except the hold limit. Package holdfast checks
+// them. The error is a bad_request that names the mode.
 func FromAttributes(m interface {
 	GetMode() schema.Mode
 	GetUnits() int32

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// The codes of problems. They are fixed; a newer server may know more.
+// The codes of problems. They are fixed; a newer server may have more.
 const (
 	CodeHeld            = "held"
 	CodeNotHeld         = "not_held"
@@ -36,14 +36,13 @@ type row struct {
 	status int
 	exit   int
 	grpc   codes.Code
-	err    error // what the code is in Go, or nil
+	err    error // the Go error of the code, or nil
 }
 
 // exitBroken is the exit code of a lock that an operator broke.
 const exitBroken = 81
 
-// table has the codes in order of meaning: where an error is of two kinds, the
-// first row names it.
+// table has the codes in order of specificity: an error of two kinds gets the first row.
 var table = [...]row{
 	{CodeHeld, "Held", http.StatusConflict, 75, codes.Aborted, holdfast.ErrHeld},
 	{CodeNotHeld, "Not held", http.StatusConflict, 79, codes.FailedPrecondition, holdfast.ErrNotHeld},
@@ -64,8 +63,7 @@ var table = [...]row{
 	{CodeInternal, "Internal error", http.StatusInternalServerError, 70, codes.Internal, nil},
 }
 
-// find returns the row of a code. One that is not known counts as internal, and
-// has no error.
+// find returns the row of a code. An unknown one counts as internal, and has no error.
 func find(code string) row {
 	for _, r := range table {
 		if r.code == code {
@@ -75,14 +73,13 @@ func find(code string) row {
 	return table[len(table)-1]
 }
 
-// Title returns what the code says in a few words.
+// Title returns the meaning of the code in a few words.
 func Title(code string) string { return find(code).title }
 
 // HTTPStatus returns the status of an HTTP answer with that code.
 func HTTPStatus(code string) int { return find(code).status }
 
-// ExitCode returns the exit code of a command that ends with that code; why says
-// why a lock was lost.
+// ExitCode returns the exit code of a command that ends with that code; why is the reason of a lost lock.
 func ExitCode(code string, why holdfast.Loss) int {
 	if code == CodeLost && why == holdfast.Broken {
 		return exitBroken

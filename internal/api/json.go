@@ -18,33 +18,33 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Caller is the type of a field that says who calls: a member fills it in where the call comes over HTTP.
+// Caller is the type of a field for the caller: a member fills it in for calls over HTTP.
 const Caller = "Caller"
 
-// JSON writes and reads the messages of the schema as the documents of the HTTP API, by its options: names as in the
-// schema, a duration as Go writes it, a time with nine digits of a second, an enum as its word in small letters, a uint64
-// in quotes. It is safe for many goroutines.
+// JSON encodes and decodes the messages of the schema as documents of the HTTP API, by its options: names as in the
+// schema, a duration in Go's format, a time with nine digits of a second, an enum as a lower-case word, a uint64 in
+// quotes. It is safe for concurrent use.
 type JSON struct {
 	documents map[protoreflect.FullName]*document
 }
 
-// document describes a message.
+// document describes a message type.
 type document struct {
 	fields []*field
 	byName map[string]*field
 }
 
-// field is one field of it.
+// field describes one of its fields.
 type field struct {
 	protoreflect.FieldDescriptor
-	key      string // as it is written
-	as       string // the type of its text, as the schema names it
+	key      string // its JSON key
+	as       string // type of its text, as named in the schema
 	always   bool   // it is written even if it is not set
 	document *document
-	words    []string // of an enum, by their numbers
+	words    []string // of an enum, by number
 }
 
-// NewJSON returns a JSON of all messages of the schema.
+// NewJSON returns a JSON for all messages of the schema.
 func NewJSON() *JSON {
 	j := &JSON{map[protoreflect.FullName]*document{}}
 	for _, file := range []protoreflect.FileDescriptor{schema.File_locks_proto, schema.File_admin_proto, schema.File_status_proto} {
@@ -81,7 +81,7 @@ func (j *JSON) document(m protoreflect.MessageDescriptor) *document {
 	return d
 }
 
-// Words returns the words of an enum, by their numbers: the names of its values without what all of them begin with.
+// Words returns the words of an enum, by number: the names of its values without their common prefix.
 func Words(e protoreflect.EnumDescriptor) (words []string) {
 	prefix := strings.ToUpper(string(e.Name())) + "_"
 	for i := range e.Values().Len() {
@@ -154,7 +154,7 @@ func (f *field) appendOne(to []byte, v protoreflect.Value) []byte {
 		if n := int(v.Enum()); 0 <= n && n < len(f.words) {
 			return append(append(append(to, '"'), f.words[n]...), '"')
 		}
-		return append(strconv.AppendInt(append(to, '"'), int64(v.Enum()), 10), '"') // a newer member's
+		return append(strconv.AppendInt(append(to, '"'), int64(v.Enum()), 10), '"') // from a newer member
 	}
 	switch m := v.Message().Interface().(type) {
 	case *timestamppb.Timestamp:
@@ -169,7 +169,7 @@ func (f *field) appendOne(to []byte, v protoreflect.Value) []byte {
 	return f.document.append(to, v.Message())
 }
 
-// appendString appends s as a string. What has to be escaped is left to encoding/json.
+// appendString appends s as a JSON string. encoding/json handles escapes.
 func appendString(to []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
@@ -183,11 +183,11 @@ func appendEscaped(to []byte, s string) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(s) // a string is always encoded, and a bytes.Buffer takes everything
+	_ = encoder.Encode(s) // encoding a string into a bytes.Buffer never fails
 	return append(to, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
 }
 
-// Stamp makes the timestamp of a time; nil for the zero time, which is none.
+// Stamp returns the timestamp of a time; nil for the zero time.
 func Stamp(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil
@@ -203,5 +203,5 @@ func TimeOf(t *timestamppb.Timestamp) time.Time {
 	return t.AsTime()
 }
 
-// Span makes the message of a duration.
+// Span returns the message of a duration.
 func Span(d time.Duration) *durationpb.Duration { return durationpb.New(d) }

@@ -21,9 +21,9 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Read reads a document, one JSON object, into a message. Unknown and repeated fields, nulls, and anything behind the
-// object are refused; so are the fields that are bound elsewhere, in a path, and those that say who calls. The error
-// names the field, its value and what is wanted.
+// Read decodes a document, one JSON object, into a message. It refuses unknown and repeated fields, nulls, and anything
+// after the object; also fields that are bound elsewhere, in a path, and those for the caller. The error names the
+// field, its value and what is wanted.
 func (j *JSON) Read(body []byte, into proto.Message, bound ...string) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return errors.New("the body is empty; want a JSON object")
@@ -46,7 +46,7 @@ func (j *JSON) Read(body []byte, into proto.Message, bound ...string) error {
 	return nil
 }
 
-// read reads the fields of an object, whose opening has been read, and its end.
+// read decodes the fields of an object, after its opening bracket, up to its end.
 func (d *document) read(decoder *json.Decoder, m protoreflect.Message, bound []string) error {
 	has := map[string]bool{}
 	for decoder.More() {
@@ -80,7 +80,7 @@ func (d *document) read(decoder *json.Decoder, m protoreflect.Message, bound []s
 	return nil
 }
 
-// taken reports whether a field may stand in a document.
+// taken reports whether a field must not be in a document.
 func (f *field) taken(bound []string) bool {
 	return f.as != Caller && !slices.Contains(bound, string(f.Name()))
 }
@@ -106,7 +106,7 @@ func noJSON(decoder *json.Decoder, err error) error {
 	return fmt.Errorf("the body is no JSON, at byte %d: %w", decoder.InputOffset(), err)
 }
 
-// excerpt cuts a value for a message.
+// excerpt shortens a value for a message.
 func excerpt(raw []byte) string {
 	const most = 60
 	if len(raw) > most {
@@ -115,7 +115,7 @@ func excerpt(raw []byte) string {
 	return string(raw)
 }
 
-// read reads the value of a field of m.
+// read decodes the value of a field of m.
 func (f *field) read(raw []byte, m protoreflect.Message) error {
 	switch {
 	case f.IsMap():
@@ -149,14 +149,14 @@ func (f *field) read(raw []byte, m protoreflect.Message) error {
 		if err != nil {
 			return err
 		}
-		if v.IsValid() { // else it is a time that is not known
+		if v.IsValid() { // otherwise it is an unknown time
 			m.Set(f.FieldDescriptor, v)
 		}
 	}
 	return nil
 }
 
-// value reads one value.
+// value decodes one value.
 func (f *field) value(raw []byte, fresh func() protoreflect.Value) (none protoreflect.Value, err error) {
 	switch f.Kind() {
 	case protoreflect.Int32Kind, protoreflect.Int64Kind:
@@ -183,10 +183,10 @@ func (f *field) value(raw []byte, fresh func() protoreflect.Value) (none protore
 	return f.text(*text)
 }
 
-// isObject is false for the messages that are written as texts.
+// isObject is false for messages that are written as texts.
 func (d *document) isObject() bool { return d.byName["nanos"] == nil }
 
-// shape says what a text must look like.
+// shape describes the form of a text.
 func (f *field) shape() string {
 	switch {
 	case f.Kind() == protoreflect.Uint64Kind:
@@ -211,7 +211,7 @@ func (f *field) number(text string) (protoreflect.Value, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if whole, failed := strconv.ParseFloat(text, 64); err != nil && failed == nil && whole == math.Trunc(whole) && math.Abs(whole) <= math.MaxInt32 {
-		n, err = int64(whole), nil // 5.0 is a whole number to JSON
+		n, err = int64(whole), nil // 5.0 is an integer in JSON
 	}
 	if err != nil {
 		return protoreflect.Value{}, fmt.Errorf("%s: want a whole number of at most %d", excerpt([]byte(text)), math.MaxInt32)
@@ -219,7 +219,7 @@ func (f *field) number(text string) (protoreflect.Value, error) {
 	return protoreflect.ValueOfInt32(int32(n)), nil
 }
 
-// text reads a value that a document has as a text, or that stands in a query.
+// text decodes a value that is a text in a document, or in a query.
 func (f *field) text(text string) (none protoreflect.Value, err error) {
 	switch f.Kind() {
 	case protoreflect.StringKind:
@@ -262,8 +262,8 @@ func (f *field) text(text string) (none protoreflect.Value, err error) {
 	return protoreflect.ValueOfMessage(timestamppb.New(t.Time).ProtoReflect()), nil
 }
 
-// ReadText reads the value of a field that stands in a path or a query. It reports false where the message has no such
-// field to be given, and names those that it has.
+// ReadText decodes the value of a field in a path or a query. It reports false for an unknown field; the error then
+// lists the known ones.
 func (j *JSON) ReadText(name, text string, into proto.Message, bound ...string) (known bool, names string, err error) {
 	message := into.ProtoReflect()
 	d := j.documents[message.Descriptor().FullName()]
@@ -279,7 +279,7 @@ func (j *JSON) ReadText(name, text string, into proto.Message, bound ...string) 
 	return true, "", nil
 }
 
-// SetCaller says in a message who calls, if it has a field for that.
+// SetCaller sets the caller in a message, if it has a field for that.
 func (j *JSON) SetCaller(in proto.Message, caller string) {
 	message := in.ProtoReflect()
 	for _, f := range j.documents[message.Descriptor().FullName()].fields {

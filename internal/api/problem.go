@@ -11,19 +11,19 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Failure is an error with a code, and a sentence that may say more than the error
-// of the root package that it stands for, if there is one. Servers make one for
-// what only the network knows: a malformed body, an unknown path or session.
+// Failure is an error with a code, and a sentence that may have more detail than the root package's error that it
+// stands for, if any. Servers make one for faults that exist only on the network: a malformed body, an unknown path or
+// session.
 type Failure struct {
 	Code   string
 	Detail string // the sentence; "" means the title of the code
-	Err    error  // what it is in Go; nil means what the table says
+	Err    error  // the Go error; nil means that of the table
 }
 
 // Fail makes a Failure.
 func Fail(code, detail string) error { return &Failure{Code: code, Detail: detail} }
 
-// BadRequest makes an error that has no code of its own the client's.
+// BadRequest gives an error without a code the code bad_request.
 func BadRequest(err error) error {
 	if Code(err) == CodeInternal {
 		return Fail(CodeBadRequest, err.Error())
@@ -38,8 +38,7 @@ func (f *Failure) Error() string {
 	return f.Detail
 }
 
-// Unwrap returns what it is in Go, by the table unless Err says so; nil where it is
-// nothing else.
+// Unwrap returns the Go error, from the table unless Err is set; nil if there is none.
 func (f *Failure) Unwrap() error {
 	if f.Err != nil {
 		return f.Err
@@ -50,14 +49,11 @@ func (f *Failure) Unwrap() error {
 	return nil
 }
 
-// ToProblem tells an error to the other side; nil for nil. Space and name come from
-// the outermost [*holdfast.Error], whose operation is left out: the one who asked
-// knows it.
+// ToProblem converts an error for the other side; nil for nil. Space and name come from the outermost
+// [*holdfast.Error], whose operation is left out: the caller knows it.
 //
-// A context's error becomes unavailable: the caller's own end it has noticed by
-// itself, so what is left to tell is that the server gave up. So does ErrClosed,
-// for it is the server's side that closed. An error that the table does not know
-// is internal.
+// A context's error becomes unavailable: the caller has noticed its own end, so the news is that the server gave up. So
+// does ErrClosed, because the server's side closed. An error that is not in the table is internal.
 func ToProblem(err error) *schema.Problem {
 	if err == nil {
 		return nil
@@ -92,7 +88,7 @@ func ToProblem(err error) *schema.Problem {
 	return p
 }
 
-// clean makes a text fit for the schema, which takes UTF-8 only.
+// clean makes a text valid UTF-8, as the schema requires.
 func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // Code returns the code of an error; "" for nil.
@@ -120,11 +116,10 @@ func codeOf(err error) string {
 	return CodeInternal
 }
 
-// FromProblem makes the error that the other side sent: a [*holdfast.Error] of the
-// operation that the caller knows, nil for nil. It wraps the Go error of the
-// code, with the sentence of the other side; a time of day in it is given in this
-// side's zone. A code that is not known (the other side is newer) is an error that
-// is none of the root package's and has the sentence.
+// FromProblem restores the error that the other side sent: a [*holdfast.Error] of the caller's operation, nil for nil.
+// It wraps the Go error of the code, with the other side's sentence; a time of day in it is converted to the local
+// zone. An unknown code (the other side is newer) becomes an error with the sentence that is none of the root
+// package's.
 func FromProblem(op string, p *schema.Problem) error {
 	if p == nil {
 		return nil
@@ -132,21 +127,20 @@ func FromProblem(op string, p *schema.Problem) error {
 	return &holdfast.Error{Op: op, Space: p.GetSpace(), Name: p.GetName(), Err: meaning(p)}
 }
 
-// meaning returns the error itself.
+// meaning returns the wrapped error.
 func meaning(p *schema.Problem) error {
 	err := typed(p)
 	if err != nil && (p.GetDetail() == "" || sameSentence(err.Error(), p.GetDetail())) {
 		return err
 	}
 	if p.GetCode() == CodeUnknownSession && p.GetWhy() == string(holdfast.EndedByAnother) {
-		err = holdfast.EndedByAnother // and not that it was not renewed in time
+		err = holdfast.EndedByAnother // rather than an expiry
 	}
 	return &Failure{Code: p.GetCode(), Detail: p.GetDetail(), Err: err}
 }
 
-// typed returns the error of the root package that says what the problem says
-// in addition to its sentence, or nil. Codes that share an error with another stay a
-// Failure, so that they are not passed on under the other one's.
+// typed returns the root package's error with the problem's details, or nil. Codes that share an error with another
+// stay a Failure, so that they are not passed on under the other's code.
 func typed(p *schema.Problem) error {
 	switch p.GetCode() {
 	case CodeHeld:
@@ -180,17 +174,16 @@ func typed(p *schema.Problem) error {
 	return nil
 }
 
-// timed is a time of day in a sentence about a holder.
+// timed matches a time of day in a sentence about a holder.
 var timed = regexp.MustCompile(` since \d\d:\d\d:\d\d`)
 
-// sameSentence compares two sentences but for the times of day in them, which depend on the
-// zone.
+// sameSentence compares two sentences, ignoring times of day, which depend on the zone.
 func sameSentence(one, two string) bool {
 	return one == two || strings.Contains(one, " since ") && timed.ReplaceAllString(one, "") == timed.ReplaceAllString(two, "")
 }
 
-// NewProblem makes the document that tells an error. Its detail is the whole
-// sentence, with the operation if a [*holdfast.Error] names it.
+// NewProblem makes the document of an error. Its detail is the whole sentence, with the operation if a
+// [*holdfast.Error] names it.
 func NewProblem(err error) *schema.ProblemDocument {
 	p := ToProblem(err)
 	document := &schema.ProblemDocument{

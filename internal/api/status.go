@@ -11,9 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// ToStatus makes the error that a gRPC handler returns: a status whose details hold
-// the problem. nil stays nil, and so does a status. A context's error stays one, because gRPC has codes
-// for it and the caller's context has ended as well.
+// ToStatus converts an error for a gRPC handler: to a status whose details hold the problem. nil stays nil, and so does
+// a status. A context's error keeps its gRPC code, because the caller's context has ended as well.
 func ToStatus(err error) error {
 	if _, is := err.(interface{ GRPCStatus() *status.Status }); is || err == nil {
 		return err
@@ -33,15 +32,14 @@ func ToStatus(err error) error {
 	return detailed.Err()
 }
 
-// coded says whether the table names the error, regardless of what else it wraps.
+// coded reports whether the table has the error, regardless of what else it wraps.
 func coded(err error) bool {
 	code := codeOf(err)
 	return code != CodeInternal && code != CodeUnavailable || errors.Is(err, holdfast.ErrUnavailable)
 }
 
-// FromStatus makes the error that the other side sent by ToStatus, or that gRPC
-// itself made: a context's error as it is, anything else a [*holdfast.Error] of op.
-// nil stays nil.
+// FromStatus restores the error sent by ToStatus, or one made by gRPC itself: a context's error unchanged, any other as
+// a [*holdfast.Error] of op. nil stays nil.
 func FromStatus(op string, err error) error {
 	if err == nil {
 		return nil
@@ -67,7 +65,7 @@ func FromStatus(op string, err error) error {
 	return FromProblem(op, &schema.Problem{Code: codeOfStatus(s.Code()), Detail: s.Message()})
 }
 
-// codeOfStatus is the code for what gRPC itself refuses.
+// codeOfStatus returns the code for a refusal by gRPC itself.
 func codeOfStatus(c codes.Code) string {
 	switch c {
 	case codes.Unavailable:

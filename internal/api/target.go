@@ -12,16 +12,16 @@ import (
 // DefaultPort is the port of members and clients.
 const DefaultPort = "4040"
 
-// targetForms is what ParseTarget takes, for its errors.
+// targetForms lists the forms of ParseTarget, for its errors.
 const targetForms = "want holdfast://HOST:PORT[,HOST:PORT…], HOST:PORT[,HOST:PORT…] or unix:///PATH"
 
-// Address is where one member listens.
+// Address is the address of one member.
 type Address struct {
 	Network string // "tcp" or "unix"
 	Place   string // HOST:PORT, or the path of a socket
 }
 
-// String returns the address as people write it.
+// String returns the address in its usual form.
 func (a Address) String() string {
 	if a.Network == "unix" {
 		return "unix://" + a.Place
@@ -29,10 +29,9 @@ func (a Address) String() string {
 	return a.Place
 }
 
-// ParseTarget reads where a client shall connect: one or more addresses of members
-// of one cluster, in the order in which they are tried. A port that is left out is
-// [DefaultPort]; an IPv6 address with a port stands in brackets. The error names the
-// value, what is wrong with it, and the forms that are allowed.
+// ParseTarget parses a client's target: one or more addresses of members of one cluster, in the order of attempts. The
+// default port is [DefaultPort]; an IPv6 address with a port is in brackets. The error names the value, what is wrong
+// with it, and the allowed forms.
 func ParseTarget(target string) ([]Address, error) {
 	addresses, err := parseTarget(strings.TrimSpace(target))
 	if err != nil {
@@ -88,7 +87,7 @@ func parsePlace(place string) (string, error) {
 	return net.JoinHostPort(host, strconv.FormatUint(number, 10)), nil
 }
 
-// unbracket takes the brackets off an IPv6 address.
+// unbracket removes the brackets of an IPv6 address.
 func unbracket(host string) string {
 	if len(host) > 2 && host[0] == '[' && host[len(host)-1] == ']' {
 		return host[1 : len(host)-1]
@@ -96,7 +95,7 @@ func unbracket(host string) string {
 	return host
 }
 
-// badHostRune: such a character is in no host name and no IP address.
+// badHostRune reports whether a character cannot be in a host name or IP address.
 func badHostRune(r rune) bool {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':

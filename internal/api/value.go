@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// List is a slice that JSON shows as [] when it is nil.
+// List is a slice that is [] in JSON when nil.
 type List[T any] []T
 
 // MarshalJSON never writes null.
@@ -17,18 +17,16 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]T(l))
 }
 
-// timeLayout has nine digits of a second always, so that times in UTC sort as text.
+// timeLayout always has nine digits of a second, so that times in UTC sort as text.
 const timeLayout = "2006-01-02T15:04:05.000000000Z07:00"
 
-// Time is a wall time, for people. The zero Time is no time: "" as text, and left
-// out of documents where it may be missing.
+// Time is a wall time, for people. The zero Time is no time: "" as text, and omitted from documents if optional.
 type Time struct{ time.Time }
 
 // At makes a Time.
 func At(t time.Time) Time { return Time{t} }
 
-// AtNanoseconds makes a Time of Unix nanoseconds, as the schema has them; 0 is no
-// time.
+// AtNanoseconds makes a Time of Unix nanoseconds, as in the schema; 0 is no time.
 func AtNanoseconds(n int64) Time {
 	if n == 0 {
 		return Time{}
@@ -36,7 +34,7 @@ func AtNanoseconds(n int64) Time {
 	return Time{time.Unix(0, n)}
 }
 
-// Nanoseconds returns the time as the schema has it: 0 for no time.
+// Nanoseconds returns the time as in the schema: 0 for no time.
 func (t Time) Nanoseconds() int64 {
 	if t.IsZero() {
 		return 0
@@ -52,10 +50,10 @@ func (t Time) String() string {
 	return t.UTC().Format(timeLayout)
 }
 
-// MarshalText writes what String returns.
+// MarshalText returns String as text.
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// MarshalJSON writes what String returns, as a string.
+// MarshalJSON returns String as a JSON string.
 func (t Time) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }
 
 // UnmarshalText accepts RFC 3339 with any number of digits, and "" for no time.
@@ -76,7 +74,7 @@ func (t *Time) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON accepts a string that UnmarshalText accepts.
+// UnmarshalJSON accepts a string in a form of UnmarshalText.
 func (t *Time) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -85,16 +83,16 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 	return t.UnmarshalText([]byte(text))
 }
 
-// Duration is a length of time: Go's text in JSON.
+// Duration is a duration in Go's format in JSON.
 type Duration time.Duration
 
-// String returns Go's text, as in 1m30s.
+// String returns Go's format, such as 1m30s.
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// MarshalText writes what String returns.
+// MarshalText returns String as text.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText accepts Go's text, and "" for 0.
+// UnmarshalText accepts Go's format, and "" for 0.
 func (d *Duration) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*d = 0

@@ -5,9 +5,8 @@ import (
 	"crypto/x509"
 )
 
-// What is the same everywhere: TLS 1.3 where both can, 1.2 at least; no resumption; and
-// records as large as what is written, since what is written at once is small anyway and
-// each record costs a system call.
+// Common settings: TLS 1.3 if both support it, at least 1.2; no resumption; and full-size records, since single writes
+// are small anyway and each record costs a system call.
 func (s *Store) common(m *Material) *tls.Config {
 	c := &tls.Config{}
 	if s.fixed != nil {
@@ -22,9 +21,8 @@ func (s *Store) common(m *Material) *tls.Config {
 	return c
 }
 
-// sharedConfig is for the port of members and clients. It asks every caller for a
-// certificate if there can be members, who must show one; what that makes of the other
-// side is for Member and Client to say.
+// sharedConfig is for the port of members and clients. It asks every caller for a certificate if there can be members,
+// who must show one; Member and Client evaluate it.
 func (s *Store) sharedConfig(m *Material) *tls.Config {
 	c := s.common(m)
 	c.NextProtos = []string{"h2"}
@@ -38,7 +36,7 @@ func (s *Store) sharedConfig(m *Material) *tls.Config {
 	return c
 }
 
-// acceptEither does what crypto/tls does with one pool, for two that cannot be joined.
+// acceptEither verifies as crypto/tls does with one pool, for two that cannot be merged.
 func (s *Store) acceptEither(c *tls.Config, m *Material) {
 	c.ClientAuth, c.ClientCAs = tls.RequireAnyClientCert, nil
 	if s.auth == tls.VerifyClientCertIfGiven {
@@ -64,12 +62,12 @@ func (s *Store) webConfig(m *Material) *tls.Config {
 	return c
 }
 
-// Shared returns what a listener for members and clients needs. It follows the files.
+// Shared returns the configuration for a listener of members and clients. It follows the files.
 func (s *Store) Shared() *tls.Config {
 	return s.following(func(m *made) *tls.Config { return m.shared })
 }
 
-// Web returns what a listener for clients alone needs. It follows the files.
+// Web returns the configuration for a listener of clients alone. It follows the files.
 func (s *Store) Web() *tls.Config { return s.following(func(m *made) *tls.Config { return m.web }) }
 
 func (s *Store) following(of func(*made) *tls.Config) *tls.Config {
@@ -78,8 +76,8 @@ func (s *Store) following(of func(*made) *tls.Config) *tls.Config {
 	return c
 }
 
-// Membership returns what a listener for members alone needs: every caller must show a
-// certificate that their authority has signed.
+// Membership returns the configuration for a listener of members alone: every caller must show a certificate signed by
+// their authority.
 func (s *Store) Membership() *tls.Config {
 	return s.following(func(m *made) *tls.Config {
 		c := m.shared.Clone()
@@ -91,20 +89,19 @@ func (s *Store) Membership() *tls.Config {
 	})
 }
 
-// Calling returns what this member needs now to call another one: the process that
-// answers must be a member, at any address. Its name is for Member to look at, when it
-// has said it.
+// Calling returns the current configuration for calling another member: the answering process must be a member, at any
+// address. Member checks its name, once it has sent it.
 func (s *Store) Calling() *tls.Config {
 	m := s.newest()
 	c := s.common(m.Material)
 	c.NextProtos = []string{"h2"}
 	alwaysPresent(c)
-	c.InsecureSkipVerify = true // VerifyConnection does it, and does not look for a host
+	c.InsecureSkipVerify = true // VerifyConnection verifies instead, without a host
 	c.VerifyConnection = func(state tls.ConnectionState) error {
 		if m.Members == nil {
 			return errNoMembers
 		}
-		if err := chain(&state, m.Members, x509.ExtKeyUsageServerAuth); err != nil { // as crypto/tls has it
+		if err := chain(&state, m.Members, x509.ExtKeyUsageServerAuth); err != nil { // as in crypto/tls
 			return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
 		}
 		return nil
@@ -112,9 +109,8 @@ func (s *Store) Calling() *tls.Config {
 	return c
 }
 
-// Dialling returns what a client needs now to reach a server, whose certificate must be for
-// the host that is dialled. Without Members it trusts the authorities that the machine
-// trusts.
+// Dialling returns the current configuration for a client, whose server's certificate must be for the dialled host.
+// Without Members it trusts the machine's authorities.
 func (s *Store) Dialling() *tls.Config {
 	m := s.newest()
 	c := s.common(m.Material)
@@ -126,8 +122,8 @@ func (s *Store) Dialling() *tls.Config {
 	return c
 }
 
-// alwaysPresent shows the certificate to every peer that asks for one, whichever
-// authorities it names: its refusal says more than its demand for what was there.
+// alwaysPresent shows the certificate to every peer that asks for one, whichever authorities it lists: its refusal is
+// more informative than a missing certificate.
 func alwaysPresent(c *tls.Config) {
 	if len(c.Certificates) > 0 && c.GetClientCertificate == nil {
 		own := &c.Certificates[0]

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// explained is an error of a handshake in words that people know, with what to do. The
-// error itself is below.
+// explained is a handshake error in plain words, with advice. It wraps the original error.
 type explained struct {
 	sentence string
 	err      error
@@ -21,15 +20,14 @@ type explained struct {
 // Error returns the sentence.
 func (e *explained) Error() string { return e.sentence }
 
-// Unwrap returns the error that is explained.
+// Unwrap returns the original error.
 func (e *explained) Unwrap() error { return e.err }
 
 func explain(err error, format string, arguments ...any) error {
 	return &explained{fmt.Sprintf(format, arguments...), err}
 }
 
-// alert returns what the other side says of a handshake, or of what followed it, as
-// crypto/tls words it.
+// alert returns the other side's alert about a handshake, or later, in the words of crypto/tls.
 func alert(err error) (string, bool) {
 	var said *net.OpError
 	if !errors.As(err, &said) || said.Op != "remote error" {
@@ -38,8 +36,8 @@ func alert(err error) (string, bool) {
 	return strings.TrimPrefix(said.Err.Error(), "tls: "), true
 }
 
-// ExplainDialling says why a server was not reached over TLS, or has hung up. An error
-// that it does not know stays as it is.
+// ExplainDialling explains why a server was not reached over TLS, or has hung up. It returns an unknown error
+// unchanged.
 func (s *Store) ExplainDialling(err error) error {
 	var known *explained
 	var header tls.RecordHeaderError
@@ -57,7 +55,7 @@ func (s *Store) ExplainDialling(err error) error {
 	return explainCertificate(err, "its certificate", "give that authority with --tls-ca FILE")
 }
 
-// explainAlert is about this side's certificate, as a rule.
+// explainAlert explains an alert, which is usually about this side's certificate.
 func (s *Store) explainAlert(err error, said string) error {
 	own := s.current.Load().Certificate
 	switch said {
@@ -86,7 +84,7 @@ func (s *Store) explainAlert(err error, said string) error {
 	return explain(err, "it ends the TLS connection: %s", said)
 }
 
-// explainCertificate is about the other side's certificate.
+// explainCertificate explains a fault of the other side's certificate.
 func explainCertificate(err error, whose, fix string) error {
 	var refused *tls.CertificateVerificationError
 	if !errors.As(err, &refused) || len(refused.UnverifiedCertificates) == 0 {
@@ -111,7 +109,7 @@ func explainCertificate(err error, whose, fix string) error {
 	return err
 }
 
-// ExplainAccepting says why who has connected to this server was not let in.
+// ExplainAccepting explains why a connection to this server was refused.
 func ExplainAccepting(err error) error {
 	var known *explained
 	var header tls.RecordHeaderError
@@ -131,7 +129,7 @@ func ExplainAccepting(err error) error {
 	return explainCertificate(err, "its certificate", "the authorities are in tls.ca and tls.client_ca")
 }
 
-// explainTheirs is what the other side says of this server's certificate.
+// explainTheirs explains the other side's alert about this server's certificate.
 func explainTheirs(said string) string {
 	switch said {
 	case "unknown certificate authority":
@@ -144,8 +142,8 @@ func explainTheirs(said string) string {
 	return "it ends the TLS connection: " + said
 }
 
-// Worth reports whether operators should hear of a connection that was refused: the peer
-// had a certificate, or could not accept this one.
+// Worth reports whether operators should learn of a refused connection: the peer had a certificate, or could not accept
+// this one.
 func Worth(err error) bool {
 	var header tls.RecordHeaderError
 	return !errors.As(err, &header) && !errors.Is(err, io.EOF)

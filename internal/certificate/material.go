@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// Files are the paths of PEM files. An empty one is not there.
+// Files are the paths of PEM files, empty for none.
 type Files struct {
 	// Cert and Key are this side's certificate with its chain, and its private key.
 	Cert, Key string
 	// Members are the authorities that sign members' certificates.
 	Members string
-	// Clients are the authorities that sign clients'. Empty means Members.
+	// Clients are the authorities that sign clients' certificates. Empty means Members.
 	Clients string
 }
 
-// list returns those that there are.
+// list returns the paths that are set.
 func (f Files) list() []string {
 	return slices.DeleteFunc([]string{f.Cert, f.Key, f.Members, f.Clients}, func(path string) bool { return path == "" })
 }
@@ -31,20 +31,20 @@ func (f Files) list() []string {
 // mostBytes bounds a file.
 const mostBytes = 1 << 20
 
-// Material is what the files held at one moment. It is not changed.
+// Material is the content of the files at one moment. It is immutable.
 type Material struct {
-	// Certificate is this side's own, with its Leaf; nil where it has none.
+	// Certificate is this side's own, with its Leaf; nil if there is none.
 	Certificate *tls.Certificate
-	// Members vouches for members; nil where there is no such authority.
+	// Members vouches for members; nil without such an authority.
 	Members *x509.CertPool
-	// Clients vouches for clients. It is Members where there is one authority for both.
+	// Clients vouches for clients. It is Members if there is one authority for both.
 	Clients *x509.CertPool
 
 	either *x509.CertPool // both of them
-	data   [][]byte       // of the files, in their order
+	data   [][]byte       // of the files, in order
 }
 
-// FileError says which file is wrong, and what with it.
+// FileError is a fault of a file.
 type FileError struct {
 	Path string
 	Err  error
@@ -53,10 +53,10 @@ type FileError struct {
 // Error returns a sentence.
 func (e *FileError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the fault.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// What can be wrong with a file that can be read.
+// Faults of a readable file.
 var (
 	errTooLarge  = fmt.Errorf("it has more than %d bytes", mostBytes)
 	ErrNoneInPEM = errors.New("it has no certificate in PEM form")
@@ -68,7 +68,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		var system *fs.PathError
 		if errors.As(err, &system) {
-			err = system.Err // the error names the path already
+			err = system.Err // the error already names the path
 		}
 		return nil, &FileError{path, err}
 	}
@@ -127,7 +127,7 @@ func Read(files Files) (*Material, error) {
 	return m, nil
 }
 
-// pool makes a pool of a file's certificates, and adds them to those of either kind.
+// pool makes a pool of a file's certificates, and adds them to the common pool.
 func (m *Material) pool(path string, data []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(data) {
@@ -142,10 +142,10 @@ func (m *Material) Same(other *Material) bool {
 	return slices.EqualFunc(m.data, other.data, bytes.Equal)
 }
 
-// twoAuthorities reports whether clients have others than members.
+// twoAuthorities reports whether clients have other authorities than members.
 func (m *Material) twoAuthorities() bool { return m.Members == nil || !m.Members.Equal(m.Clients) }
 
-// expired says why this side's own certificate is not valid at a time; nil if it is.
+// expired returns why this side's own certificate is not valid at a time; nil if it is.
 func (m *Material) expired(at time.Time) error {
 	switch {
 	case m.Certificate == nil || m.Certificate.Leaf == nil:
@@ -158,5 +158,5 @@ func (m *Material) expired(at time.Time) error {
 	return nil
 }
 
-// instant is a time as sentences have it.
+// instant formats a time for sentences.
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// memberURI begins the URI that names a member.
+// memberURI is the prefix of the URI that names a member.
 const memberURI = "urn:holdfast:member:"
 
 // mostNameBytes bounds a client's name.
@@ -42,8 +42,8 @@ func memberOf(uri *url.URL) (string, bool) {
 	return name, err == nil
 }
 
-// isAt reports whether a name is an IP address and a port: HOST:PORT, or HOST-PORT with
-// the colons of an IPv6 address replaced as well.
+// isAt reports whether a name is an IP address and a port: HOST:PORT, or HOST-PORT with the colons of an IPv6 address
+// replaced as well.
 func isAt(name string, ip net.IP) bool {
 	cut := strings.LastIndexAny(name, ":-")
 	if cut < 0 {
@@ -57,7 +57,7 @@ func isAt(name string, ip net.IP) bool {
 	return name == net.JoinHostPort(host, port) || name == strings.TrimLeft(strings.ReplaceAll(host, ":", "-"), "-")+"-"+port
 }
 
-// namesOf lists what a certificate is for, the common name first.
+// namesOf lists the names in a certificate, the common name first.
 func namesOf(leaf *x509.Certificate) []string {
 	all := slices.Concat([]string{leaf.Subject.CommonName}, leaf.DNSNames, leaf.EmailAddresses)
 	for _, uri := range leaf.URIs {
@@ -73,18 +73,18 @@ func namesOf(leaf *x509.Certificate) []string {
 	return all
 }
 
-// Names tells people all that a certificate is for.
+// Names lists all names in a certificate, for people.
 func Names(leaf *x509.Certificate) string {
 	all := slices.Sorted(slices.Values(namesOf(leaf)))
 	return cmp.Or(strings.Join(slices.Compact(all), ", "), "no name")
 }
 
-// Name returns the one name that a certificate's owner is known by; "" if it has none.
+// Name returns the primary name of a certificate's owner; "" if it has none.
 func Name(leaf *x509.Certificate) string {
 	return append(namesOf(leaf), "")[0]
 }
 
-// printable quotes what people could not read.
+// printable quotes unreadable names.
 func printable(name string) string {
 	if strings.ToValidUTF8(name, "") != name || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.QuoteToASCII(name)
@@ -92,7 +92,7 @@ func printable(name string) string {
 	return name
 }
 
-// signer names who has signed a certificate, for people.
+// signer names the issuer of a certificate, for people.
 func signer(leaf *x509.Certificate) string {
 	if signed := cmp.Or(leaf.Issuer.CommonName, leaf.Issuer.String()); signed != "" {
 		return printable(signed)
@@ -100,10 +100,10 @@ func signer(leaf *x509.Certificate) string {
 	return "a certificate without a name"
 }
 
-// NameError says that a certificate does not carry the name of the member that shows it.
+// NameError reports that a certificate does not carry the name of the member that shows it.
 type NameError struct {
-	Member string // the name that the member says it has
-	Names  string // that its certificate is for
+	Member string // the member's claimed name
+	Names  string // the certificate's names
 }
 
 // Error returns a sentence with both.

@@ -12,59 +12,58 @@ import (
 	"time"
 )
 
-// How often the files are looked at, and how young a file may be that another change
-// might have left with the same time of change.
+// How often the files are checked, and how recent a change may be for another one to have the same timestamp.
 const (
 	lookEvery = time.Second
 	youngFile = 2 * time.Second
 )
 
-// Options say what a Store is for.
+// Options configures a Store.
 type Options struct {
 	Files Files
-	// ClientAuth is what clients must show: tls.NoClientCert, tls.VerifyClientCertIfGiven
-	// or tls.RequireAndVerifyClientCert. Of what a client dials it says nothing.
+	// ClientAuth is the requirement on clients: tls.NoClientCert, tls.VerifyClientCertIfGiven or
+	// tls.RequireAndVerifyClientCert. It does not apply to outgoing connections.
 	ClientAuth tls.ClientAuthType
-	// Logger gets what operators should know. Nil discards.
+	// Logger is the store's logger. Nil discards.
 	Logger *slog.Logger
 }
 
-// Store has the newest material. Its methods may be called from many goroutines.
+// Store has the newest material. It is safe for concurrent use.
 type Store struct {
 	files  Files
-	fixed  *tls.Config // of Fixed; nil where there are files
+	fixed  *tls.Config // of Fixed; nil if there are files
 	auth   tls.ClientAuthType
 	logger *slog.Logger
 	now    func() time.Time
 
 	current atomic.Pointer[made]
 
-	mu       sync.Mutex // of what follows; held while files are read
+	mu       sync.Mutex // guards the following fields; held while files are read
 	looked   time.Time
 	seen     []stamp
 	reported string
 	need     func(*Material) error
 }
 
-// made is material with the crypto/tls configuration made of it.
+// made is material with its crypto/tls configuration.
 type made struct {
 	*Material
 	shared, web *tls.Config
 }
 
-// stamp says what a file was like when it was looked at.
+// stamp is the state of a file at its last check.
 type stamp struct {
 	info  os.FileInfo
-	young bool // it may change again without a sign
+	young bool // it may change again without a new timestamp
 }
 
-// Open reads the files. The error names the file that is wrong.
+// Open reads the files. The error names the faulty file.
 func Open(o Options) (*Store, error) {
 	s := &Store{files: o.Files, auth: o.ClientAuth, logger: o.Logger, now: time.Now}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	seen, _ := s.stamps() // what is not there Read complains of
+	seen, _ := s.stamps() // Read reports missing files
 	m, err := Read(o.Files)
 	if err != nil {
 		return nil, err
@@ -80,8 +79,8 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Fixed returns a Store of a configuration that stays as it is: RootCAs are the members'
-// authorities, and ClientCAs the clients', or, if nil, RootCAs.
+// Fixed returns a Store of a fixed configuration: RootCAs are the members' authorities, and ClientCAs the clients', or,
+// if nil, RootCAs.
 func Fixed(c *tls.Config) (*Store, error) {
 	s := &Store{fixed: c.Clone(), auth: c.ClientAuth, logger: slog.New(slog.DiscardHandler), now: time.Now}
 	m := &Material{Members: c.RootCAs, Clients: c.ClientCAs, either: x509.NewCertPool()}
@@ -107,7 +106,7 @@ func Fixed(c *tls.Config) (*Store, error) {
 	return s, nil
 }
 
-// checkClientAuth says why clients cannot be asked for what they shall show.
+// checkClientAuth returns why the requirement on clients is impossible.
 func (m *Material) checkClientAuth(auth tls.ClientAuthType) error {
 	if auth >= tls.VerifyClientCertIfGiven && m.Clients == nil { // with none, crypto/tls would trust every public authority
 		return errors.New("clients' certificates can only be checked against authorities, and none is given (tls.ca, tls.client_ca)")
@@ -115,8 +114,8 @@ func (m *Material) checkClientAuth(auth tls.ClientAuthType) error {
 	return nil
 }
 
-// Require lets the certificate carry a member's name, now and whenever it is read again.
-// Calls says that it is shown to other members, too.
+// Require demands that the certificate carries a member's name, now and at each reload. Calls means that it is shown to
+// other members, too.
 func (s *Store) Require(name string, calls bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,19 +123,18 @@ func (s *Store) Require(name string, calls bool) error {
 	return s.need(s.current.Load().Material)
 }
 
-// Release takes back what Require has demanded.
+// Release cancels Require.
 func (s *Store) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.need = nil
 }
 
-// Material returns the newest material, after a look at the files if the last one was a
-// while ago.
+// Material returns the newest material, after a check of the files if the last one was a while ago.
 func (s *Store) Material() *Material { return s.newest().Material }
 
 func (s *Store) newest() *made {
-	if s.fixed == nil && s.mu.TryLock() { // otherwise another one looks
+	if s.fixed == nil && s.mu.TryLock() { // otherwise another goroutine checks
 		if now := s.now(); now.Sub(s.looked) >= lookEvery {
 			s.looked = now
 			s.look()
@@ -146,7 +144,7 @@ func (s *Store) newest() *made {
 	return s.current.Load()
 }
 
-// look reads the files again if one of them has changed.
+// look reloads the files if one of them has changed.
 func (s *Store) look() {
 	seen, err := s.stamps()
 	if err == nil && s.unchanged(seen) {
@@ -186,7 +184,7 @@ func (s *Store) look() {
 	s.logger.Info("the TLS files were read again", attrs...)
 }
 
-// stamps looks at the files without reading them.
+// stamps checks the files without reading them.
 func (s *Store) stamps() ([]stamp, error) {
 	var all []stamp
 	var errs []error
@@ -198,7 +196,7 @@ func (s *Store) stamps() ([]stamp, error) {
 	return all, errors.Join(errs...)
 }
 
-// unchanged reports whether the files are as they were when they were read last.
+// unchanged reports whether the files are as at their last reading.
 func (s *Store) unchanged(now []stamp) bool {
 	for i, before := range s.seen {
 		if before.young || before.info.ModTime() != now[i].info.ModTime() ||
@@ -209,7 +207,7 @@ func (s *Store) unchanged(now []stamp) bool {
 	return true
 }
 
-// keep makes m the material from now on.
+// keep makes m the current material.
 func (s *Store) keep(m *Material) {
 	s.current.Store(&made{m, s.sharedConfig(m), s.webConfig(m)})
 }

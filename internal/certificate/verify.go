@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Member returns nil if the other side of a connection is a member and has this name. The
-// error is a *NameError where the certificate is a member's, and another one's.
+// Member returns nil if the other side of a connection is a member with this name. The error is a *NameError if the
+// certificate belongs to another member.
 func (s *Store) Member(state *tls.ConnectionState, name string) error {
 	m := s.Material()
 	if m.Members == nil {
@@ -31,8 +31,8 @@ func (s *Store) Member(state *tls.ConnectionState, name string) error {
 
 var errNoMembers = errors.New("this member has no authority to check other members with; give it one with --tls-ca FILE")
 
-// Client returns the name of the client at the other side of a connection: "" where it
-// shows no certificate and none is asked for.
+// Client returns the name of the client at the other side of a connection: "" if it shows no certificate and none is
+// required.
 func (s *Store) Client(state *tls.ConnectionState) (name string, err error) {
 	if s.auth == tls.NoClientCert {
 		return "", nil
@@ -46,8 +46,8 @@ func (s *Store) Client(state *tls.ConnectionState) (name string, err error) {
 	}
 	leaf := state.PeerCertificates[0]
 	name = Name(leaf)
-	// The handshake accepts what members' authorities have signed as well. Where those are
-	// the clients', too, it has found out all there is to know.
+	// The handshake also accepts certificates of members' authorities. If those are the clients', too, it has already
+	// verified everything.
 	if m.twoAuthorities() || len(state.VerifiedChains) == 0 {
 		if err := verifyAgainst(state, m.Clients, x509.ExtKeyUsageClientAuth); err != nil {
 			return "", fmt.Errorf("the certificate for %s is no client's: %w; show one that the clients' authority (tls.client_ca) has signed", Names(leaf), err)
@@ -62,8 +62,7 @@ func (s *Store) Client(state *tls.ConnectionState) (name string, err error) {
 	return name, nil
 }
 
-// verifyAgainst says whether one of the authorities of a pool stands behind what the other side
-// has shown.
+// verifyAgainst verifies the other side's certificate against the authorities of a pool.
 func verifyAgainst(state *tls.ConnectionState, by *x509.CertPool, usage x509.ExtKeyUsage) error {
 	if by == nil {
 		return errors.New("there is no authority for that")
@@ -85,7 +84,7 @@ func verifyAgainst(state *tls.ConnectionState, by *x509.CertPool, usage x509.Ext
 	return err
 }
 
-// chain looks for one from what the other side has shown to a pool.
+// chain looks for a chain from the other side's certificates to a pool.
 func chain(state *tls.ConnectionState, by *x509.CertPool, usage x509.ExtKeyUsage) error {
 	between := x509.NewCertPool()
 	for _, c := range state.PeerCertificates[1:] {
@@ -102,7 +101,7 @@ func usageName(usage x509.ExtKeyUsage) string {
 	return "clientAuth"
 }
 
-// validity says why a certificate that is not valid is not.
+// validity returns why a certificate is not valid at now.
 func validity(leaf *x509.Certificate, now time.Time) error {
 	if now.Before(leaf.NotBefore) {
 		return fmt.Errorf("it is not valid before %s; set the clocks, or sign it again", instant(leaf.NotBefore))
@@ -113,8 +112,8 @@ func validity(leaf *x509.Certificate, now time.Time) error {
 	return errors.New("a certificate authority above it has expired; renew it")
 }
 
-// own says why this side's certificate does not do for a member with a name. Calls says
-// that it calls other members, too.
+// own returns why this side's certificate is unsuitable for a member with a name. Calls means that it calls other
+// members, too.
 func (m *Material) own(name string, calls bool) error {
 	if m.Certificate == nil {
 		return errors.New("there is no certificate; a server needs one")
@@ -137,7 +136,7 @@ func (m *Material) own(name string, calls bool) error {
 	return nil
 }
 
-// allows reports whether a certificate is good for a usage by itself.
+// allows reports whether a certificate allows a usage by itself.
 func allows(leaf *x509.Certificate, usage x509.ExtKeyUsage) bool {
 	if len(leaf.ExtKeyUsage) == 0 && len(leaf.UnknownExtKeyUsage) == 0 {
 		return true

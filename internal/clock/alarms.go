@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// Alarm rings once at the time that it is set to. The zero Alarm is not set.
+// Alarm rings once at its set time. The zero Alarm is not set.
 type Alarm struct {
-	// Ring is called then.
+	// Ring is called at that time.
 	Ring  func()
 	at    time.Duration
 	place int // in the heap, counted from 1; 0 is not set
 }
 
-// At returns the time that a was set to last.
+// At returns the time that a was last set to.
 func (a *Alarm) At() time.Duration { return a.at }
 
 // IsSet reports whether a will ring.
 func (a *Alarm) IsSet() bool { return a.place != 0 }
 
-// Queue orders alarms by their times. The zero Queue is empty. Its methods are called
-// by one caller at a time.
+// Queue orders alarms by time. The zero Queue is empty. One goroutine at a time may use it.
 type Queue struct{ set alarmHeap }
 
-// Set lets a ring at the time at, instead of whenever it was set to before.
+// Set makes a ring at at, instead of any earlier setting.
 func (q *Queue) Set(a *Alarm, at time.Duration) {
 	a.at = at
 	if a.place == 0 {
@@ -34,7 +33,7 @@ func (q *Queue) Set(a *Alarm, at time.Duration) {
 	}
 }
 
-// Stop lets a not ring.
+// Stop cancels a.
 func (q *Queue) Stop(a *Alarm) {
 	if a.place != 0 {
 		heap.Remove(&q.set, a.place-1)
@@ -49,7 +48,7 @@ func (q *Queue) First() time.Duration {
 	return q.set[0].at
 }
 
-// Due takes the next alarm if its time has come by now; else it returns nil.
+// Due removes and returns the next alarm if it is due by now, otherwise nil.
 func (q *Queue) Due(now time.Duration) *Alarm {
 	if q.First() > now {
 		return nil
@@ -57,7 +56,7 @@ func (q *Queue) Due(now time.Duration) *Alarm {
 	return heap.Pop(&q.set).(*Alarm)
 }
 
-// Alarms rings a Queue of alarms on one timer, which is made when the first is set.
+// Alarms rings a Queue of alarms on one timer, which is made for the first alarm.
 type Alarms struct {
 	clock Clock
 
@@ -71,9 +70,8 @@ type Alarms struct {
 // NewAlarms returns alarms on c. Close it.
 func NewAlarms(c Clock) *Alarms { return &Alarms{clock: c, closed: make(chan struct{})} }
 
-// Set lets a ring at the time at, instead of whenever it was set to before. It rings
-// on the alarms' own goroutine, one at a time, and must not wait for anything. After
-// Close nothing rings.
+// Set makes a ring at at, instead of any earlier setting. It rings on the alarms' own goroutine, one at a time, and
+// must not block. After Close nothing rings.
 func (s *Alarms) Set(a *Alarm, at time.Duration, ring func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,18 +87,18 @@ func (s *Alarms) Set(a *Alarm, at time.Duration, ring func()) {
 	a.Ring = ring
 	s.queue.Set(a, at)
 	if s.queue.First() == at {
-		s.timer.Reset(at) // one that is set to earlier rings in vain
+		s.timer.Reset(at) // if set to earlier, it rings in vain
 	}
 }
 
-// Stop lets a not ring. It may be ringing already.
+// Stop cancels a. It may already be ringing.
 func (s *Alarms) Stop(a *Alarm) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.Stop(a)
 }
 
-// Close lets nothing ring any more. It returns when nothing is ringing.
+// Close cancels all alarms. It returns when none is ringing.
 func (s *Alarms) Close() {
 	s.mu.Lock()
 	select {
@@ -131,7 +129,7 @@ func (s *Alarms) keep() {
 	}
 }
 
-// due takes one alarm that is due, or sets the timer to the next.
+// due removes one alarm that is due, or sets the timer to the next.
 func (s *Alarms) due() (ring func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

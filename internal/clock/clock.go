@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Never is the time that does not come; a timer reset to it does not fire.
+// Never is a time that never comes; a timer reset to it does not fire.
 const Never time.Duration = math.MaxInt64
 
 // Clock measures durations. Its zero is arbitrary: two clocks are never compared.
@@ -18,8 +18,7 @@ type Clock interface {
 
 // Timer fires once each time it is armed.
 type Timer interface {
-	// C receives when the timer fires. A firing may be spurious (the timer was reset
-	// meanwhile): look at the clock.
+	// C receives when the timer fires. A firing may be spurious (the timer was reset meanwhile): check the clock.
 	C() <-chan struct{}
 	// Reset arms the timer to fire at the time at; Never disarms it.
 	Reset(at time.Duration)
@@ -27,7 +26,7 @@ type Timer interface {
 	Stop()
 }
 
-// Real is the clock of this machine, the same one each time.
+// Real returns the clock of this machine, the same one each time.
 func Real() Clock { return machine }
 
 var machine = newReal()

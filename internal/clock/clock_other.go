@@ -4,8 +4,7 @@ package clock
 
 import "time"
 
-// Shared says that all processes of this machine read the same clock: here each has
-// its own.
+// Shared reports whether all processes of this machine read the same clock: here each has its own.
 const Shared = false
 
 type real struct{}

@@ -9,12 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bell is the one timerfd on CLOCK_BOOTTIME of a clock. All timers are set on it, so that a
-// process with thousands of them has one descriptor and one goroutine for all. It exists
-// while there are timers.
+// bell is a clock's single timerfd on CLOCK_BOOTTIME. All timers share it, so that a process with thousands of them
+// needs one descriptor and one goroutine. It exists while there are timers.
 type bell struct {
 	mu     sync.Mutex
-	file   *os.File // nil while there is no timer
+	file   *os.File // nil without timers
 	fd     int
 	set    Queue
 	armed  time.Duration // what the timerfd is set to
@@ -29,9 +28,8 @@ type bootTimer struct {
 	stopped bool
 }
 
-// NewTimer returns a timer on CLOCK_BOOTTIME that is not armed. It panics when it is the
-// only one of the clock and there is no file descriptor left, since nothing can be timed
-// then.
+// NewTimer returns an unarmed timer on CLOCK_BOOTTIME. It panics if it is the only one of the clock and no file
+// descriptor is left, since nothing can be timed then.
 func (c *real) NewTimer() Timer {
 	b := &c.bell
 	b.mu.Lock()
@@ -55,8 +53,8 @@ func (b *bell) hang() {
 	go b.listen(b.file)
 }
 
-// listen rings what is due whenever the timerfd fires, through the runtime's poller, until
-// that is closed with the last timer.
+// listen rings due alarms whenever the timerfd fires, through the runtime's poller, until it is closed with the last
+// timer.
 func (b *bell) listen(file *os.File) {
 	var expirations [8]byte
 	for {
@@ -67,7 +65,7 @@ func (b *bell) listen(file *os.File) {
 	}
 }
 
-// ring rings what is due now, unless the timerfd was closed meanwhile.
+// ring rings all alarms due at now, unless the timerfd was closed meanwhile.
 func (b *bell) ring(file *os.File, now time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,7 +117,7 @@ func (t *bootTimer) Reset(at time.Duration) {
 		b.set.Set(&t.alarm, at)
 	}
 	if b.set.First() < b.armed {
-		b.arm() // a timerfd that is set to earlier fires in vain, and is armed again then
+		b.arm() // a timerfd set to an earlier time fires in vain, and is then armed again
 	}
 }
 

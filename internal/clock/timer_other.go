@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// goTimer is a timer of Go's runtime, set to how far away its time is.
+// goTimer is a timer of Go's runtime.
 type goTimer struct {
 	c     chan struct{}
 	mu    sync.Mutex

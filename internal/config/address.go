@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// address says which addresses a key takes.
+// address defines the addresses that a key accepts.
 type address struct {
 	freePort bool // port 0: any that is free
 	anyHost  bool // no host, 0.0.0.0, [::]: all of this machine's addresses
@@ -25,7 +25,7 @@ func (a address) allowed() string {
 	return text
 }
 
-// check says what is wrong with an address. Names of hosts are not looked up.
+// check returns what is wrong with an address. Host names are not resolved.
 func (a address) check(text string) *flaw {
 	if text == "" {
 		if a.optional {
@@ -53,8 +53,7 @@ func (a address) check(text string) *flaw {
 	return nil
 }
 
-// goodHost takes IP addresses, the names that DNS and hosts files may contain, and
-// no host at all.
+// goodHost accepts IP addresses, valid names of DNS and hosts files, and no host at all.
 func goodHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil || host == "" {
 		return true
@@ -62,14 +61,14 @@ func goodHost(host string) bool {
 	return len(host) <= 253 && !strings.ContainsFunc(host, func(r rune) bool { return !nameRune(r) })
 }
 
-// allHosts: a listener on host is reached by every address of the machine.
+// allHosts reports whether a listener on host is reached by every address of the machine.
 func allHosts(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "" || err == nil && ip.Unmap().IsUnspecified()
 }
 
-// loopback: only this machine can reach a listener on this address. A name other than
-// localhost may mean anything, and counts as reachable.
+// loopback reports whether only this machine can reach a listener on this address. A name other than localhost may
+// resolve to anything, and counts as reachable.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -79,8 +78,7 @@ func loopback(address string) bool {
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// place is an address in one spelling: two addresses with one place are the same.
-// localhost and 127.0.0.1 are.
+// place returns an address in normal form: two addresses with the same form are the same. localhost and 127.0.0.1 are.
 func place(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -99,7 +97,7 @@ func place(address string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// clash: two listeners cannot have both addresses.
+// clash reports whether two listeners cannot have both addresses.
 func clash(one, two string) bool {
 	hostOne, portOne, errOne := net.SplitHostPort(place(one))
 	hostTwo, portTwo, errTwo := net.SplitHostPort(place(two))

@@ -11,11 +11,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// longerLease is the demand of membership on the lease in addition to its bounds.
+// longerLease is membership's requirement on the lease in addition to its bounds.
 const longerLease = ", and more than 8 times patience"
 
-// check finds what is wrong with values that are good one by one. A check that rests on a
-// value that did not parse is left out.
+// check finds faults in the combination of valid values. A check that needs a value that did not parse is skipped.
 func (l *loader) check() {
 	l.checkListen()
 	l.checkCluster()
@@ -27,19 +26,18 @@ func (l *loader) check() {
 	l.sortProblems()
 }
 
-// good reports whether all these keys have the value that was asked for.
+// good reports whether all these keys have their given values.
 func (l *loader) good(keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool { return l.bad[key] })
 }
 
-// refuse complains about the value of a key.
+// refuse adds a problem with the value of a key.
 func (l *loader) refuse(name, wrong, allowed, fix string) {
 	found, _ := l.setting(mergePath(name))
 	l.complain(Problem{name, quote(found.Text), found.Origin, wrong, allowed, fix})
 }
 
-// checkListen keeps the ports apart, and off the network where others could read
-// and change what passes.
+// checkListen keeps the ports distinct, and off the network if others could read and change the traffic.
 func (l *loader) checkListen() {
 	c := &l.config
 	if l.good("listen", "http") && c.HTTP != "" && clash(c.Listen, c.HTTP) {
@@ -58,11 +56,10 @@ func (l *loader) checkListen() {
 	open("http", c.HTTP)
 }
 
-// Exposure is a thing that other machines can reach in plain text.
+// Exposure is an address that other machines can reach in plain text.
 type Exposure struct{ Key, Address, What string }
 
-// Exposed lists what the operator has agreed to with insecure, and the addresses that this member
-// gives others for use without TLS.
+// Exposed lists the addresses that the operator has accepted with insecure, and the advertised addresses without TLS.
 func (c *Config) Exposed() (all []Exposure) {
 	if c.TLS.on() {
 		return nil
@@ -79,7 +76,7 @@ func (c *Config) Exposed() (all []Exposure) {
 	return all
 }
 
-// checkFolders looks at the folders as far as that changes nothing.
+// checkFolders checks the folders without changing anything.
 func (l *loader) checkFolders() {
 	c := &l.config
 	if l.good("data") && c.Data != "" {
@@ -99,9 +96,9 @@ func (l *loader) checkFolders() {
 	}
 }
 
-// checkLease: D > 2C + S + 4T with C = D/10 and S = 3C (docs/design/membership.md §1). A lease
-// must outlive two polls, the silence that makes a coordinator suspect, and the four
-// waits of an election; otherwise no failover could ever keep the survivors' locks.
+// checkLease requires D > 2C + S + 4T with C = D/10 and S = 3C (docs/design/membership.md §1). A lease must outlive two
+// polls, the silence after which a coordinator is suspected, and the four waits of an election; otherwise no failover
+// could ever keep the survivors' locks.
 func (l *loader) checkLease() {
 	c := &l.config
 	if l.good("lease", "patience") {
@@ -116,8 +113,8 @@ func (l *loader) checkLease() {
 	l.settleTTL()
 }
 
-// settleTTL has the longest TTL of sessions where it is not given, and bounds it where it is: what a session in memory is
-// promised, others wait for.
+// settleTTL sets the default maximum TTL of sessions, and bounds a configured one: others wait out the promises to
+// sessions in memory.
 func (l *loader) settleTTL() {
 	c := &l.config
 	if c.origins["limits.ttl"] == "default" {
@@ -137,7 +134,7 @@ func (l *loader) settleTTL() {
 	}
 }
 
-// sortProblems puts complaints in the order of Keys, those about unknown names first.
+// sortProblems sorts problems in the order of Keys, those about unknown names first.
 func (l *loader) sortProblems() {
 	names := l.names()
 	place := func(p Problem) int {

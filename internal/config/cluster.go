@@ -9,9 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/socket"
 )
 
-// Address is where others reach this member, in the one spelling that all members use:
-// advertise, or else the address that it listens on. Where the port of that is left to
-// the machine it is 0.
+// Address returns this member's address for others, in normal form: advertise, or else its listen address. If the
+// machine chooses that port, it is 0.
 func (c *Config) Address() string {
 	if c.Advertise != "" {
 		return place(c.Advertise)
@@ -25,10 +24,9 @@ func (c *Config) Clustered() bool { return len(c.Join) > 0 }
 // Guest reports whether this member joins founders without being one.
 func (c *Config) Guest() bool { return c.Clustered() && c.Expect == 0 }
 
-// checkCluster says what is wrong with the list of the other members. Founders are
-// named by the addresses that all of them have in their lists, so the list must be the
-// same set at each: a founder that counts itself twice, or under another address than
-// the one in the others' lists, would wait for a member that does not exist.
+// checkCluster checks the list of the other members. Founders are identified by the addresses in all their lists, so
+// the list must be the same set at each: a founder that counts itself twice, or under another address than in the
+// others' lists, would wait for a member that does not exist.
 func (l *loader) checkCluster() {
 	if !l.good("join", "expect", "listen", "advertise") {
 		return
@@ -52,8 +50,7 @@ func (l *loader) checkCluster() {
 	}
 }
 
-// others are the addresses of join without this member's own, each once, in the one
-// spelling that all members use.
+// others returns the addresses of join without this member's own, each once, in normal form.
 func (l *loader) others() (others []string) {
 	own := l.config.Address()
 	for _, address := range l.config.Join {
@@ -64,12 +61,12 @@ func (l *loader) others() (others []string) {
 	return others
 }
 
-// founders are the addresses of all founders if this member is one, in order.
+// founders returns the addresses of all founders if this member is one, in order.
 func (c *Config) founders() []string {
 	return slices.Sorted(slices.Values(append(slices.Clone(c.Join), c.Address())))
 }
 
-// listed is join as it was written.
+// listed returns join as written.
 func (l *loader) listed() (addresses []string) {
 	found, _ := l.setting(mergePath("join"))
 	for item := range strings.SplitSeq(found.Text, ",") {
@@ -80,7 +77,7 @@ func (l *loader) listed() (addresses []string) {
 	return addresses
 }
 
-// list writes how many addresses there are, and which.
+// list formats the number of addresses and the addresses.
 func list(addresses []string) string {
 	switch len(addresses) {
 	case 0:
@@ -91,12 +88,12 @@ func list(addresses []string) string {
 	return fmt.Sprintf("%d (%s)", len(addresses), strings.Join(addresses, ", "))
 }
 
-// checkReach keeps a member out of a cluster whose other members cannot find it.
+// checkReach keeps a member out of a cluster whose other members cannot reach it.
 func (l *loader) checkReach() {
 	c := &l.config
 	host, port, err := net.SplitHostPort(c.Address())
 	if err != nil {
-		return // a listen address that did not parse was refused
+		return // a listen address that did not parse was already refused
 	}
 	remote := slices.IndexFunc(c.Join, func(address string) bool { return !loopback(address) })
 	switch {
@@ -116,12 +113,11 @@ func (l *loader) checkReach() {
 	}
 }
 
-// viewOptions are the options of a space that are about who is in a view and who
-// coordinates it. A member has one view for all its spaces, so they must agree.
+// viewOptions returns the options of a space that concern the view and its coordinator. A member has one view for all
+// its spaces, so they must agree.
 func viewOptions() []string { return []string{"partition", "preempt"} }
 
-// checkPartition lets no two spaces want different views. A default space that is not
-// named goes along with the others.
+// checkPartition refuses spaces that want different views. An implicit default space adapts to the others.
 func (l *loader) checkPartition() {
 	c := &l.config
 	if l.badSpaces || len(c.Spaces) < 2 {

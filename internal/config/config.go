@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Config is a checked configuration. Its fields are those of the file, by the same
-// names; what each means and allows is in [Keys].
+// Config is a checked configuration. Its fields are those of the file, by the same names; [Keys] has their meaning and
+// allowed values.
 type Config struct {
-	Name       string // "" means DefaultName of the address that is listened on
-	Listen     string // HOST:PORT; "" means that Socket is all there is
+	Name       string // "" means DefaultName of the listen address
+	Listen     string // HOST:PORT; "" means only Socket
 	Socket     string // path of a Unix socket; "" means none
 	SocketMode fs.FileMode
 	HTTP       string   // "" means that HTTP is off
 	Hosts      []string // further hosts of HTTP requests
 	Advertise  string   // "" means the listen address
-	Join       []string // the founders without this member itself, each once, in one spelling
-	Expect     int      // how many founders there are; 0 means that it was not given
+	Join       []string // the other founders, each once, in normal form
+	Expect     int      // number of founders; 0 if not given
 	State      string   // "" means the user's state folder; see StateDir
-	Data       string   // "" means what DataDir makes of the state folder
-	Memory     bool     // the default space is kept in memory where spaces does not define it
+	Data       string   // "" means the default of DataDir
+	Memory     bool     // the default space is in memory unless spaces defines it
 	Candidate  int      // 1 to 14; 0 means off
 	Lease      time.Duration
 	Patience   time.Duration
@@ -29,24 +29,23 @@ type Config struct {
 	TLS        TLS
 	Limits     Limits
 	Log        Log
-	Trace      string // the file that the member's steps are recorded to; "" means none
-	TraceSize  int    // how many bytes that file may have
+	Trace      string // file for the trace of the member's steps; "" means none
+	TraceSize  int    // maximum size of that file in bytes
 	Insecure   bool
 	File       string // the file that was read; "" means none
 
-	// origins has where the value of each key came from: "flag --lease", "environment
-	// HOLDFAST_LEASE", "file PATH line 3" or "default". The key of a space is "spaces."
-	// and its name.
+	// origins has the origin of each key's value: "flag --lease", "environment HOLDFAST_LEASE", "file PATH line 3" or
+	// "default". The key of a space is "spaces." and its name.
 	origins   map[string]string
 	implied   string // see ImpliedMemory
-	undefined bool   // no space is defined, and memory is not asked for
+	undefined bool   // no space is defined, and memory is not requested
 }
 
 // Space is one lockspace.
 type Space struct {
 	Name     string
 	Protocol string
-	Options  map[string]string // only those that were given; nil where none were
+	Options  map[string]string // only the given ones; nil for none
 }
 
 // TLS is the material for both ports. Without Cert and Key there is no TLS.
@@ -58,7 +57,7 @@ type TLS struct {
 	ClientAuth string // require, verify or none
 }
 
-// Limits bounds what callers may ask for.
+// Limits bounds clients' requests.
 type Limits struct {
 	TTL             time.Duration // longest session TTL
 	Sessions        int
@@ -75,26 +74,24 @@ type Limits struct {
 	RequestsBurst     int // 0 means one second's worth
 }
 
-// Log says what is logged and how.
+// Log configures the log.
 type Log struct {
 	Level  string // debug, info, warn, error
 	Format string // text, json
 }
 
-// Sources is where a configuration comes from.
+// Sources are the sources of a configuration.
 type Sources struct {
-	// Flags has the raw text of each flag that was given, by the dotted name of its
-	// key. A flag that was repeated has its values joined with Key.Separator.
+	// Flags has the raw text of each given flag, by the dotted name of its key. The values of a repeated flag are
+	// joined with Key.Separator.
 	Flags map[string]string
 	// Environ is the environment as os.Environ returns it.
 	Environ []string
-	// File is the path of the YAML file. "" means what the key config says in Flags
-	// or Environ, and no file if it says nothing.
+	// File is the path of the YAML file. "" means the key config in Flags or Environ, and no file if that is not set.
 	File string
 }
 
-// Load reads all sources, lays them over each other and checks the result. The
-// error is an *Error with every problem that was found.
+// Load reads and merges all sources and checks the result. The error is an *Error with every problem found.
 func Load(sources Sources) (*Config, error) {
 	l := &loader{keys: Keys(), bad: map[string]bool{}}
 	l.config.origins = map[string]string{}
@@ -110,7 +107,7 @@ func Load(sources Sources) (*Config, error) {
 	return &l.config, nil
 }
 
-// clone copies a space, so that what a caller does to its options stays his.
+// clone copies a space, so that changes to a caller's options do not affect it.
 func (s Space) clone() Space {
 	s.Options = maps.Clone(s.Options)
 	return s

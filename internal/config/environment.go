@@ -7,15 +7,14 @@ import (
 	"github.com/knadh/koanf/providers/env/v2"
 )
 
-// prefix begins the name of every variable that is ours.
+// prefix is the prefix of our variables.
 const prefix = "HOLDFAST_"
 
-// OtherVariables lists the variables that other commands read or set. The daemon
-// leaves them alone; every other variable that begins with HOLDFAST_ and is no key's
-// is refused.
+// OtherVariables lists the variables of other commands. The daemon ignores them; any other variable that begins with
+// HOLDFAST_ and belongs to no key is refused.
 func OtherVariables() []string {
 	names := []string{
-		// The child of `lock` is given these, and it may be a daemon.
+		// Set for the child of `lock`, which may be a daemon.
 		"LOCK_NAME", "LOCK_TOKEN", "LOCK_MODE", "LOCK_SESSION", "LOCK_DEADLINE", "LOCK_OUTER",
 		// Every client's flags.
 		"SERVER", "SPACE", "TIMEOUT", "TOKEN_FILE", "TLS_SERVER_NAME", "JSON",
@@ -43,8 +42,7 @@ func OtherVariables() []string {
 	return names
 }
 
-// environmentProvider reads the variables of an environment as a layer. Of a
-// variable that stands there twice the last one counts.
+// environmentProvider reads environment variables as a layer. Of a repeated variable the last one counts.
 func (l *loader) environmentProvider(environ []string) *env.Env {
 	others, services := OtherVariables(), serviceNames(environ)
 	return env.Provider(delimiter, env.Opt{
@@ -60,7 +58,7 @@ func (l *loader) environmentProvider(environ []string) *env.Env {
 			}
 			y := layer{}
 			l.put(y, l.keys[at], text, "environment "+name)
-			for path, value := range y { // of at most one
+			for path, value := range y { // at most one
 				return path, value
 			}
 			return "", nil
@@ -70,7 +68,7 @@ func (l *loader) environmentProvider(environ []string) *env.Env {
 
 // unknownVariable does not repeat the value: it may be a secret meant for others.
 func (l *loader) unknownVariable(name string, others []string) Problem {
-	var candidates []string // without the prefix: it is right already, and nearness counts the wrong part
+	var candidates []string // without the prefix, which is right and would distort the distance
 	for _, other := range others {
 		candidates = append(candidates, strings.TrimPrefix(other, prefix))
 	}
@@ -90,10 +88,9 @@ func (l *loader) unknownVariable(name string, others []string) Problem {
 	}
 }
 
-// serviceNames returns the Kubernetes Services for which this environment has been
-// set up, as their variables spell them: a Service called holdfast-a puts
-// HOLDFAST_A_SERVICE_HOST, HOLDFAST_A_PORT_4040_TCP and others into every pod of
-// its namespace, ours among them.
+// serviceNames returns the Kubernetes Services of this environment, as their variables spell them: a Service called
+// holdfast-a puts HOLDFAST_A_SERVICE_HOST, HOLDFAST_A_PORT_4040_TCP and others into every pod of its namespace,
+// including ours.
 func serviceNames(environ []string) []string {
 	var names []string
 	for _, entry := range environ {

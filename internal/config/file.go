@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFileBytes bounds every file that is read here: what is larger is none of ours.
+// maxFileBytes bounds every file read here: a larger one is not ours.
 const maxFileBytes = 1 << 20
 
 // readFile reads a whole file of at most maxFileBytes.
@@ -32,8 +32,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// reason is an error of the file system without the path, which the complaint
-// names already.
+// reason returns a file system error without the path, which the problem already names.
 func reason(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -56,16 +55,15 @@ func (l *loader) fileLayer(path, origin string) layer {
 	return l.document(path, data)
 }
 
-// document makes a layer of a YAML document. It works on the tree and not on
-// decoded values, for two reasons: a node knows its line, and it has the text as
-// it was written (name: 007 is "007").
+// document makes a layer of a YAML document. It uses the tree and not decoded values, for two reasons: a node has its
+// line, and its text as written (name: 007 is "007").
 func (l *loader) document(path string, data []byte) layer {
 	d := &document{loader: l, path: path, layer: layer{}}
 	decoder := yaml.NewDecoder(strings.NewReader(string(data)))
 	var first, second yaml.Node
 	err := decoder.Decode(&first)
 	if errors.Is(err, io.EOF) {
-		return d.layer // nothing, or comments only
+		return d.layer // empty, or comments only
 	}
 	if err == nil {
 		if err := decoder.Decode(&second); err == nil {
@@ -89,7 +87,7 @@ type document struct {
 	layer layer
 }
 
-// rejectSyntax complains about what is no YAML at all: "yaml: line 3: …".
+// rejectSyntax adds a problem for invalid YAML: "yaml: line 3: …".
 func (d *document) rejectSyntax(err error) {
 	line, wrong := 0, strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, found := strings.CutPrefix(wrong, "line "); found {
@@ -102,7 +100,7 @@ func (d *document) rejectSyntax(err error) {
 		"correct that line or the one before it"})
 }
 
-// reject complains about a node. Its value is shown where it is one text.
+// reject adds a problem with a node. It shows the value if it is a single text.
 func (d *document) reject(key string, node *yaml.Node, wrong, allowed, fix string) {
 	value := ""
 	if node.Kind == yaml.ScalarNode {
@@ -127,7 +125,7 @@ func (d *document) top(root *yaml.Node) {
 	})
 }
 
-// sections are the keys that have others below them.
+// sections returns the keys with nested keys.
 func (d *document) sections() []string {
 	var names []string
 	for _, key := range d.keys {
@@ -138,8 +136,7 @@ func (d *document) sections() []string {
 	return names
 }
 
-// mapping calls each for every pair of a mapping. A key that stands there twice is
-// refused; nothing at all counts as an empty mapping.
+// mapping calls each for every pair of a mapping. A repeated key is refused; nothing at all counts as an empty mapping.
 func (d *document) mapping(name string, node *yaml.Node, each func(name string, key, value *yaml.Node)) {
 	node = resolve(node)
 	if isNull(node) {
@@ -165,7 +162,7 @@ func (d *document) mapping(name string, node *yaml.Node, each func(name string, 
 	}
 }
 
-// entry reads one key that has a value of its own; section is "" or ends with a dot.
+// entry reads one key with its own value; section is "" or ends with a dot.
 func (d *document) entry(name string, key, value *yaml.Node, section string) {
 	known, found := d.key(name)
 	switch {
@@ -185,7 +182,7 @@ func (d *document) entry(name string, key, value *yaml.Node, section string) {
 	}
 }
 
-// rejectUnknown names the keys that could stand in that place.
+// rejectUnknown names the keys allowed in that place.
 func (d *document) rejectUnknown(name string, key, value *yaml.Node, section string) {
 	var allowed []string
 	for _, k := range d.keys {
@@ -211,7 +208,7 @@ func (d *document) rejectUnknown(name string, key, value *yaml.Node, section str
 	d.reject(name, &at, "there is no such key", strings.Join(allowed, ", "), fix)
 }
 
-// text is a value as it was written. A list becomes the text of a repeated flag.
+// text returns a value as written. A list becomes the text of a repeated flag.
 func (d *document) text(key Key, value *yaml.Node) (string, bool) {
 	if key.Kind != List {
 		return d.scalar(key.Name, value, key.Allowed)
@@ -233,8 +230,7 @@ func (d *document) text(key Key, value *yaml.Node) (string, bool) {
 	return strings.Join(items, key.Separator), true
 }
 
-// scalar is a single text. No text at all is refused, for it could mean the
-// default as well as the empty text.
+// scalar returns a single text. An empty node is refused, because it could mean the default as well as the empty text.
 func (d *document) scalar(name string, value *yaml.Node, allowed string) (string, bool) {
 	if value.Kind != yaml.ScalarNode {
 		d.reject(name, value, "it is not a single value", allowed, "write one value")
@@ -278,7 +274,7 @@ func (d *document) spaces(node *yaml.Node) {
 	})
 }
 
-// resolve follows an alias. An alias of an alias cannot be written.
+// resolve follows an alias. An alias of an alias is not possible.
 func resolve(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode && node.Alias != nil {
 		return node.Alias

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind says how a key's values are written.
+// Kind is the form of a key's values.
 type Kind int
 
 // The kinds of keys.
@@ -20,31 +20,29 @@ const (
 	Spaces               // several spaces; the flag may be repeated
 )
 
-// Key is one thing that can be configured.
+// Key is one configuration key.
 type Key struct {
 	Name    string // dotted: tls.cert
 	Flag    string // without its dashes: tls-cert
 	Env     string // HOLDFAST_TLS_CERT
 	Kind    Kind
-	Default string // as it would be written
-	Allowed string // what is accepted, for complaints and help
+	Default string // as written
+	Allowed string // accepted values, for errors and help
 	Help    string // one sentence
-	// Separator joins the values of a repeated flag for Sources.Flags; "" means that
-	// the flag is given once. The flag's own values must not be split at commas
-	// before: --space a=central,preempt=true is one value.
+	// Separator joins the values of a repeated flag for Sources.Flags; "" means that the flag may be given once. The
+	// flag parser must not split values at commas: --space a=central,preempt=true is one value.
 	Separator string
-	// InFile is false for the keys that are no keys of the file.
+	// InFile is false for keys that are not allowed in the file.
 	InFile bool
 
-	read   func(c *Config, text string) *flaw // sets the field, or says what is wrong
-	format func(c *Config) string             // the field as it would be written
+	read   func(c *Config, text string) *flaw // sets the field, or returns the fault
+	format func(c *Config) string             // formats the field
 }
 
-// flaw is what is wrong with a text, and what to do.
+// flaw is a fault of a text, and the fix.
 type flaw struct{ wrong, fix string }
 
-// Keys returns every key, in the order of the documentation. The slice is the
-// caller's.
+// Keys returns every key, in the order of the documentation. The caller owns the slice.
 func Keys() []Key {
 	keys := slices.Concat(memberKeys(), leaseKeys(), spaceKeys(), tlsKeys(), limitKeys(), logKeys(), startKeys())
 	for i := range keys {
@@ -58,7 +56,7 @@ func Keys() []Key {
 	return keys
 }
 
-// variable is the environment variable of a key.
+// variable returns the environment variable of a key.
 func variable(name string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
 }

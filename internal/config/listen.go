@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/socket"
 )
 
-// listenKey is where members and clients come in.
+// listenKey is the key of the address for members and clients.
 func listenKey() Key {
 	network := address{freePort: true, anyHost: true}
 	return Key{
@@ -67,7 +67,7 @@ func modeKey() Key {
 	}, func(mode fs.FileMode) string { return fmt.Sprintf("%04o", uint32(mode)) })
 }
 
-// hostsKey is under which further names HTTP requests may address this member.
+// hostsKey is the key of the further host names for HTTP requests.
 func hostsKey() Key {
 	return listKey("hosts", func(c *Config) *[]string { return &c.Hosts }, func(item string) *flaw {
 		if item == "" || !goodHost(item) {

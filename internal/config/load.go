@@ -13,24 +13,22 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// delimiter separates the levels of a key while layers are merged. It occurs in no
-// key and in no name of a space, while a dot may.
+// delimiter separates the levels of a key while layers are merged. It does not occur in keys or names of spaces, while
+// a dot may.
 const delimiter = "/"
 
-// setting is a value on its way through the merge: the text as it was written, or
-// a space, and where it was written. Its fields are exported because the merge
-// copies by reflection.
+// setting is a value during the merge: its text as written, or a space, with its origin. Its fields are exported
+// because the merge copies by reflection.
 type setting struct {
 	Text   string
 	Space  Space
 	Origin string
 }
 
-// layer is what one source sets: settings by key, and spaces by name below the
-// key spaces.
+// layer has the settings of one source: by key, and spaces by name below the key spaces.
 type layer map[string]any
 
-// mergePath is where a key stands in the merge.
+// mergePath returns the path of a key in the merge.
 func mergePath(key string) string { return strings.ReplaceAll(key, ".", delimiter) }
 
 func (y layer) set(key string, s setting) {
@@ -51,12 +49,12 @@ func (y layer) setSpace(s setting) bool {
 	return true
 }
 
-// loader collects what is set and what is wrong with it.
+// loader collects the settings and problems.
 type loader struct {
 	config   Config
 	keys     []Key
 	merged   *koanf.Koanf
-	bad      map[string]bool // keys whose value did not parse: they stand at their default
+	bad      map[string]bool // keys whose value did not parse: they have their default
 	problems []Problem
 
 	badSpaces    bool // a space was refused
@@ -88,7 +86,7 @@ func (l *loader) layers(sources Sources) []koanf.Provider {
 	}
 }
 
-// merge lays the layers over each other.
+// merge merges the layers.
 func (l *loader) merge(layers []koanf.Provider) error {
 	l.merged = koanf.New(delimiter)
 	for _, provider := range layers {
@@ -110,7 +108,7 @@ func (l *loader) defaultLayer() layer {
 	return y
 }
 
-// flagLayer takes flags in a fixed order, so that complaints have one too.
+// flagLayer reads flags in a fixed order, for a stable order of problems.
 func (l *loader) flagLayer(flags map[string]string) layer {
 	y := layer{}
 	names := make([]string, 0, len(flags))
@@ -130,8 +128,7 @@ func (l *loader) flagLayer(flags map[string]string) layer {
 	return y
 }
 
-// put sets one key to text in a layer. The key config is not part of the merge: it
-// has been followed already.
+// put sets one key to text in a layer. The key config is not part of the merge: it has already been used.
 func (l *loader) put(y layer, key Key, text, origin string) {
 	switch {
 	case key.Name == "config":
@@ -150,7 +147,7 @@ func (l *loader) names() []string {
 	return names
 }
 
-// configFile finds the path of the file, and who named it.
+// configFile returns the path of the file, and its origin.
 func configFile(sources Sources) (file, origin string) {
 	if file, given := sources.Flags["config"]; given && sources.File == "" {
 		return file, "flag --config"
@@ -167,8 +164,7 @@ func configFile(sources Sources) (file, origin string) {
 	return file, origin
 }
 
-// read makes values of the merged texts. A text that is wrong leaves its key at
-// the default, so that the checks that follow have something to stand on.
+// read parses the merged texts. A faulty text leaves its key at the default, for the checks that follow.
 func (l *loader) read() {
 	for _, key := range l.keys {
 		if key.Kind == Spaces {
@@ -195,13 +191,13 @@ func (l *loader) read() {
 	}
 }
 
-// setting returns what was merged at a path.
+// setting returns the merged setting at a path.
 func (l *loader) setting(path string) (setting, bool) {
 	found, ok := l.merged.Get(path).(setting)
 	return found, ok
 }
 
-// badText refuses what no value may contain: it could not be printed and read again.
+// badText refuses characters that no value may contain: it could not be printed and read back.
 func badText(text string) *flaw {
 	if !utf8.ValidString(text) {
 		return &flaw{"it is not UTF-8", "write it in UTF-8"}

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// keepsNothing says why the member has no folder that it would find again: in words for complaints and
-// logs, or "" where it has one.
+// keepsNothing returns why the member has no folder that it would find again, in words for errors and logs; "" if it
+// has one.
 func (l *loader) keepsNothing() string {
 	c := &l.config
 	switch {
@@ -23,9 +23,8 @@ func (l *loader) keepsNothing() string {
 	return ""
 }
 
-// settleDefault decides where the default space is kept if spaces does not define it: on the disk,
-// unless memory was asked for, no folder would be found again, or another space wants a view that a
-// durable space cannot have.
+// settleDefault decides where an implicit default space is stored: on the disk, unless memory was requested, no folder
+// would be found again, or another space wants a view that a durable space cannot have.
 func (l *loader) settleDefault(spaces []setting) {
 	at := slices.IndexFunc(spaces, func(s setting) bool { return s.Space.Name == holdfast.DefaultSpace })
 	if at < 0 || !l.good("memory") {
@@ -49,7 +48,7 @@ func (l *loader) settleDefault(spaces []setting) {
 	switch {
 	case explicit && !c.Memory && why != "":
 		l.refuse("memory", "the default space cannot be kept on the disk with "+why, "", "leave memory out, or change that")
-		space.Space.Protocol = usual // one complaint is enough
+		space.Space.Protocol = usual // one problem is enough
 		return
 	case !explicit && why != "":
 		c.Memory, c.implied = true, why
@@ -63,7 +62,7 @@ func (l *loader) settleDefault(spaces []setting) {
 	}
 }
 
-// whyNotDurable says which space wants a view that the default space cannot go along with on the disk.
+// whyNotDurable returns which space wants a view that a durable default space cannot have.
 func whyNotDurable(spaces []setting) string {
 	kept := Space{Protocol: durable}
 	for _, other := range spaces {
@@ -76,24 +75,24 @@ func whyNotDurable(spaces []setting) string {
 	return ""
 }
 
-// ImpliedMemory says why the default space is kept in memory although that was not asked for; "" where it was,
-// or where the space is kept on the disk.
+// ImpliedMemory returns why the default space is in memory although that was not requested; "" if it was, or if the
+// space is on the disk.
 func (c *Config) ImpliedMemory() string {
 	if c.Adopts() {
-		return "" // it is as the cluster has it
+		return "" // it is as in the cluster
 	}
 	return c.implied
 }
 
-// Adopts reports whether the member takes the spaces of its cluster: it is a guest, and defines none. It takes the lease and
-// the drift, too, where they are not given; see Given.
+// Adopts reports whether the member adopts the spaces of its cluster: it is a guest, and defines none. It adopts the
+// lease and the drift, too, unless given; see Given.
 func (c *Config) Adopts() bool { return c.Guest() && c.undefined }
 
-// Given reports whether a key has been set, and is not as by default.
+// Given reports whether a key was set, rather than defaulted.
 func (c *Config) Given(key string) bool { return !strings.HasPrefix(c.origins[key], "default") }
 
-// DataDir returns the folder of what spaces of protocol consensus keep, where state is what StateDir returns: the
-// one that was configured, or the folder data in state. "" means that no space keeps anything.
+// DataDir returns the data folder of spaces of protocol consensus, where state is the result of StateDir: the
+// configured one, or the folder data in state. "" means that no space stores anything.
 func (c *Config) DataDir(state string) string {
 	if c.Data != "" || !c.keeps() {
 		return c.Data
@@ -101,12 +100,12 @@ func (c *Config) DataDir(state string) string {
 	return filepath.Join(state, "data")
 }
 
-// allLast reports whether every space keeps its locks on the disk.
+// allLast reports whether every space stores its locks on the disk.
 func (c *Config) allLast() bool {
 	return !slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol != durable })
 }
 
-// keeps reports whether a space keeps its locks on the disk.
+// keeps reports whether a space stores its locks on the disk.
 func (c *Config) keeps() bool {
 	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol == durable })
 }

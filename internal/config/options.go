@@ -10,14 +10,14 @@ import (
 // Option is an option of spaces, for documentation.
 type Option struct {
 	Name      string
-	Protocols []string // those that have it
+	Protocols []string // protocols that have it
 	Default   string   // a value, or a sentence
 	Allowed   []string // values and ranges
 	Help      string   // one sentence
 }
 
-// Options lists the options of all protocols in the order of the documentation. One that several protocols have with the
-// same meaning stands there once, with the values of the first of them.
+// Options lists the options of all protocols in the order of the documentation. An option of several protocols with the
+// same meaning appears once, with the values of the first of them.
 func Options() (all []Option) {
 	for _, d := range member.Protocols() {
 		for _, o := range optionsOf(d.Name) {
@@ -35,13 +35,13 @@ func Options() (all []Option) {
 	return all
 }
 
-// Values are what the option may be, its default first.
+// Values returns the possible values of the option, its default first.
 func (o *Option) Values() string {
 	others := slices.DeleteFunc(slices.Clone(o.Allowed), func(value string) bool { return value == o.Default })
 	return strings.Join(append([]string{o.Default}, others...), "; ")
 }
 
-// allProtocols stands for all of them where an option says which protocols have it.
+// allProtocols stands for all protocols in the documentation of an option.
 const allProtocols = "all"
 
 // For names the protocols that have it.

@@ -12,10 +12,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// PrintConfig writes the configuration as a file that Load reads again, in the
-// order of Keys, one key a line, each with a comment that says where its value came
-// from. A key that has no place in a file (config, an expect that was not given) becomes a
-// comment. Passwords in the URLs of stores are not shown: xxxxx stands in their place.
+// PrintConfig writes the configuration as a file that Load reads back, in the order of Keys, one key a line, each with
+// a comment about its origin. A key that cannot be in a file (config, an expect that was not given) becomes a comment.
+// Passwords in the URLs of stores are replaced by xxxxx.
 func (c *Config) PrintConfig(w io.Writer) error {
 	var b strings.Builder
 	section := ""
@@ -51,7 +50,7 @@ func line(b *strings.Builder, text, origin string) {
 	fmt.Fprintf(b, "%s    # %s\n", text, origin)
 }
 
-// value is a key's value in YAML.
+// value returns a key's value in YAML.
 func (c *Config) value(key Key) string {
 	switch key.Kind {
 	case Text:
@@ -80,8 +79,8 @@ func formatSpace(s Space) string {
 	return text + "}"
 }
 
-// scalar writes a text plain where every YAML reader takes it for that text, and
-// quoted elsewhere. A string of JSON is a string of YAML.
+// scalar returns a text plain if every YAML reader takes it for that text, and quoted otherwise. A JSON string is a
+// YAML string.
 func scalar(text string) string {
 	plain := regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9._/:+-]*$`)
 	var node yaml.Node

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Error is the error of [Load]: everything that is wrong, at least one problem.
-// A program that ends because of it exits with code 78.
+// Error is the error of [Load]: all problems, at least one. A program that ends because of it exits with code 78.
 type Error struct {
 	Problems []Problem // in the order of Keys, unknown ones first
 }
@@ -23,17 +22,17 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Problem is one thing that is wrong with a configuration.
+// Problem is one fault of a configuration.
 type Problem struct {
-	Key     string // dotted name, or the unknown name as it was written
-	Value   string // as it was written, quoted; "" where it is not to be shown
+	Key     string // dotted name, or the unknown name as written
+	Value   string // as written, quoted; "" if it must not be shown
 	Origin  string // "flag --lease", "environment HOLDFAST_LEASE", "file PATH line 3", "default"
 	Wrong   string // what is wrong with it
-	Allowed string // what would be accepted; "" where Fix says it
+	Allowed string // what would be accepted; "" if Fix has it
 	Fix     string // what to do about it
 }
 
-// String is the problem as one sentence.
+// String returns the problem as one sentence.
 func (p Problem) String() string {
 	var b strings.Builder
 	b.WriteString(oneLine(p.Key) + ": ")
@@ -50,10 +49,10 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// quotedBytes is how much of a value a complaint repeats.
+// quotedBytes is the maximum length of a quoted value.
 const quotedBytes = 200
 
-// quote shows a value in one line, regardless of what it contains.
+// quote returns a value in one line, for any characters.
 func quote(text string) string {
 	if len(text) > quotedBytes {
 		return strconv.Quote(text[:quotedBytes]) + "…"
@@ -61,7 +60,7 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// inFile is the origin of what stands in a file. Line 0 means that it is not known.
+// inFile returns the origin of a place in a file. Line 0 means unknown.
 func inFile(path string, line int) string {
 	if line == 0 {
 		return "file " + oneLine(path)
@@ -69,7 +68,7 @@ func inFile(path string, line int) string {
 	return fmt.Sprintf("file %s line %d", oneLine(path), line)
 }
 
-// oneLine quotes a text that would not be seen, or not stay in its line.
+// oneLine quotes a text that is invisible or does not fit in one line.
 func oneLine(text string) string {
 	if text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl) {
 		return text
@@ -77,8 +76,8 @@ func oneLine(text string) string {
 	return quote(text)
 }
 
-// nearest returns the candidate that is most likely meant by word, or "" if none
-// is near: at most a third of the word may be wrong, but one letter always.
+// nearest returns the most likely candidate for word, or "" if none is near: at most a third of the word may be wrong,
+// but always one letter.
 func nearest(word string, candidates []string) string {
 	best, bestDistance := "", max(1, len(word)/3)+1
 	for _, candidate := range candidates {
@@ -94,8 +93,8 @@ func nearest(word string, candidates []string) string {
 
 func abs(n int) int { return max(n, -n) }
 
-// distance is the number of bytes to insert, delete, replace, or exchange with
-// their neighbour that makes one word of the other.
+// distance returns the number of bytes to insert, delete, replace, or swap with their neighbour to turn one word into
+// the other.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -118,7 +117,7 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// suggest says what to do about an unknown word.
+// suggest returns advice about an unknown word.
 func suggest(word string, candidates []string, otherwise string) string {
 	if near := nearest(word, candidates); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)

@@ -15,10 +15,10 @@ import (
 
 const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
 
-// usual is the protocol that complaints suggest, and that the default space has in memory.
+// usual is the protocol suggested in errors, and that of a default space in memory.
 const usual = "central"
 
-// served are the names of the protocols that this version serves.
+// served returns the names of the protocols of this version.
 func served() (names []string) {
 	for _, d := range member.Protocols() {
 		names = append(names, d.Name)
@@ -26,16 +26,16 @@ func served() (names []string) {
 	return names
 }
 
-// durable is the protocol that keeps its locks on the disk. The default space has it where nothing else is configured.
+// durable is the protocol that stores its locks on the disk. It is the default space's unless configured.
 const durable = "consensus"
 
-// described is the protocol of that name, or nil.
+// described returns the protocol of that name, or nil.
 func described(protocolName string) *protocol.Descriptor {
 	return protocol.Named(member.Protocols(), protocolName)
 }
 
-// optionsOf lists the options of a protocol, all of them left out, and none of a protocol that is not served. Where locks
-// are kept in a store, its URL is one of them.
+// optionsOf lists the options of a protocol, all unset, and none of an unknown protocol. If locks are kept in a store,
+// its URL is one of them.
 func optionsOf(protocolName string) option.List {
 	d := described(protocolName)
 	if d == nil {
@@ -48,7 +48,7 @@ func optionsOf(protocolName string) option.List {
 	return list
 }
 
-// String is the space as the command line spells it, without passwords.
+// String returns the space in command line form, without passwords.
 func (s Space) String() string {
 	var b strings.Builder
 	b.WriteString(hushed(s.Name) + "=" + hushed(s.Protocol))
@@ -63,7 +63,7 @@ func (l *loader) addSpaces(y layer, text, origin string) {
 	for item := range strings.SplitSeq(text, ";") {
 		item = strings.TrimSpace(item)
 		if item == "" {
-			continue // a semicolon at the end, or a variable set to nothing
+			continue // a trailing semicolon, or an empty variable
 		}
 		space, wrong := readSpace(item)
 		if wrong != nil {
@@ -74,7 +74,7 @@ func (l *loader) addSpaces(y layer, text, origin string) {
 	}
 }
 
-// addSpace adds one space to a layer, unless its name will not do.
+// addSpace adds one space to a layer, unless its name is invalid.
 func (l *loader) addSpace(y layer, space Space, origin string) {
 	if err := holdfast.CheckSpace(space.Name); err != nil {
 		l.complain(Problem{"spaces", quote(space.String()), origin, hushed(err.Error()), spaceSyntax, "give the space another name"})
@@ -85,7 +85,7 @@ func (l *loader) addSpace(y layer, space Space, origin string) {
 	}
 }
 
-// readSpace reads NAME=PROTOCOL[,option=value…].
+// readSpace parses NAME=PROTOCOL[,option=value…].
 func readSpace(text string) (Space, *flaw) {
 	name, rest, found := strings.Cut(text, "=")
 	if !found {
@@ -124,7 +124,7 @@ func (s *Space) setOption(name, value string) *flaw {
 	return nil
 }
 
-// readSpaces takes what was merged: default first, then by name.
+// readSpaces sets the merged spaces: default first, then by name.
 func (l *loader) readSpaces() {
 	names := l.merged.MapKeys("spaces")
 	slices.SortFunc(names, func(a, b string) int {
@@ -150,8 +150,8 @@ func (l *loader) readSpaces() {
 	}
 }
 
-// Option is the value of an option: the one that was given, or its default. An option
-// that the protocol does not have is "".
+// Option returns the value of an option: the given one, or its default. It is "" for an option that the protocol does
+// not have.
 func (s Space) Option(name string) string {
 	list := optionsOf(s.Protocol)
 	if err := list.Parse(s.Options); err != nil {
@@ -160,19 +160,19 @@ func (s Space) Option(name string) string {
 	return list.Effective()[name]
 }
 
-// ProtocolOptions are those of the protocol: all that were given, but the URL of the store.
+// ProtocolOptions returns the protocol's own options: all given ones except the URL of the store.
 func (s Space) ProtocolOptions() option.Values {
 	given := option.Values(maps.Clone(s.Options))
 	delete(given, storeOption)
 	return given
 }
 
-// takes reports whether an option of the space's protocol can have that value.
+// takes reports whether an option of the space's protocol accepts that value.
 func (s Space) takes(name, value string) bool {
 	return optionsOf(s.Protocol).Set(name, value, true) == nil
 }
 
-// checkSpace judges protocol and options.
+// checkSpace checks protocol and options.
 func (l *loader) checkSpace(s setting) {
 	refuse := func(wrong, allowed, fix string) {
 		l.badSpaces = true

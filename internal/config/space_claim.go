@@ -17,7 +17,7 @@ import (
 // storeOption is the option with the URL of a store, which may have a password.
 const storeOption = "store"
 
-// storeURL is the option with the URL of a store: package storage/open says what that may be.
+// storeURL is the option with the URL of a store; package storage/open defines its form.
 func storeURL() option.Option {
 	return option.Option{
 		Name: storeOption, Value: urlOfStore{new(string)}, Default: "required",
@@ -28,7 +28,7 @@ func storeURL() option.Option {
 // urlOfStore is the value of that option.
 type urlOfStore struct{ at *string }
 
-// Set reads a URL.
+// Set parses a URL.
 func (u urlOfStore) Set(text string, _ bool) *option.Reason {
 	if wrong := judgeStore(text); wrong != nil {
 		return &option.Reason{Wrong: wrong.wrong, Fix: wrong.fix}
@@ -37,10 +37,10 @@ func (u urlOfStore) Set(text string, _ bool) *option.Reason {
 	return nil
 }
 
-// Text is the URL.
+// Text returns the URL.
 func (u urlOfStore) Text() string { return *u.at }
 
-// Number is none.
+// Number returns 0.
 func (urlOfStore) Number() int64 { return 0 }
 
 // Allowed lists the schemes.
@@ -48,20 +48,18 @@ func (urlOfStore) Allowed() []string {
 	return []string{strings.Join(schemes(), "://…, ") + "://…", "/FOLDER"}
 }
 
-// Spellings has none.
+// Spellings returns none.
 func (urlOfStore) Spellings() []string { return nil }
 
-// schemes are those of stores that outlive the process.
+// schemes returns those of stores that outlive the process.
 func schemes() []string {
 	return slices.DeleteFunc(open.Schemes(), func(scheme string) bool { return scheme == inMemory })
 }
 
-// inMemory is the scheme of a store that is gone with its process, while clients go on believing in
-// what it has granted.
+// inMemory is the scheme of a store that ends with its process, while clients still believe in its grants.
 const inMemory = "memory"
 
-// judgeStore finds what is no URL of a store before anything is opened. It shows nothing that
-// could be a part of a password.
+// judgeStore refuses an invalid store URL before anything is opened. It shows nothing that could be part of a password.
 func judgeStore(url string) *flaw {
 	url = open.Folder(url)
 	scheme, rest, found := strings.Cut(url, "://")
@@ -77,7 +75,7 @@ func judgeStore(url string) *flaw {
 	if wrong := badText(url); wrong != nil {
 		return wrong
 	}
-	// Behind the last @ there is no password any more.
+	// After the last @ there is no password.
 	rest = rest[strings.LastIndexByte(rest, '@')+1:]
 	if strayed := regexp.MustCompile(`,([A-Za-z_]+)=`).FindStringSubmatch(rest); strayed != nil {
 		d := overStore()
@@ -88,8 +86,8 @@ func judgeStore(url string) *flaw {
 	return nil
 }
 
-// splitOptions takes apart what stands behind a protocol. A URL has commas of its own, between hosts: it
-// goes on until something that is an option of the protocol.
+// splitOptions splits the text after a protocol. A URL contains commas, between hosts: it extends to the next option of
+// the protocol.
 func splitOptions(protocol, text string) (parts []string) {
 	options := optionsOf(protocol)
 	begins := func(part string) bool {
@@ -109,13 +107,13 @@ func splitOptions(protocol, text string) (parts []string) {
 	return parts
 }
 
-// redacted is the value of an option as it may be shown. A store's URL is without its password; what may
-// be one in the wrong place is not shown.
+// redacted returns a displayable value of an option: a store's URL without its password, and nothing that may be a
+// misplaced one.
 func redacted(name, value string) string {
 	switch name {
 	case storeOption:
 		return open.Redacted(value)
-	case "rid", "group": // of which an @ may be a part
+	case "rid", "group": // which may contain an @
 		if !strings.Contains(value, "://") {
 			return value
 		}
@@ -123,7 +121,7 @@ func redacted(name, value string) string {
 	return hushed(value)
 }
 
-// hushed is a text without what may be a URL.
+// hushed returns a text without a possible URL.
 func hushed(text string) string {
 	const hidden = "xxxxx"
 	if before, _, found := strings.Cut(text, "://"); found {
@@ -135,7 +133,7 @@ func hushed(text string) string {
 	return text
 }
 
-// redactedItem is the text of a whole space as it may be shown.
+// redactedItem returns a displayable text of a whole space.
 func redactedItem(text string) string {
 	if before, url, found := strings.Cut(text, storeOption+"="); found {
 		return hushed(before) + storeOption + "=" + open.Redacted(url)
@@ -143,19 +141,18 @@ func redactedItem(text string) string {
 	return hushed(text)
 }
 
-// overStore is the protocol whose locks are kept in a store.
+// overStore returns the protocol whose locks are kept in a store.
 func overStore() protocol.Descriptor {
 	all := member.Protocols()
 	return all[slices.IndexFunc(all, func(d protocol.Descriptor) bool { return d.Stores })]
 }
 
-// Store is the URL of the store of a space of protocol claim; "" of any other. It may have a
-// password.
+// Store returns the URL of the store of a space of protocol claim; "" for any other. It may contain a password.
 func (s Space) Store() string { return open.Folder(s.Options[storeOption]) }
 
-// StoreSettings reads the URL of a store, and option=value[,option=value…] of protocol claim, for a
-// process that takes locks there without a member. The error is a sentence that names the option, what is
-// allowed and the fix, and has no password in it.
+// StoreSettings parses the URL of a store, and option=value[,option=value…] of protocol claim, for a process that takes
+// locks there without a member. The error is a sentence with the option, the allowed values and the fix, without a
+// password.
 func StoreSettings(url, options string) (protocol.Options, error) {
 	if wrong := judgeStore(url); wrong != nil {
 		return nil, fmt.Errorf("store %s: %s; %s", open.Redacted(url), wrong.wrong, wrong.fix)
@@ -191,15 +188,15 @@ func StoreSettings(url, options string) (protocol.Options, error) {
 	return read, err
 }
 
-// probe is the setup with which options are resolved before there is a member.
+// probe returns a setup for resolving options before there is a member.
 func probe(space string, drift float64) *protocol.Setup {
 	return &protocol.Setup{Space: space, Process: "drawn", Table: lock.Config{Drift: drift}}
 }
 
-// usualDrift is the key drift where it is not set.
+// usualDrift is the default of the key drift.
 const usualDrift = 0.05
 
-// checkClaims finds what contradicts itself in spaces of protocol claim.
+// checkClaims finds contradictions in spaces of protocol claim.
 func (l *loader) checkClaims() {
 	c := &l.config
 	if l.badSpaces || !l.good("drift", "join") {

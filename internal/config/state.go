@@ -10,13 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/socket"
 )
 
-// noState is the value of state that keeps nothing across restarts.
+// noState is the value of state for no memory across restarts.
 const noState = "none"
 
-// StateDir returns the folder of the stable cell of the member with this name: the
-// one that was configured, or else that of data, or else $XDG_STATE_HOME/holdfast/NAME, or else
-// $HOME/.local/state/holdfast/NAME. "" means that the member keeps no cell. Nothing
-// is created. It is an error when there is no home to put the folder in.
+// StateDir returns the folder of the stable cell of the member with this name: the configured one, or else that of
+// data, or else $XDG_STATE_HOME/holdfast/NAME, or else $HOME/.local/state/holdfast/NAME. "" means that the member has
+// no cell. Nothing is created. It is an error if there is no home to put the folder in.
 func (c *Config) StateDir(name string, environ []string) (string, error) {
 	switch c.State {
 	case "":
@@ -40,7 +39,7 @@ func (c *Config) StateDir(name string, environ []string) (string, error) {
 			state = value
 		}
 	}
-	if filepath.IsAbs(state) { // the XDG specification: a relative path counts as none
+	if filepath.IsAbs(state) { // the XDG specification: relative paths are ignored
 		return filepath.Join(state, "holdfast", name), nil
 	}
 	if !filepath.IsAbs(home) {
@@ -54,7 +53,7 @@ func (c *Config) StateDir(name string, environ []string) (string, error) {
 	return filepath.Join(home, ".local", "state", "holdfast", name), nil
 }
 
-// originOf is Origin for complaints: a Config that Load did not make has none.
+// originOf is Origin for errors: a Config that Load did not make has none.
 func (c *Config) originOf(key string) string {
 	if origin := c.origins[key]; origin != "" {
 		return origin
@@ -62,10 +61,9 @@ func (c *Config) originOf(key string) string {
 	return "default"
 }
 
-// DefaultName is the name of a member that was given none: host and port of the
-// address that it really listens on, as in 127.0.0.1-4040. What a name may not
-// contain becomes "-"; a host that is too long loses its end, never its port.
-// Listening on all addresses counts as 0.0.0.0. A socket's is the end of its path.
+// DefaultName returns the name of a member without a configured one: host and port of its actual listen address, such
+// as 127.0.0.1-4040. Characters not allowed in a name become "-"; a host that is too long loses its end, never its
+// port. Listening on all addresses counts as 0.0.0.0. For a socket it is the end of its path.
 func DefaultName(address string) string {
 	clean := func(text string) string {
 		return strings.Map(func(r rune) rune {

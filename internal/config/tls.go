@@ -9,18 +9,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 )
 
-// What a client must show, once there is TLS.
+// Requirements on clients with TLS.
 const (
-	authRequire = "require" // a certificate that its authority signed
-	authVerify  = "verify"  // if it shows one, its authority must have signed it
-	authNone    = "none"    // it is not asked for one
+	authRequire = "require" // a certificate signed by their authority
+	authVerify  = "verify"  // if it shows one, it must be signed by their authority
+	authNone    = "none"    // no certificate is requested
 )
 
-// on reports whether there is TLS.
+// on reports whether TLS is on.
 func (t TLS) on() bool { return t.Cert != "" }
 
-// Open reads the material, and returns what reads it again when the files change; nil if
-// there is no TLS.
+// Open reads the material, and returns a store that reloads it when the files change; nil without TLS.
 func (t TLS) Open(logger *slog.Logger) (*certificate.Store, error) {
 	if !t.on() {
 		return nil, nil
@@ -46,7 +45,7 @@ func (t TLS) Open(logger *slog.Logger) (*certificate.Store, error) {
 	return store, nil
 }
 
-// checkTLS reads the material once, so that what will not do is refused at start.
+// checkTLS reads the material once, so that faults are reported at the start.
 func (l *loader) checkTLS() {
 	const file = "a PEM file that can be read, or empty"
 	t := &l.config.TLS
@@ -78,7 +77,7 @@ func (l *loader) checkTLS() {
 	l.checkTLSTogether(file)
 }
 
-// checkTLSTogether finds what contradicts each other, or is missing.
+// checkTLSTogether finds contradictions, and missing keys.
 func (l *loader) checkTLSTogether(file string) {
 	t := &l.config.TLS
 	switch {

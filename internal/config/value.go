@@ -13,15 +13,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// Bounds of values, with a comment where one is measured against something.
+// Bounds of values, with a comment for those derived from something.
 const (
-	minLease     = 100 * time.Millisecond // shorter ones end by scheduling alone
+	minLease     = 100 * time.Millisecond // shorter ones end by scheduling delays alone
 	maxLease     = time.Hour
 	minPatience  = time.Millisecond
 	maxPatience  = 5 * time.Minute
 	maxDrift     = 0.5
 	minTTL       = time.Second
-	maxMemoryTTL = time.Hour // where a space is in memory
+	maxMemoryTTL = time.Hour // with a space in memory
 	maxCandidate = 14
 	maxCount     = math.MaxInt32
 
@@ -35,12 +35,12 @@ const (
 	maxTraceSize    = 1 << 40
 )
 
-// span is the range of lengths of time that is allowed.
+// span is the allowed range of a duration.
 type span struct{ least, most time.Duration }
 
 func (s span) String() string { return option.Format(s.least) + " to " + option.Format(s.most) }
 
-// into lets a key have a field: its text is made by format and taken by parse.
+// into ties a key to a field, with its formatter and parser.
 func into[T any](key Key, field func(*Config) *T, parse func(text string) (T, *flaw), format func(T) string) Key {
 	key.read = func(c *Config, text string) *flaw {
 		value, wrong := parse(text)
@@ -55,7 +55,7 @@ func into[T any](key Key, field func(*Config) *T, parse func(text string) (T, *f
 
 func itself(text string) string { return text }
 
-// checkedKey is a key of a text that a function may refuse.
+// checkedKey is a text key with a check.
 func checkedKey(name, value string, field func(*Config) *string, check func(string) *flaw, allowed, help string) Key {
 	key := Key{Name: name, Kind: Text, Default: value, Allowed: allowed, Help: help}
 	return into(key, field, func(text string) (string, *flaw) { return text, check(text) }, itself)
@@ -65,7 +65,7 @@ func textKey(name, value string, field func(*Config) *string, allowed, help stri
 	return checkedKey(name, value, field, func(string) *flaw { return nil }, allowed, help)
 }
 
-// listKey is a key of texts with commas between, each of which a function may refuse.
+// listKey is a key of comma-separated texts, each with a check.
 func listKey(name string, field func(*Config) *[]string, check func(string) *flaw, allowed, help string) Key {
 	key := Key{Name: name, Kind: List, Separator: ",", Allowed: allowed, Help: help}
 	return into(key, field, func(text string) (items []string, wrong *flaw) {
@@ -89,7 +89,7 @@ func nameKey() Key {
 		"Name of this member; without it HOST-PORT of the listen address.")
 }
 
-// checkMemberName takes only names that fit a log line, a URL and a folder.
+// checkMemberName accepts only names that fit in a log line, a URL and a folder.
 func checkMemberName(name string) *flaw {
 	if len(name) > maxMemberName {
 		return &flaw{fmt.Sprintf("it has %d characters", len(name)), "shorten it"}
@@ -109,7 +109,7 @@ func nameRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-'
 }
 
-// readCount reads a whole number from least to most.
+// readCount parses a whole number from least to most.
 func readCount(text string, least, most int) (int, *flaw) {
 	n, err := strconv.Atoi(text)
 	switch {
@@ -128,7 +128,7 @@ func countKey(name, value string, least, most int, field func(*Config) *int, hel
 	return into(key, field, func(text string) (int, *flaw) { return readCount(text, least, most) }, strconv.Itoa)
 }
 
-// countOrKey is a key of a number that may be a word instead, which stands for 0.
+// countOrKey is a key of a number or a word, which stands for 0.
 func countOrKey(name, value, word string, most int, field func(*Config) *int, allowed, help string) Key {
 	key := Key{Name: name, Kind: Count, Default: value, Allowed: allowed, Help: help}
 	return into(key, field, func(text string) (int, *flaw) {
@@ -159,7 +159,7 @@ func durationKey(name, value string, allowed span, note string, field func(*Conf
 	return into(key, field, func(text string) (time.Duration, *flaw) { return readDuration(text, allowed, value) }, option.Format)
 }
 
-// longestTTLKey is limits.ttl, whose default and bound are lower where a space is in memory: see settleTTL.
+// longestTTLKey is limits.ttl, whose default and bound are lower if a space is in memory: see settleTTL.
 func longestTTLKey() Key {
 	most, memory := session.LongestTTL(true, 0), session.LongestTTL(false, 0)
 	return durationKey("limits.ttl", option.Format(most), span{minTTL, most}, ", and at most "+option.Format(maxMemoryTTL)+" where a space is in memory",
@@ -168,7 +168,7 @@ func longestTTLKey() Key {
 			", or the lease if that is longer: the names of a lost member stay taken for as long as it promised its clients.")
 }
 
-// readDuration reads a length of time. Example shows how one is written.
+// readDuration parses a duration. Example shows its form.
 func readDuration(text string, allowed span, example string) (time.Duration, *flaw) {
 	d, err := time.ParseDuration(text)
 	switch {
@@ -193,7 +193,7 @@ func driftKey() Key {
 		switch {
 		case err != nil:
 			return 0, &flaw{"it is not a number", "write it as in 0.05"}
-		case !(x > 0 && x <= maxDrift): // so that NaN is refused too
+		case !(x > 0 && x <= maxDrift): // also refuses NaN
 			return 0, &flaw{"it is out of bounds", "leave it out for 0.05, which is more than clocks differ by"}
 		}
 		return x, nil

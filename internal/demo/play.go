@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// play is the play in its acts.
+// play runs the acts in order.
 func (d *demo) play(ctx context.Context) error {
 	if err := d.cast(ctx); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (d *demo) calm(ctx context.Context) error {
 	}
 }
 
-// reign is the part of a token that says under which authority it was given.
+// reign returns the reign of a token: the authority that granted it.
 func reign(t holdfast.Token) uint64 { return uint64(t) >> 32 }
 
 // killCoordinator kills the coordinator while a worker holds the register through
@@ -108,7 +108,7 @@ func (d *demo) killCoordinator(ctx context.Context) error {
 	return nil
 }
 
-// letGo lets a worker give back what it has kept across the coordinator's death.
+// letGo orders a worker to release a lock kept across the coordinator's death.
 func (d *demo) letGo(ctx context.Context, keeper *clustertest.Process, kept clustertest.Event) error {
 	mark := d.workers.Mark()
 	if err := keeper.Order("go on"); err != nil {
@@ -173,7 +173,7 @@ func (d *demo) stopMember(ctx context.Context) error {
 	return d.wake(ctx, victim, leader, at)
 }
 
-// wake lets a member go on that has stood still for longer than its lease.
+// wake continues a member that was stopped for longer than its lease.
 func (d *demo) wake(ctx context.Context, victim, leader *clustertest.Member, since time.Duration) error {
 	select {
 	case <-time.After(lease + lease/10 - (d.workers.Now() - since)):
@@ -197,13 +197,12 @@ func (d *demo) wake(ctx context.Context, victim, leader *clustertest.Member, sin
 	return nil
 }
 
-// keep lets a worker keep the register that goes through another member than the one
-// that coordinates.
+// keep orders a worker to keep the register, through a member that does not coordinate.
 func (d *demo) keep(ctx context.Context, leader *clustertest.Member) (*clustertest.Process, clustertest.Event, error) {
 	return d.workers.KeepThrough(ctx, d.cluster, func(member string) bool { return member != leader.Name }, d.cluster.Others(leader)[0])
 }
 
-// awaitEnd waits until a worker tells how its stay with a lock has ended.
+// awaitEnd waits for a worker's report on how its stay with a lock has ended.
 func (d *demo) awaitEnd(ctx context.Context, mark int, kept clustertest.Event) (clustertest.Event, error) {
 	return d.workers.Await(ctx, "the end of a stay", mark, func(e clustertest.Event) bool {
 		return e.Worker == kept.Worker && e.Token == kept.Token && (e.Kind == clustertest.Left || e.Kind == clustertest.Lost)

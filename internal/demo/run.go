@@ -14,15 +14,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// Config says how the demo is run.
+// Config configures the demo.
 type Config struct {
 	// Program is the holdfast binary: it is started as `serve` and as the workers.
 	Program string
 	// WorkerArgs are the arguments that make Program a worker; servers and the
 	// register's path follow.
 	WorkerArgs []string
-	// Out gets what there is to see; its last line is the verdict. Terminal says that
-	// it is one, where lines can be drawn anew.
+	// Out receives the output; its last line is the verdict. Terminal reports whether it is one, so that lines can be
+	// redrawn.
 	Out      io.Writer
 	Terminal bool
 	// Calm is how long the workers work undisturbed before and between the faults.
@@ -30,8 +30,7 @@ type Config struct {
 	Calm time.Duration
 }
 
-// The play's size. The lease is shorter than its default of 3 s, so that the play is;
-// patience goes with it.
+// The size of the demo. The lease is shorter than its default of 3 s, to keep the demo short; patience matches it.
 const (
 	members  = 3
 	workers  = 6
@@ -39,8 +38,8 @@ const (
 	patience = 200 * time.Millisecond
 )
 
-// The play takes two thirds of playLimit on a machine that is not starved. With
-// endLimit and what the workers take to end, the demo ends within 30 s.
+// Time limits. The play takes two thirds of playLimit on a machine that is not overloaded. With endLimit and the
+// workers' shutdown, the demo ends within 30 s.
 const (
 	playLimit = 21 * time.Second
 	endLimit  = 6 * time.Second
@@ -54,12 +53,11 @@ type demo struct {
 	screen  *screen
 
 	killed  bool          // the coordinator died of SIGKILL
-	stopped time.Duration // how long a member was seen to stand still
+	stopped time.Duration // observed duration of a member's stop
 	lost    bool          // the holder through it found its lock lost
 }
 
-// Run runs the demo. The error says why there is no good verdict; a verdict that is
-// not good was printed.
+// Run runs the demo. The error says why there is no good verdict; a bad verdict was printed.
 func Run(ctx context.Context, c Config) error {
 	if c.Calm == 0 {
 		c.Calm = 1500 * time.Millisecond
@@ -91,7 +89,7 @@ func Run(ctx context.Context, c Config) error {
 	return errors.Join(err, os.RemoveAll(folder))
 }
 
-// end ends all processes in good order.
+// end shuts all processes down.
 func (d *demo) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 	defer cancel()
@@ -107,7 +105,7 @@ func (d *demo) conclude() error {
 	return d.print(v)
 }
 
-// print prints a verdict: what was violated, what has not happened, and the last line.
+// print prints a verdict: the violations, the missing events, and the last line.
 func (d *demo) print(v clustertest.Verdict) error {
 	wrong := append(slices.Clone(v.Violations), d.missing(v)...)
 	result := "ok"
@@ -129,7 +127,7 @@ func (d *demo) print(v clustertest.Verdict) error {
 	return nil
 }
 
-// missing lists what should have happened and did not.
+// missing lists expected events that did not happen.
 func (d *demo) missing(v clustertest.Verdict) (missing []string) {
 	for _, needed := range []struct {
 		happened bool

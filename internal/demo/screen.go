@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// screen shows who holds what: on a terminal one line that is drawn anew above
-// which the story scrolls, elsewhere a plain line a second.
+// screen shows the current holders: on a terminal one redrawn line above which the story scrolls, elsewhere a plain
+// line a second.
 type screen struct {
 	out      io.Writer
 	terminal bool
@@ -21,7 +21,7 @@ type screen struct {
 
 	mu       sync.Mutex
 	drawn    time.Duration
-	register clustertest.Event   // of the worker that has it; the zero Event if none
+	register clustertest.Event   // of the worker that has it; zero if none
 	pool     []clustertest.Event // of the workers that have it
 	grants   int
 }
@@ -31,7 +31,7 @@ func newScreen(out io.Writer, terminal bool, now func() time.Duration) *screen {
 	return &screen{out: out, terminal: terminal, now: now, began: began, drawn: began}
 }
 
-// intro says what there is to see.
+// intro explains the display.
 func (s *screen) intro() {
 	fmt.Fprintf(s.out, `Three members give out locks together; one of them coordinates. Six workers, processes
 of their own, pass two locks around:
@@ -44,7 +44,7 @@ takes its place. The lease is %v here, so that you wait less; by default it is 3
 `, clustertest.RegisterName, clustertest.PoolName, clustertest.PoolUnits, clustertest.PoolCapacity, lease)
 }
 
-// every is how often who holds what is shown.
+// every returns the interval of the display.
 func (s *screen) every() time.Duration {
 	if s.terminal {
 		return 50 * time.Millisecond
@@ -52,7 +52,7 @@ func (s *screen) every() time.Duration {
 	return time.Second
 }
 
-// hear takes an event.
+// hear handles an event.
 func (s *screen) hear(e clustertest.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +62,8 @@ func (s *screen) hear(e clustertest.Event) {
 		if e.Name == clustertest.RegisterName {
 			s.register = e
 		} else if s.pool = append(s.pool, e); len(s.pool) > clustertest.PoolCapacity/clustertest.PoolUnits {
-			// Words come by several pipes: the first one has left, and that it says so is
-			// still under way. Whether it really has is the judge's to find.
+			// Reports come by several pipes: the first worker has left, and its report is still under way. The judge
+			// checks whether it really has.
 			s.pool = s.pool[1:]
 		}
 	case clustertest.Left, clustertest.Lost:
@@ -112,7 +112,7 @@ func (s *screen) holders() string {
 	return strings.Join(entries, ", ")
 }
 
-// say tells a part of the story.
+// say prints a part of the story.
 func (s *screen) say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *screen) say(format string, args ...any) {
 	fmt.Fprintf(s.out, "%s  %s\n", s.time(), fmt.Sprintf(format, args...))
 }
 
-// close leaves the line that was drawn.
+// close ends the redrawn line.
 func (s *screen) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// most is the largest limit that Limit returns.
+// most is the upper bound of Limit.
 const most = 1 << 30
 
-// reserve is what is left for files, and for connections to others, where there is enough.
+// reserve is the number of descriptors reserved for files and outgoing connections, if there are enough.
 const reserve = 256
 
-// Limit returns how many descriptors this process may have: its limit of open files (RLIMIT_NOFILE). The Go runtime has
-// raised that to the hard limit when the program started.
+// Limit returns the maximum number of descriptors of this process: its limit of open files (RLIMIT_NOFILE), which the
+// Go runtime has raised to the hard limit at the start.
 func Limit() int {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Cur > most {
@@ -22,13 +22,13 @@ func Limit() int {
 	return int(files.Cur)
 }
 
-// ForConnections returns how many of limit descriptors the connections may have that this process accepts: all but 256,
-// or half, if that is more.
+// ForConnections returns how many of limit descriptors are available for accepted connections: all but 256, or half, if
+// that is more.
 func ForConnections(limit int) int { return limit - min(reserve, limit/2) }
 
-// ForTables returns how many tables a database keeps open under a limit: up to 64, and fewer where there are few descriptors.
+// ForTables returns how many tables a database keeps open under a limit: up to 64, and fewer if descriptors are scarce.
 func ForTables(limit int) int { return min(max(limit/16, 4), 64) }
 
-// Exhausted reports whether err says that this process or the system has no descriptor left. That says nothing about
-// the disk or the network, and goes by.
+// Exhausted reports whether err means that this process or the system has no descriptor left. That is no fault of the
+// disk or the network, and temporary.
 func Exhausted(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }

@@ -1,3 +1,3 @@
-// Package descriptors knows how many files and connections this process may have open at a time, how they are shared
-// out, and which errors say that there are no more.
+// Package descriptors determines how many file descriptors this process may use, divides them up, and recognizes the
+// errors that report their exhaustion.
 package descriptors

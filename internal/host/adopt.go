@@ -18,19 +18,20 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// A guest takes the cluster's definitions where it sets none of its own: the spaces, and the lease and the drift that its Config
-// leaves at zero. It asks the members of Join before it begins, because its machines are made from them.
+// A guest takes the cluster's definitions for everything that it leaves unset: the spaces, and the lease and the drift
+// that are zero in its Config. It asks the members of Join before it starts, because its machines are made from them.
 
-// pollInterval is how long a guest waits until it asks all members of Join again, and pollTimeout how long one may take to answer.
+// pollInterval is how long a guest waits before it asks all members of Join again, and pollTimeout the time limit of
+// one answer.
 const (
 	pollInterval = 500 * time.Millisecond
 	pollTimeout  = 2 * time.Second
 )
 
-// Adopt fills in what a guest takes from its cluster: Spaces where there are none, and then Lease and Drift where they are
-// zero. It asks the members of Join until one answers, or ctx ends; where State has what an earlier life has taken, it asks them once,
-// and takes that. Other members' Configs are returned as they are. Start does it by itself. The error says what each member
-// has said, or that a space cannot be taken over, because a store has to be given for it.
+// Adopt fills in a guest's Config from its cluster: Spaces if there are none, and then Lease and Drift if they are
+// zero. It asks the members of Join until one answers, or ctx ends; if State has an earlier life's answer, it asks them
+// only once, and otherwise uses that. It returns other members' Configs unchanged. Start calls it. The error has each
+// member's answer, or says that a space cannot be adopted, because a store must be given for it.
 func Adopt(ctx context.Context, c Config) (Config, error) {
 	if !c.guest() || len(c.Spaces) > 0 {
 		return c, nil
@@ -75,7 +76,7 @@ func (c *Config) unanswered(why error) {
 	}
 }
 
-// silent is why members do not say which spaces the cluster has: a reason for each.
+// silent lists the reasons why members do not report the cluster's spaces, one for each.
 type silent []error
 
 func (s silent) Error() string {
@@ -88,7 +89,7 @@ func (s silent) Error() string {
 
 func (s silent) Unwrap() []error { return s }
 
-// termsSource returns what asks a member.
+// termsSource returns the function that asks a member.
 func (c *Config) termsSource() (func(context.Context, string) ([]string, error), error) {
 	if c.Terms != nil {
 		return c.Terms, nil
@@ -103,7 +104,7 @@ func (c *Config) termsSource() (func(context.Context, string) ([]string, error),
 	return newcomer.Terms, nil
 }
 
-// askAll asks all members at the same time, and takes the first answer.
+// askAll asks all members at the same time, and returns the first answer.
 func askAll(ctx context.Context, ask func(context.Context, string) ([]string, error), addresses []string) ([]string, error) {
 	ctx, done := context.WithTimeout(ctx, pollTimeout)
 	defer done()
@@ -144,7 +145,7 @@ func askAll(ctx context.Context, ask func(context.Context, string) ([]string, er
 	return first, nil
 }
 
-// adopt takes what a member has said that all must agree on.
+// adopt applies a member's terms, which all must agree on.
 func (c *Config) adopt(terms []string) error {
 	for _, line := range terms {
 		keyword, rest, _ := strings.Cut(line, " ")
@@ -171,12 +172,12 @@ func (c *Config) adopt(terms []string) error {
 		return fmt.Errorf("join as a guest: the cluster's members say that they have no space: %q; define Spaces as there", terms)
 	}
 	if !slices.ContainsFunc(c.Spaces, func(s Space) bool { return protocol.Named(member.Protocols(), s.Protocol).Logs }) {
-		c.State, c.Data = cmp.Or(c.State, c.Data), "" // nothing would be kept there but the cell
+		c.State, c.Data = cmp.Or(c.State, c.Data), "" // only the cell would be kept there
 	}
 	return nil
 }
 
-// parseDefinition reads what definition writes, behind its first word.
+// parseDefinition parses the output of definition, after its first word.
 func parseDefinition(text string) (s Space, err error) {
 	name, options, found := strings.Cut(text, ": ")
 	if !found {

@@ -26,97 +26,93 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Config says what kind of member this process is. The zero Config is a member
-// alone, that serves this process only and has the default space.
+// Config configures this process as a member. The zero Config is a member alone that serves only this process and has
+// the default space.
 type Config struct {
 	// Name is the member's name, unique in its cluster. Zero means "embedded" for a
 	// member alone, and its Address in a cluster.
 	Name string
-	// Address is where other members and clients reach this one: HOST:PORT, or
-	// unix:///PATH. Zero means nowhere for a member alone, and Listen in a cluster.
+	// Address is where other members and clients reach this one: HOST:PORT, or unix:///PATH. Zero means none for a
+	// member alone, and Listen in a cluster.
 	Address string
-	// HTTP is where the member serves people; every member tells it when asked. Zero
-	// means nowhere.
+	// HTTP is the member's HTTP address; every member reports it on request. Zero means none.
 	HTTP string
-	// Join are the addresses of the cluster's founders; this member's own may stand
-	// among them. Zero means a member alone, which guests may join.
+	// Join are the addresses of the cluster's founders, which may include this member's own. Zero means a member alone,
+	// which guests may join.
 	Join []string
-	// Expect is how many founders the cluster has: Join and this member's own address
-	// are exactly so many, and the same at each of them. Zero with a Join means that
-	// this member is a guest: it holds and grants as they do, without a vote.
+	// Expect is the number of the cluster's founders: Join and this member's own address must be exactly that many, and
+	// the same at each founder. Zero with a Join makes this member a guest: it holds and grants as founders do, but
+	// does not vote.
 	Expect int
 	// Priority orders founders by seniority when the cluster is formed, the smallest
 	// (Priority, Name) first. Zero is the most senior.
 	Priority int
-	// Candidate says how eligible this member is as a leader of spaces of protocol bakery: 1 is
-	// the most, 14 the least, and NoCandidate never. It is this member's own, and not agreed.
-	// Zero means 14.
+	// Candidate is this member's eligibility as a leader of spaces of protocol bakery: 1 is the highest, 14 the lowest,
+	// and NoCandidate never. Each member may have its own. Zero means 14.
 	Candidate int
-	// Patience is T of docs/design/membership.md §1: how long an answer of another member is waited
-	// for. Zero means 250 ms, or a twelfth of the lease if that is less. Where members elect a
-	// coordinator it is longer if round trips are, up to a quarter of the lease.
+	// Patience is T of docs/design/membership.md §1: how long to wait for an answer of another member. Zero means 250
+	// ms, or a twelfth of the lease if that is less. In the election of a coordinator it is longer if round trips are,
+	// up to a quarter of the lease.
 	Patience time.Duration
-	// Peers makes the transport to other members; identity is what this member gives them in
-	// handshakes. Close closes it. Zero means none for a member alone, and what Listen serves in
-	// a cluster.
+	// Peers makes the transport to other members; identity is what this member sends them in handshakes. Close closes
+	// it. Zero means none for a member alone, and in a cluster the one that Listen serves.
 	Peers func(identity func() transport.Identity) (transport.Transport, error)
-	// Listen is the address at which the node itself listens for other members, where no
-	// server does it: HOST:PORT, or unix:///PATH. It serves no clients. Zero means that
-	// it does not.
+	// Listen is the address on which the node itself listens for other members, without a server: HOST:PORT, or
+	// unix:///PATH. It serves no clients. Zero means that it does not listen.
 	Listen string
-	// TLS encrypts what goes to other members and what Listen accepts: its certificate must
-	// carry this member's Name, and RootCAs is the authority that signs members'
-	// certificates. A guest without Data proves with it who it is at the members through which it locks in spaces of protocol
-	// consensus. Zero means plain text.
+	// TLS encrypts connections to other members and those of Listen: its certificate must carry this member's Name, and
+	// RootCAs is the authority of members' certificates. A guest without Data authenticates with it at the members
+	// through which it locks in spaces of protocol consensus. Zero means plain text.
 	TLS *tls.Config
-	// Terms asks the member at an address what all members of its cluster must agree on, for a guest without Spaces; see
-	// transport.Identity. Zero means over gRPC, with TLS.
+	// Terms asks the member at an address for its cluster's terms, for a guest without Spaces; see transport.Identity.
+	// Zero means over gRPC, with TLS.
 	Terms func(ctx context.Context, address string) ([]string, error)
-	// Unanswered, unless nil, is called by Adopt and Start with the reason why a guest without Spaces does not know those of its
-	// cluster yet, in one line that names each member of Join and its reason, whenever all of them were asked in vain.
+	// Unanswered, unless nil, is called by Adopt and Start after each failed round of asking all members of Join, if a
+	// guest without Spaces does not know those of its cluster yet. Why is one line that names each member and its
+	// reason.
 	Unanswered func(why error)
-	// Data is the folder of what spaces of protocol consensus keep, which need one unless this member is a guest; the stable cell is kept
-	// there too, unless State names another folder. It is one member's and one process's, and knows which protocol
-	// each space has: another one later is refused. Zero means that nothing is kept.
+	// Data is the data folder of spaces of protocol consensus, which need one unless this member is a guest; the stable
+	// cell is stored there too, unless State names another folder. It belongs to one member and one process, and
+	// records the protocol of each space: a different one is refused later. Zero means that nothing is stored.
 	Data string
-	// State is the folder of the stable cell, and of the definitions that a guest has taken from its cluster: where no
-	// member answers at a later start, the guest begins with those. Zero means Data, and that none is kept where that is zero too.
+	// State is the folder of the stable cell, and of the definitions that a guest has taken from its cluster: if no
+	// member answers at a later start, the guest begins with those. Zero means Data; if that is zero too, neither is
+	// stored.
 	State string
-	// Trace is the file to which all that the member's machines take and do is recorded, to
-	// be replayed by `holdfast sim replay`; see package trace for what is in it. It is
-	// appended to, and only its owner can read it. Zero means that nothing is recorded.
+	// Trace is the file to which all input and output of the member's machines is recorded, for `holdfast sim replay`;
+	// package trace describes its contents. It is appended to, and only its owner can read it. Zero means no recording.
 	Trace string
-	// TraceSize is how large that file may grow, in bytes: then the trace ends, and the
-	// member goes on. Zero means 1 GiB.
+	// TraceSize is the maximum size of that file, in bytes: then the trace ends, and the member continues. Zero means 1
+	// GiB.
 	TraceSize int64
-	// Serves says that clients outside this process will be served.
+	// Serves reports that clients outside this process will be served.
 	Serves bool
-	// Spaces are the lockspaces. Zero means those of the cluster for a guest, and elsewhere the default
-	// space alone, which is always added where it is missing, with protocol central.
+	// Spaces are the lockspaces. Zero means those of the cluster for a guest, and otherwise the default space alone,
+	// which is always added if missing, with protocol central.
 	Spaces []Space
-	// Lease is D of docs/design/membership.md §1. Zero means 3 s, or for a guest without Spaces what the cluster has.
+	// Lease is D of docs/design/membership.md §1. Zero means 3 s, or the cluster's value for a guest without Spaces.
 	Lease time.Duration
-	// Drift is how much one clock may run faster than another. Zero means 0.05, or for a guest without Spaces what
-	// the cluster has.
+	// Drift is the maximum difference between the rates of two clocks. Zero means 0.05, or the cluster's value for a
+	// guest without Spaces.
 	Drift float64
-	// TTL is what a client's session gets that does not say. Zero means 10 s, or Limits.TTL if that is
-	// shorter; but the lease in a cluster that has a space of a protocol in memory, where longer ones have a price.
+	// TTL is the default ttl of a client's session. Zero means 10 s, or Limits.TTL if that is shorter; but the lease in
+	// a cluster that has a space of a protocol in memory, where longer ones have a price.
 	TTL time.Duration
-	// Limits bound what clients can make the member keep.
+	// Limits bound the resources that clients can make the member use.
 	Limits Limits
 	// Observe sees the effects of every step; see run.Config.
 	Observe func(now protocol.Time, effects *protocol.Effects)
-	// Events has what happens to the clients of this member, for the other members: a
-	// server's Observer makes it of what Observe sees. Nil means one of the node's own.
+	// Events has the events of this member's clients, for the other members: a server's Observer makes them from what
+	// Observe sees. Nil means a source of the node's own.
 	Events *events.Source
-	// Logger gets what happens. Nil discards.
+	// Logger is the member's logger. Nil discards.
 	Logger *slog.Logger
-	// Clock measures time. Nil means the machine's, which runs through sleep.
+	// Clock measures time. Nil means the machine's clock, which runs through sleep.
 	Clock clock.Clock
 
 	disk    vfs.FS   // of the journal, for tests; nil means the machine's
-	adopted *adopted // by Adopt; nil where nothing was
-	process string   // names this life of the process, in stores
+	adopted *adopted // by Adopt; nil if nothing was adopted
+	process string   // name of this life of the process, in stores
 }
 
 // NoCandidate is the Candidate of a member that never leads.
@@ -126,23 +122,22 @@ const NoCandidate = protocol.NoCandidate
 type Space struct {
 	Name     string
 	Protocol string        // one of member.Protocols; zero means central
-	Options  option.Values // those of the protocol, as the command line spells them
-	// Store is where locks are kept, where the protocol keeps them in a store. The program that has
-	// opened it closes it, after the Node.
+	Options  option.Values // those of the protocol, in command line form
+	// Store has the locks, if the protocol keeps them in a store. The program that opened it closes it, after the Node.
 	Store storage.Store
 
-	tuning    option.Values        // options that configuration does not have; see Tuned
-	described *protocol.Descriptor // from check on
+	tuning    option.Values        // options without a configuration key; see Tuned
+	described *protocol.Descriptor // set by check
 	options   protocol.Options
 }
 
-// Tuned returns the space with options that configuration does not have.
+// Tuned returns the space with options that have no configuration key.
 func (s Space) Tuned(tuning option.Values) Space {
 	s.tuning = tuning
 	return s
 }
 
-// Class is how safe locks of the space are; advisory where the definition is not valid.
+// Class returns the safety class of the space's locks; advisory if the definition is not valid.
 func (s *Space) Class() holdfast.Class {
 	options := s.options
 	if options == nil {
@@ -158,22 +153,22 @@ func (s *Space) Class() holdfast.Class {
 	return options.Class(s.features())
 }
 
-// Given returns the options as they hold: what was given, or the defaults.
+// Given returns the effective options: the given ones, or the defaults.
 func (s *Space) Given() option.Values { return s.options.List().Effective() }
 
-// Votes reports whether members vote on what the space decides.
+// Votes reports whether members vote on the space's decisions.
 func (s *Space) Votes() bool { return s.described.Logs }
 
 // HasGrace reports whether names stay taken for a while after a hold limit.
 func (s *Space) HasGrace() bool { return s.options.HasGrace() }
 
-// Resolved are the options as the protocol has them: its own Options.
+// Resolved returns the options in the protocol's own form.
 func (s *Space) Resolved() protocol.Options { return s.options }
 
-// Settings are the settings that all processes that share the space's store must agree on.
+// Settings returns the settings that all processes that share the space's store must agree on.
 func (s *Space) Settings() string { return s.options.Settings() }
 
-// features are those of the space's store.
+// features returns the features of the space's store.
 func (s *Space) features() storage.Features {
 	if s.Store == nil {
 		return storage.Features{}
@@ -183,9 +178,9 @@ func (s *Space) features() storage.Features {
 
 // Limits bound a member. Zero values mean the defaults of the fields' comments.
 type Limits struct {
-	// TTL is the longest that a session is given, up to 24 h. Zero means 24 h where all spaces have protocol
-	// consensus, and elsewhere 1 min, or the lease if that is longer: there the others wait for what a lost member has
-	// promised its clients.
+	// TTL is the maximum ttl of a session, up to 24 h. Zero means 24 h if all spaces have protocol consensus, and
+	// otherwise 1 min, or the lease if that is longer: there the others wait out a lost member's promises to its
+	// clients.
 	TTL             time.Duration
 	Sessions        int // zero means 100,000
 	LocksPerSession int // in one space; zero means 100,000
@@ -222,10 +217,10 @@ func (c *Config) check() error {
 	return nil
 }
 
-// defaultProtocol is that of a space that names none.
+// defaultProtocol is the protocol of a space that names none.
 const defaultProtocol = "central"
 
-// needsViews reports whether a space grants in views alone: those whose locks are kept in a store go on without any.
+// needsViews reports whether a space grants only in views: spaces whose locks are kept in a store work without any.
 func (c *Config) needsViews() bool {
 	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return !s.described.Stores })
 }
@@ -233,12 +228,12 @@ func (c *Config) needsViews() bool {
 // isInMemory reports whether a space's locks end with the members that they came through, or soon after.
 func isInMemory(s Space) bool { return !s.described.Logs && !s.described.Stores }
 
-// allLast reports whether what is held in every space outlasts the member that it came through.
+// allLast reports whether the locks of every space outlast the member that they came through.
 func (c *Config) allLast() bool {
 	return !slices.ContainsFunc(c.Spaces, func(s Space) bool { return !s.described.Lasting })
 }
 
-// checkSpaces puts the lockspaces in order, the default one first.
+// checkSpaces sorts the lockspaces, the default one first.
 func (c *Config) checkSpaces() error {
 	c.Spaces = slices.Clone(c.Spaces)
 	if !slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Name == holdfast.DefaultSpace }) {
@@ -248,7 +243,7 @@ func (c *Config) checkSpaces() error {
 		}
 		c.Spaces = append(c.Spaces, def)
 	}
-	// Ports are handed out in this order, which every format shows too.
+	// Ports are assigned in this order, which every format shows too.
 	slices.SortFunc(c.Spaces, func(a, b Space) int {
 		if a.Name == holdfast.DefaultSpace || b.Name == holdfast.DefaultSpace {
 			return cmp.Compare(isNot(a.Name), isNot(b.Name))
@@ -268,7 +263,7 @@ func (c *Config) checkSpaces() error {
 			return fmt.Errorf("space %q: %w", s.Name, err)
 		}
 		if s.options.Views().Any != first.options.Views().Any {
-			// The views are those of the member, not of a space.
+			// The views belong to the member, not to a space.
 			return fmt.Errorf("space %q has partition %s and space %q has %s; all spaces of a member must have the same",
 				first.Name, first.Given()["partition"], s.Name, s.Given()["partition"])
 		}
@@ -279,7 +274,7 @@ func (c *Config) checkSpaces() error {
 	return nil
 }
 
-// checkSpace judges a space by itself, and makes its options.
+// checkSpace checks a space by itself, and makes its options.
 func (c *Config) checkSpace(s *Space) (err error) {
 	s.Protocol = cmp.Or(s.Protocol, defaultProtocol)
 	protocols := member.Protocols()
@@ -298,8 +293,8 @@ func (c *Config) checkSpace(s *Space) (err error) {
 	return err
 }
 
-// checkGroup refuses a space that shares its locks with another one: the two would have two mediators, which do not know of
-// each other.
+// checkGroup refuses a space that shares its locks with another one: the two would have two mediators that do not know
+// of each other.
 func (s *Space) checkGroup(others []Space) error {
 	for i := range others {
 		if o := &others[i]; s.Store != nil && o.Store == s.Store && o.group() == s.group() {
@@ -309,12 +304,11 @@ func (s *Space) checkGroup(others []Space) error {
 	return nil
 }
 
-// group is the part of the store that the space uses.
+// group returns the part of the store that the space uses.
 func (s *Space) group() string { return s.Given()["group"] }
 
-// drawProcess makes a name for this life of the process: where it runs, for people, and a part that
-// no other process draws. A process that starts again, or has several members, has another one
-// each time.
+// drawProcess makes a name for this life of the process: its machine, for people, and a random, unique part. A process
+// that restarts, or has several members, gets a new one each time.
 func drawProcess() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -331,9 +325,9 @@ func drawProcess() string {
 	return fmt.Sprintf("%.64s.%d.%s", host, os.Getpid(), base64.RawURLEncoding.EncodeToString(drawn[:]))
 }
 
-// checkNumbers looks before anything is opened or written.
+// checkNumbers runs before anything is opened or written.
 func (c *Config) checkNumbers() error {
-	if !(c.Drift >= 0 && c.Drift <= 0.5) { // so that it is no NaN either
+	if !(c.Drift >= 0 && c.Drift <= 0.5) { // also rejects NaN
 		return fmt.Errorf("field Drift is %v; 0 to 0.5 is allowed", c.Drift)
 	}
 	if c.Candidate < 0 || c.Candidate > NoCandidate {
@@ -356,7 +350,7 @@ func (c *Config) checkNumbers() error {
 	return nil
 }
 
-// isNot orders the default space before all others.
+// isNot sorts the default space before all others.
 func isNot(space string) int {
 	if space == holdfast.DefaultSpace {
 		return 0
@@ -364,7 +358,7 @@ func isNot(space string) int {
 	return 1
 }
 
-// mostNames bounds a space's table to some hundred megabytes.
+// mostNames bounds a space's table to a few hundred megabytes.
 const mostNames = 1_000_000
 
 func (c *Config) table() lock.Config {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// clustered reports whether there are, or can be, other members whose word counts.
+// clustered reports whether there are, or can be, other members with a say.
 func (c *Config) clustered() bool { return len(c.founders()) > 1 || c.guest() }
 
 // guest reports whether this member has no vote.
@@ -35,16 +35,16 @@ func (c *Config) founders() []string {
 	return slices.Compact(all)
 }
 
-// preempt reports whether the highest id coordinates. The views are those of the
-// member, so one space that wants it has it for all.
+// preempt reports whether the highest id coordinates. The views belong to the member, so one space that wants it sets
+// it for all.
 func (c *Config) preempt() bool {
 	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.options.Views().Preempt })
 }
 
-// any reports whether every side of a partition goes on alone.
+// any reports whether every side of a partition continues alone.
 func (c *Config) any() bool { return c.Spaces[0].options.Views().Any }
 
-// checkCluster says what is wrong with the configuration of the cluster's other members.
+// checkCluster returns what is wrong with the configuration of the cluster's other members.
 func (c *Config) checkCluster() error {
 	c.Address = cmp.Or(c.Address, c.Listen)
 	switch {
@@ -71,8 +71,8 @@ func (c *Config) checkCluster() error {
 	return nil
 }
 
-// member is the configuration of the member's machines. Numbers drawn here stand in it, and so in
-// traces; they are no part of the chance that the machines are given.
+// member returns the configuration of the member's machines. Random numbers drawn here are part of it, and so of
+// traces, and not of the entropy that the machines get.
 func (c *Config) member(kept bool, remembered membership.Cell, started time.Time, draws *rand.Rand) *member.Config {
 	s := &member.Config{
 		Name: c.Name, Address: c.Address, HTTP: c.HTTP,
@@ -84,7 +84,7 @@ func (c *Config) member(kept bool, remembered membership.Cell, started time.Time
 	for _, space := range c.Spaces {
 		made := member.Space{Name: space.Name, Protocol: space.Protocol, Options: space.options.List().Given()}
 		if space.described.Stores {
-			made.Options = option.Values{} // what was given: each life resolves it with a process of its own
+			made.Options = option.Values{} // as given: each life resolves it with its own process name
 			maps.Copy(made.Options, space.Options)
 			maps.Copy(made.Options, space.tuning)
 			made.Store, made.Process = space.features(), c.process
@@ -93,7 +93,7 @@ func (c *Config) member(kept bool, remembered membership.Cell, started time.Time
 			made.Candidate = c.Candidate
 		}
 		if space.described.Stores || space.described.Candidates || space.described.Logs {
-			// Each space has a number of its own, so that they do not all have the same leaders.
+			// Each space has its own number, so that they do not all have the same leaders.
 			made.Random = draws.Uint32()
 		}
 		s.Spaces = append(s.Spaces, made)
@@ -101,7 +101,7 @@ func (c *Config) member(kept bool, remembered membership.Cell, started time.Time
 	return s
 }
 
-// definitions has a line for each space: all members must have the same.
+// definitions returns a line for each space: all members must have the same.
 func (c *Config) definitions() (lines []string) {
 	for i := range c.Spaces {
 		s := &c.Spaces[i]

@@ -18,30 +18,29 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// What Config.Data has: the journal in a folder of its own, and which spaces it is of. The cell may be in
-// Data, too.
+// Names in Config.Data: the journal's folder, and the record of its spaces. The cell may be in Data, too.
 const (
 	logsName   = "logs"
 	spacesName = "spaces"
-	cellName   = "cell" // as package cell calls it
+	cellName   = "cell" // as named by package cell
 )
 
-// What Config.State has of them: that there are logs. The data folder itself may be lost, and with it what it says.
+// The record in Config.State that there are logs: the data folder itself may be lost, with its own record.
 const (
 	keepsName = "keeps-logs"
 	keepsText = "This member keeps logs in its data folder, and must not start without them.\n"
 )
 
-// data is what this member keeps besides its cell.
+// data is a member's storage besides its cell.
 type data struct {
 	journal  *journal.Journal
-	sync     time.Duration // how long the disk takes for one
+	sync     time.Duration // latency of a sync
 	watching sync.WaitGroup
 	over     chan struct{} // closed when the member is
 }
 
-// firstCell draws the ids of a member that has none, and writes them down before anything is kept in their name:
-// a crash between the two must not leave a folder that belongs to no member.
+// firstCell draws the ids of a member that has none, and writes them before anything is stored in their name: a crash
+// between the two must not leave a folder that belongs to no member.
 func (n *Member) firstCell() (membership.Cell, error) {
 	var drawn membership.Cell
 	if n.config.Data == "" {
@@ -51,7 +50,7 @@ func (n *Member) firstCell() (membership.Cell, error) {
 	return drawn, n.folder.Save(storage.Save{Data: drawn.Encode()}).Err
 }
 
-// openData opens the folder of what spaces keep, and brings them what they have kept.
+// openData opens the data folder, and loads the spaces' logs.
 func (n *Member) openData(s *member.Config) error {
 	folder := n.config.Data
 	if folder == "" {
@@ -90,10 +89,10 @@ func (n *Member) openData(s *member.Config) error {
 	return recorded.write(folder, n.config.Spaces)
 }
 
-// slowSync is the duration from which on syncs are so slow that an operator should know.
+// slowSync is the latency of a sync above which the operator is warned.
 const slowSync = 10 * time.Millisecond
 
-// measureSync looks how fast the disk is: a lock in a space that is kept waits for it.
+// measureSync measures the disk's latency: a lock in a durable space waits for it.
 func (n *Member) measureSync() (err error) {
 	if n.data.sync, err = journal.SyncTime(n.config.disk, n.config.Data); err != nil {
 		return fmt.Errorf("data folder %s: %w", n.config.Data, err)
@@ -105,7 +104,7 @@ func (n *Member) measureSync() (err error) {
 	return nil
 }
 
-// SyncTime returns how long the disk of Config.Data took to sync a small write at the start; 0 without Data.
+// SyncTime returns the latency of a small synced write to Config.Data at the start; 0 without Data.
 func (n *Member) SyncTime() time.Duration {
 	if n.data == nil {
 		return 0
@@ -113,12 +112,12 @@ func (n *Member) SyncTime() time.Duration {
 	return n.data.sync
 }
 
-// identityOf says whose journal it is.
+// identityOf returns the identity of a journal's owner.
 func identityOf(id protocol.ID) []byte {
 	return strconv.AppendUint([]byte("member "), uint64(id), 10)
 }
 
-// load brings a space what its logs have kept, of which it has one for each shard.
+// load loads a space's logs, one for each shard.
 func (d *data) load(folder string, space *member.Space, shards int, recorded spaceRecord) error {
 	for i := range shards {
 		kept, known, err := d.journal.Kept(member.LogOf(space.Name) + uint64(i))
@@ -134,7 +133,7 @@ func (d *data) load(folder string, space *member.Space, shards int, recorded spa
 	return nil
 }
 
-// watchData ends the member's part when its journal has failed: what was promised can be kept no longer.
+// watchData makes the member unfit when its journal has failed: it can no longer keep its promises.
 func (n *Member) watchData() {
 	if n.data == nil {
 		return
@@ -156,7 +155,7 @@ func (n *Member) watchData() {
 	})
 }
 
-// closeData closes the journal. The driver asks it for nothing any more.
+// closeData closes the journal. The driver no longer uses it.
 func (n *Member) closeData() error {
 	if n.data == nil {
 		return nil
@@ -169,7 +168,7 @@ func (n *Member) closeData() error {
 	return nil
 }
 
-// readSpaces reads which spaces a folder has. None is written in a new one.
+// readSpaces reads which spaces a folder has. A new one has none recorded.
 func readSpaces(folder string) (spaceRecord, error) {
 	path := filepath.Join(folder, spacesName)
 	text, err := os.ReadFile(path)
@@ -186,12 +185,12 @@ func readSpaces(folder string) (spaceRecord, error) {
 	return recorded, nil
 }
 
-// checkLogs refuses a folder that has had logs and has none: what this member has promised is forgotten, and it would
-// promise something else.
+// checkLogs refuses a folder whose logs are gone: this member's promises are forgotten, and it would make different
+// ones.
 func (r spaceRecord) checkLogs(folder, state string) error {
-	logs := filepath.Join(folder, logsName, "journal") // as package journal calls it
+	logs := filepath.Join(folder, logsName, "journal") // as named by package journal
 	if there, err := exists(logs); there || err != nil {
-		return err // they are written down when there are logs
+		return err // they are recorded when there are logs
 	}
 	if len(r) > 0 {
 		return fmt.Errorf("data folder %s had spaces, and its folder %s is gone; put it back, or use an empty folder", folder, logs)
@@ -202,7 +201,7 @@ func (r spaceRecord) checkLogs(folder, state string) error {
 	return fmt.Errorf("data folder %s has no logs, but the member of state folder %s had some, and its promises are lost; restore the data folder as it was when the member stopped, or replace the member by a new one with an empty state folder", folder, state)
 }
 
-// exists reports whether a file or folder is there.
+// exists reports whether a file or folder exists.
 func exists(name string) (bool, error) {
 	_, err := os.Stat(name)
 	switch {
@@ -214,7 +213,7 @@ func exists(name string) (bool, error) {
 	return false, fmt.Errorf("look for the logs of a data folder: %w", err)
 }
 
-// write writes down those spaces that are new.
+// write records the new spaces.
 func (r spaceRecord) write(folder string, spaces []Space) error {
 	if !r.add(spaces) {
 		return nil
@@ -225,9 +224,9 @@ func (r spaceRecord) write(folder string, spaces []Space) error {
 	return nil
 }
 
-// CheckData verifies all that a data folder keeps, whose member must not run, and changes nothing. It returns what is
-// wrong. The error says why that could not be found out: a journal.ErrNone, journal.ErrInUse or *journal.FormatError, or
-// what the disk says.
+// CheckData verifies all contents of a data folder, whose member must not run, and changes nothing. It returns the
+// faults found. The error is the reason why the check could not be made: a journal.ErrNone, journal.ErrInUse or
+// *journal.FormatError, or the disk's error.
 func CheckData(folder string) (found []error, err error) {
 	wrong, err := journal.Check(nil, filepath.Join(folder, logsName))
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// spaceRecord says how each space of a data folder was when it was first used. What the spaces keep means something
-// to no other protocol, and with another number of shards a name would be looked for in the wrong one.
+// spaceRecord records how each space of a data folder was first used. Another protocol cannot use its data, and with
+// another number of shards a name would be looked up in the wrong one.
 type spaceRecord map[string]spaceShape
 
-// spaceShape is the part of a space that never changes.
+// spaceShape is the immutable part of a space.
 type spaceShape struct {
 	protocol string
-	shards   int // 0 where the protocol has none
+	shards   int // 0 if the protocol has none
 }
 
 func (s spaceShape) String() string {
@@ -35,7 +35,7 @@ func shapeOf(s *Space) spaceShape {
 	return spaceShape{s.Protocol, s.options.Parts()}
 }
 
-// judge says which space is not as it was created.
+// judge returns an error for a space that differs from its record.
 func (r spaceRecord) judge(folder string, spaces []Space) error {
 	for i := range spaces {
 		s := &spaces[i]
@@ -47,7 +47,7 @@ func (r spaceRecord) judge(folder string, spaces []Space) error {
 	return nil
 }
 
-// add adds the spaces that are not there yet, and reports whether there are any.
+// add adds the new spaces, and reports whether there are any.
 func (r spaceRecord) add(spaces []Space) (more bool) {
 	for i := range spaces {
 		if _, recorded := r[spaces[i].Name]; !recorded {
@@ -57,7 +57,7 @@ func (r spaceRecord) add(spaces []Space) (more bool) {
 	return more
 }
 
-// The file is a text: what it is, a line for each space, and a sum of all that.
+// The file is text: a first line with its format, a line for each space, and a checksum.
 const (
 	spacesPrefix = "holdfast spaces "
 	spacesMagic  = spacesPrefix + "1"
@@ -72,7 +72,7 @@ func (r spaceRecord) encode() []byte {
 	return fmt.Appendf(nil, "%s%08x\n", text, sum)
 }
 
-// decodeSpaces reads what encode writes, and nothing else.
+// decodeSpaces parses the output of encode, and nothing else.
 func decodeSpaces(text string) (spaceRecord, error) {
 	first, _, _ := strings.Cut(text, "\n")
 	if strings.HasPrefix(first, spacesPrefix) && first != spacesMagic {

@@ -10,21 +10,20 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// A context says that its time is over, and no more. So its deadline is a wait limit as well,
-// which the authority knows: that says who holds the name then. Package client does the same.
+// A context reports only that its time is over. So its deadline is also sent to the authority as a wait limit: then the
+// authority's refusal names the holder. Package client does the same.
 const (
-	// clearlySooner is how much the deadline of a context has to be before a wait limit to
-	// count in its place. A caller that gives both the same length means that limit.
+	// clearlySooner is how much earlier than a wait limit a context's deadline must be to replace it. A caller that
+	// gives both the same duration means the limit.
 	clearlySooner = time.Second
-	// contextGrace is how long a call waits, beyond the deadline of its context, for the word of
-	// the authority.
+	// contextGrace is how long a call waits, beyond the deadline of its context, for the authority's answer.
 	contextGrace = 250 * time.Millisecond
-	// refusalLimit is how long a call that was refused asks who holds the name, where the refusal does not say it.
+	// refusalLimit is how long a refused call asks for the holder of the name, if the refusal does not have it.
 	refusalLimit = 150 * time.Millisecond
 )
 
-// boundWait lets the wait of a request end at the deadline of its call's context, where that is
-// clearly sooner, and reports whether it does.
+// boundWait sets the end of a request's wait to the deadline of its call's context, if that is clearly sooner, and
+// reports whether it does.
 func (s *localSession) boundWait(request *lock.Request, deadline time.Time) bool {
 	end := after(request.Arrived, max(1, time.Until(deadline)))
 	if after(end, clearlySooner) >= request.WaitEnd {
@@ -34,7 +33,7 @@ func (s *localSession) boundWait(request *lock.Request, deadline time.Time) bool
 	return true
 }
 
-// awaitDecision waits, beyond the deadline of a call's context, for what the authority says about it.
+// awaitDecision waits, beyond the deadline of a call's context, for the authority's answer.
 func (w *wait) awaitDecision(ctx context.Context) (d lock.Decision) {
 	if ctx.Err() != context.DeadlineExceeded {
 		return d
@@ -48,8 +47,8 @@ func (w *wait) awaitDecision(ctx context.Context) (d lock.Decision) {
 	return d
 }
 
-// whyEnded joins the error of a context whose deadline has ended a call with what the authority
-// has said about that. Over says that the deadline has passed.
+// whyEnded joins the error of a context whose deadline has ended a call with the authority's answer. Over reports that
+// the deadline has passed.
 func whyEnded(reason error, over bool) error {
 	if errors.Is(reason, holdfast.ErrHeld) || errors.Is(reason, holdfast.ErrUnavailable) && over {
 		return fmt.Errorf("%w: %w", reason, context.DeadlineExceeded)

@@ -18,16 +18,16 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/disk/cell"
 )
 
-// A guest that has taken its cluster's definitions keeps them in its state folder. Where no member answers at a later start, it
-// begins with them at once, and asks on: the members' own take their place when one answers.
+// A guest stores its cluster's definitions in its state folder. If no member answers at a later start, it begins with
+// them at once, and keeps asking: the members' own replace them when one answers.
 
-// adopted is what a guest has taken.
+// adopted is a guest's definitions from its cluster.
 type adopted struct {
 	terms      []string
-	remembered bool // no member has said them in this life
+	remembered bool // no member has confirmed them in this life
 }
 
-// poller is what asks the members in the background. Its zero value asks nothing.
+// poller asks the members in the background. Its zero value is idle.
 type poller struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
@@ -36,13 +36,13 @@ type poller struct {
 // definitionsName is the file of the state folder.
 const definitionsName = "definitions"
 
-// The file is a text: what it is, a line for each thing on which all members agree, and a sum of all that.
+// The file is text: a first line with its format, a line for each term that all members agree on, and a checksum.
 const (
 	definitionsPrefix = "holdfast definitions "
 	definitionsMagic  = definitionsPrefix + "1"
 )
 
-// definitionsFile is where a guest keeps what it has taken; "" where it keeps nothing.
+// definitionsFile returns the path of a guest's stored definitions; "" if it stores none.
 func (c *Config) definitionsFile() string {
 	folder := cmp.Or(c.State, c.Data)
 	if folder == "" {
@@ -60,7 +60,7 @@ func encodeDefinitions(terms []string) []byte {
 	return fmt.Appendf(nil, "%s%08x\n", text, sum)
 }
 
-// readDefinitions reads what an earlier life has kept; nil where there is nothing.
+// readDefinitions reads the definitions of an earlier life; nil if there are none.
 func readDefinitions(path string) ([]string, error) {
 	if path == "" {
 		return nil, nil
@@ -79,7 +79,7 @@ func readDefinitions(path string) ([]string, error) {
 	return terms, nil
 }
 
-// decodeDefinitions reads what encodeDefinitions writes, and nothing else.
+// decodeDefinitions parses the output of encodeDefinitions, and nothing else.
 func decodeDefinitions(text string) (terms []string, err error) {
 	first, _, _ := strings.Cut(text, "\n")
 	if strings.HasPrefix(first, definitionsPrefix) && first != definitionsMagic {
@@ -96,7 +96,8 @@ func decodeDefinitions(text string) (terms []string, err error) {
 	return terms, nil
 }
 
-// recall takes the definitions that an earlier life has kept, after why no member has said them. It reports whether there were any.
+// recall uses the definitions of an earlier life, because no member has answered, for the reason why. It reports
+// whether there were any.
 func (c *Config) recall(why error) (bool, error) {
 	terms, err := readDefinitions(c.definitionsFile())
 	if err != nil || terms == nil {
@@ -115,11 +116,11 @@ func (c *Config) recall(why error) (bool, error) {
 	return true, nil
 }
 
-// keepDefinitions writes down what members have said. The state folder is this member's.
+// keepDefinitions stores the members' definitions. The state folder belongs to this member.
 func (n *Member) keepDefinitions(terms []string) error {
 	path := n.config.definitionsFile()
 	if n.folder == nil {
-		return nil // nothing is kept
+		return nil // nothing is stored
 	}
 	if text, err := os.ReadFile(path); err == nil && string(text) == string(encodeDefinitions(terms)) {
 		return nil
@@ -130,7 +131,8 @@ func (n *Member) keepDefinitions(terms []string) error {
 	return nil
 }
 
-// confirmDefinitions asks the members for their definitions until one answers, where this guest began with those that it remembered.
+// confirmDefinitions asks the members for their definitions until one answers, if this guest began with remembered
+// ones.
 func (n *Member) confirmDefinitions() error {
 	if n.config.adopted == nil {
 		return nil
@@ -161,7 +163,7 @@ func (n *Member) confirmDefinitions() error {
 			n.mu.Lock()
 			refused := n.unfit != nil
 			n.mu.Unlock()
-			// The member that has refused this one can be asked. The next start may find no member again.
+			// The member that has refused this one can be asked. At the next start there may be no member again.
 			if !refused {
 				return
 			}
@@ -174,7 +176,8 @@ func (n *Member) confirmDefinitions() error {
 	return nil
 }
 
-// confirmed compares what a member says with what this guest began with. A guest that began with something else cannot take part.
+// confirmed compares a member's answer with the definitions that this guest began with. If they differ, the guest is
+// unfit.
 func (n *Member) confirmed(terms []string) {
 	if slices.Equal(terms, n.config.adopted.terms) {
 		n.recalled.Store(false)
@@ -193,7 +196,7 @@ func (n *Member) confirmed(terms []string) {
 	n.alone.Store(true)
 }
 
-// outdated adds to the reason why this member cannot take part that its definitions may be old.
+// outdated adds to the reason why this member is unfit that its definitions may be old.
 func (n *Member) outdated(err error) error {
 	if !n.recalled.Load() {
 		return err
@@ -201,7 +204,7 @@ func (n *Member) outdated(err error) error {
 	return fmt.Errorf("%w. No member answered at the start of this guest, so it began with the definitions that it remembered: if the cluster has others now, start it again, and it takes them", err)
 }
 
-// firstOther returns the first lines in which two lists differ; "" stands for one that is missing.
+// firstOther returns the first lines in which two lists differ; "" for a missing one.
 func firstOther(a, b []string) (of, than string) {
 	for i := range max(len(a), len(b)) {
 		of, than = "", ""
@@ -218,7 +221,7 @@ func firstOther(a, b []string) (of, than string) {
 	return of, than
 }
 
-// stopPolling ends what confirmDefinitions has begun.
+// stopPolling stops confirmDefinitions.
 func (n *Member) stopPolling() {
 	if n.poller.stop != nil {
 		n.poller.stop()

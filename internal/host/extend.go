@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// ExtendLock asks for another hold limit. It is the grant's, so it holds for every
-// lock that an owner has under it.
+// ExtendLock requests a new hold limit. It belongs to the grant, so it applies to every lock that an owner has under
+// it.
 func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Duration) error {
 	select {
 	case s.extending <- struct{}{}:
@@ -23,8 +23,8 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	if hold > 0 {
 		end = after(sent, hold)
 	}
-	// An earlier end counts here before the authority knows it, a later one only after
-	// it has agreed: at no time does a holder here believe longer than it waits.
+	// An earlier end counts here before the authority knows it, a later one only after it has agreed: a holder here
+	// never believes longer than the authority waits.
 	port, ok := s.shorten(l, end)
 	if !ok {
 		<-s.extending
@@ -48,8 +48,7 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	case d := <-line:
 		finish(d)
 	default:
-		// The caller may go before another member has answered; what it answers acts
-		// here all the same.
+		// The caller may return before another member has answered; the answer takes effect here all the same.
 		go func() { finish(s.hear(line)) }()
 	}
 	select {
@@ -60,7 +59,7 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	}
 }
 
-// send puts a request about a lock to its space; its answer comes on line.
+// send sends a request about a lock to its space; its answer comes on line.
 func (s *localSession) send(port protocol.Port, fact any, line chan lock.Decision) error {
 	op := s.number()
 	s.mu.Lock()
@@ -90,7 +89,7 @@ func (s *localSession) hear(line <-chan lock.Decision) lock.Decision {
 	}
 }
 
-// extended takes the answer: l may live until end, or not.
+// extended handles the answer: l may live until end, or not.
 func (s *localSession) extended(l *holdfast.Lock, port protocol.Port, end time.Duration, d *lock.Decision) error {
 	if d.Kind == lock.Refused {
 		if err := l.Check(); err != nil {
@@ -99,8 +98,8 @@ func (s *localSession) extended(l *holdfast.Lock, port protocol.Port, end time.D
 		return s.notExtended(l, s.refusal(d.Err))
 	}
 	for _, h := range s.lengthen(l, port, end) {
-		// Its former limit ended it before the new one came. The authority would keep the
-		// name for it until then.
+		// Its former limit ended it before the new one came. Otherwise the authority would keep the name until the new
+		// limit.
 		if err := s.release(h); err != nil && !errors.Is(err, holdfast.ErrNotHeld) && !errors.Is(err, holdfast.ErrClosed) {
 			return s.notExtended(l, err)
 		}
@@ -112,8 +111,8 @@ func (s *localSession) notExtended(l *holdfast.Lock, err error) error {
 	return &holdfast.Error{Op: "extend", Space: l.Space(), Name: l.Name(), Err: closedOr(err)}
 }
 
-// shorten lets the locks of l's grant end at end, where that is earlier than before.
-// It returns the port of their space, or false where l is not held.
+// shorten makes the locks of l's grant end at end, if that is earlier than before. It returns the port of their space,
+// or false if l is not held.
 func (s *localSession) shorten(l *holdfast.Lock, end time.Duration) (protocol.Port, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +128,7 @@ func (s *localSession) shorten(l *holdfast.Lock, end time.Duration) (protocol.Po
 	return h.port, true
 }
 
-// lengthen lets the locks of l's grant end at end. It returns those that have ended
-// already, and forgets them.
+// lengthen makes the locks of l's grant end at end. It returns those that have already ended, and forgets them.
 func (s *localSession) lengthen(l *holdfast.Lock, port protocol.Port, end time.Duration) (over []holding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,8 +147,8 @@ func (s *localSession) lengthen(l *holdfast.Lock, port protocol.Port, end time.D
 	return over
 }
 
-// grantOf returns the requests by which l's grant is held: more than one where a named
-// owner has entered it again. It is called with the mutex held.
+// grantOf returns the requests by which l's grant is held: more than one if a named owner has re-entered it. It is
+// called with the mutex held.
 func (s *localSession) grantOf(l *holdfast.Lock, port protocol.Port) (requests []uint64) {
 	if l.Owner() == "" {
 		if _, ok := s.held.get(l.Request()); ok {

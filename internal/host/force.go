@@ -12,18 +12,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Force makes a view of the named founders alone, this member among them, without the
-// quorum that is lost for good, and returns when it is installed (docs/design/membership.md §5). It
-// grants after all earlier promises have run out. The code in
-// Confirm is that of PlanForce: the view is not forced unless that plan still
-// holds. If the founders that are not named are alive with a quorum of their own, two
-// may hold one lock; only the caller can know whether they are. What was done, by whose
-// order and why, is in the log of every member that takes part or learns of it, and Forced
-// reports it there.
+// Force makes a view of just the named founders, including this member, without its permanently lost quorum, and
+// returns when it is installed (docs/design/membership.md §5). It grants after all earlier promises have run out. The
+// code in Confirm is from PlanForce: the view is not forced unless that plan still holds. If the founders that are not
+// named are alive with a quorum of their own, two clients may hold one lock; only the caller can know whether they are.
+// Every member that joins the view or learns of it logs the order, its operator and its reason, and Forced reports it
+// there.
 //
-// The error is as those of PlanForce; an ErrConflict for a code that does not fit; or an
-// ErrUnavailable where a named member did not answer: then the view is as it was, unless
-// ctx has ended before it was known.
+// The error is as for PlanForce; an ErrConflict for a wrong code; or an ErrUnavailable if a named member did not
+// answer: then the view is unchanged, unless ctx ended before that was known.
 func (n *Member) Force(ctx context.Context, order *schema.ForceViewRequest) (*schema.ForcedView, error) {
 	if !n.forcing.TryLock() {
 		return nil, api.Fail(api.CodeConflict, "another call forces a view through this member now; ask again when it has ended")
@@ -60,12 +57,11 @@ func (n *Member) Force(ctx context.Context, order *schema.ForceViewRequest) (*sc
 	return forced, nil
 }
 
-// noteOrder takes up that a view was forced through another member: a member that takes
-// part in it, or is left out and learns of it, has it in the log, and Forced tells it. It
-// runs under the driver's mutex.
+// noteOrder records a view forced through another member: a member that joins it, or is left out and learns of it, logs
+// it, and Forced reports it. It runs under the driver's mutex.
 func (n *Member) noteOrder(note membership.Ordered) {
 	if note.Here {
-		return // Force says so, when it is done
+		return // Force reports it when it is done
 	}
 	v := note.View
 	forced := &schema.ForcedView{
@@ -81,15 +77,15 @@ func (n *Member) noteOrder(note membership.Ordered) {
 	n.change(func() { n.forced = forced })
 }
 
-// Forced returns the latest forced view that this member has made, taken part in or
-// learnt of in its life; nil where there is none.
+// Forced returns the latest forced view that this member has made, joined or learned of in this life; nil if there is
+// none.
 func (n *Member) Forced() *schema.ForcedView {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.forced
 }
 
-// force lets the membership do it, and returns what it says when the view is installed.
+// force makes the membership do it, and returns its answer when the view is installed.
 func (n *Member) force(ctx context.Context, plan *schema.ForcePlan, order *schema.ForceViewRequest) (*membership.Self, error) {
 	wall := time.Duration(time.Now().UnixNano())
 	reply, err := n.driver.Do(ctx, protocol.Below, &membership.Force{Members: plan.Named, Reason: order.Reason, By: order.By, Wall: wall})

@@ -15,11 +15,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// PlanForce returns what a view of the named founders alone would be, and the code with which
-// Force makes it. It changes nothing. The error says why the view cannot be
-// forced, and what to do instead: an ErrConflict with how things are, where the quorum
-// is not lost or a name does not fit; an ErrUnavailable where this member does not know
-// yet; an ErrUnsupported where there is no quorum to lose.
+// PlanForce returns the effects of a view of just the named founders, and the code with which Force makes it. It
+// changes nothing. The error says why the view cannot be forced, and what to do instead: an ErrConflict with the
+// current state, if the quorum is not lost or a name does not fit; an ErrUnavailable if this member does not know yet;
+// an ErrUnsupported if there is no quorum to lose.
 func (n *Member) PlanForce(ctx context.Context, members []string) (*schema.ForcePlan, error) {
 	self, err := n.Who(ctx)
 	if err != nil {
@@ -41,7 +40,7 @@ func (n *Member) PlanForce(ctx context.Context, members []string) (*schema.Force
 	return plan, err
 }
 
-// plan tells the facts, and draws the code from those that must not change.
+// plan collects the facts, and derives the code from those that must not change.
 func (n *Member) plan(now protocol.Time, self *membership.Self, named []string) *schema.ForcePlan {
 	v := self.Cell.Accepted
 	plan := &schema.ForcePlan{
@@ -73,14 +72,14 @@ func (n *Member) plan(now protocol.Time, self *membership.Self, named []string) 
 	return plan
 }
 
-// forcedWait is how long a forced view waits before its first grant: until all that any
-// client may have been promised under an earlier one has run out.
+// forcedWait returns how long a forced view waits before its first grant: until all possible promises to clients under
+// an earlier one have run out.
 func (n *Member) forcedWait(self *membership.Self) time.Duration {
 	lease := n.config.Lease + time.Duration(float64(n.config.Lease)*n.config.Drift)
 	return lease + self.Cell.Pledges.Most().Span()
 }
 
-// refuseEver says why no view of this member can ever be forced.
+// refuseEver returns why no view of this member can ever be forced.
 func (n *Member) refuseEver() error {
 	switch {
 	case !n.config.clustered():
@@ -93,7 +92,7 @@ func (n *Member) refuseEver() error {
 	return nil
 }
 
-// refuseNow says why no view can be forced as things are.
+// refuseNow returns why no view can be forced in the current state.
 func (n *Member) refuseNow(now protocol.Time, self *membership.Self) error {
 	v := self.Cell.Accepted
 	switch place, listed := v.Of(self.Cell.ID); {
@@ -120,7 +119,7 @@ func (n *Member) refuseNow(now protocol.Time, self *membership.Self) error {
 	return nil
 }
 
-// wellText says which view is well, and that one was forced where one was.
+// wellText says which view is well, and whether it was forced.
 func (n *Member) wellText(self *membership.Self) string {
 	v := self.Cell.Accepted
 	coordinator, _ := v.Of(v.Epoch.Candidate)
@@ -134,8 +133,8 @@ func (n *Member) wellText(self *membership.Self) string {
 	return text + fmt.Sprintf("; if the others were lost just now, ask again in %v", n.config.Lease)
 }
 
-// refuseNames says which name cannot be one of the new view's founders, or which is
-// missing: a founder that is alive and left out might yet be a part of another quorum.
+// refuseNames returns which name cannot be one of the new view's founders, or which is missing: a founder that is alive
+// and left out might still be part of another quorum.
 func (n *Member) refuseNames(now protocol.Time, self *membership.Self, named []string) error {
 	v := self.Cell.Accepted
 	refuse := func(format string, arguments ...any) error {
@@ -168,7 +167,7 @@ func (n *Member) refuseNames(now protocol.Time, self *membership.Self, named []s
 
 func isFounder(p membership.Standing) bool { return p.Founder }
 
-// standings are the places of the newest view that this member knows.
+// standings returns the places of the newest view that this member knows.
 func (n *Member) standings(self *membership.Self) (all []membership.Standing) {
 	if v := self.Cell.Accepted; v != nil {
 		for _, member := range v.Members {
@@ -178,7 +177,7 @@ func (n *Member) standings(self *membership.Self) (all []membership.Standing) {
 	return all
 }
 
-// places names the members of the newest view that are such.
+// places names the members of the newest view that match.
 func (n *Member) places(self *membership.Self, is func(membership.Standing) bool) (names []string) {
 	for _, place := range n.standings(self) {
 		if is(place) {
@@ -188,8 +187,8 @@ func (n *Member) places(self *membership.Self, is func(membership.Standing) bool
 	return names
 }
 
-// quorumOf reports whether such members are a quorum of the newest view that is known
-// here, and of every view before it that is not known to be installed.
+// quorumOf reports whether the matching members are a quorum of the newest view known here, and of every earlier view
+// not known to be installed.
 func (n *Member) quorumOf(self *membership.Self, has func(protocol.ID) bool) bool {
 	if self.Cell.Accepted == nil {
 		return false
@@ -202,8 +201,7 @@ func (n *Member) quorumOf(self *membership.Self, has func(protocol.ID) bool) boo
 	return true
 }
 
-// outlook says of a member that has no part in a view what that means and what the ways
-// out are, and who is silent.
+// outlook logs, for a member outside any view, the consequences, the ways out, and the silent members.
 func (n *Member) outlook(self *membership.Self) {
 	now := n.driver.Now()
 	v := self.Cell.Accepted
@@ -223,9 +221,8 @@ func (n *Member) outlook(self *membership.Self) {
 	self.Why = n.quorumLost(self, alive)
 }
 
-// quorumLost says who can be heard, who is away, and what the ways out are. A voter that answers,
-// and is refused, has not to be started: the refusal says what to do, and to force a view would
-// be wrong.
+// quorumLost describes the reachable and the missing members, and the ways out. A voter that answers but is refused
+// need not be started: the refusal says what to do, and forcing a view would be wrong.
 func (n *Member) quorumLost(self *membership.Self, alive func(protocol.ID) bool) string {
 	var here, away, refused []string
 	ask, refusals := "", n.refusals()
@@ -260,7 +257,7 @@ func (n *Member) quorumLost(self *membership.Self, alive func(protocol.ID) bool)
 	return text
 }
 
-// refusals returns, by address, why this member and the one there do not speak to each other.
+// refusals returns, by address, why this member and the one there refuse each other.
 func (n *Member) refusals() map[string]string {
 	if refuser, is := n.transport.(interface{ Refusals() map[string]string }); is {
 		return refuser.Refusals()
@@ -268,19 +265,19 @@ func (n *Member) refusals() map[string]string {
 	return nil
 }
 
-// missSilent counts the voters that are silent among the missing: a member that has no part in the view has seen no member leave it.
+// missSilent counts silent voters as missing: a member outside the view has seen no member leave it.
 func (n *Member) missSilent(self *membership.Self) {
 	for i := range self.Members {
 		place := &self.Members[i]
 		missed := func(m membership.Missing) bool { return m.ID == place.ID }
 		if place.Founder && place.State == membership.Suspected && !slices.ContainsFunc(self.Missing, missed) {
-			since, _ := n.roll.last(place.ID) // 0, when this life began, where it was not heard in that
+			since, _ := n.roll.last(place.ID) // 0, when this life began, if it was not heard in it
 			self.Missing = append(self.Missing, membership.Missing{ID: place.ID, Name: place.Name, Address: place.Address, Since: since})
 		}
 	}
 }
 
-// heardText says when another member was heard of last.
+// heardText says when another member was last heard.
 func (n *Member) heardText(id protocol.ID) string {
 	if at, known := n.roll.last(id); known {
 		return "last heard of at " + stamp(n.driver.Wall(at))
@@ -288,5 +285,5 @@ func (n *Member) heardText(id protocol.ID) string {
 	return "not heard of since this one's start at " + stamp(n.started)
 }
 
-// stamp is a wall time in a sentence.
+// stamp formats a wall time for a sentence.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

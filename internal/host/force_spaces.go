@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// forcedSpaces says what becomes of each space under a view of the named members alone. All that members decide under a
-// view comes back with it. What a space of protocol consensus has stands in the logs of its voters, and without a majority
-// of them it is not known what was decided: a forced view does not replace that.
+// forcedSpaces describes the effect on each space of a view of just the named members. Spaces that members decide under
+// a view come back with it. A space of protocol consensus is in the logs of its voters, and without a majority of them
+// its decisions are not known: a forced view does not replace that.
 func (n *Member) forcedSpaces(ctx context.Context, self *membership.Self, named []string) (spaces []*schema.ForcedSpace, err error) {
 	there := map[protocol.ID]bool{}
 	for _, member := range self.Cell.Accepted.Members {
@@ -35,7 +35,7 @@ func (n *Member) forcedSpaces(ctx context.Context, self *membership.Self, named 
 	return spaces, nil
 }
 
-// lacksVoters says of which shard too few voters are there, and what to do; "" where all have a majority.
+// lacksVoters says which shard has too few voters, and what to do; "" if all have a majority.
 func lacksVoters(shards *protocol.Shards, there map[protocol.ID]bool) string {
 	if len(shards.List) == 0 {
 		return "its log has not begun: that takes all voters at once"
@@ -58,7 +58,7 @@ func lacksVoters(shards *protocol.Shards, there map[protocol.ID]bool) string {
 	return ""
 }
 
-// voterName names a voter as it was seen last, or by its id.
+// voterName returns a voter's last known name, or its id.
 func voterName(shards *protocol.Shards, id protocol.ID) string {
 	if i := slices.IndexFunc(shards.Known, func(m protocol.Member) bool { return m.ID == id }); i >= 0 {
 		return shards.Known[i].Name

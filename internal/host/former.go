@@ -12,18 +12,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 )
 
-// dataName is where `serve` keeps data in a state folder by default.
+// dataName is the default name of the data folder in the state folder of `serve`.
 const dataName = "data"
 
-// What a state folder has of a member that has founded its cluster alone.
+// Files in the state folder of a member that has founded its cluster alone.
 const (
 	aloneName = "founded-alone"
 	aloneText = "This member has founded its cluster alone, and must not start as one of several founders.\n"
 )
 
-// checkFounded refuses to be one of several founders with the folder of a member that has founded a cluster alone: it is
-// a majority of that cluster by itself, and would grant without asking the others. The first life writes down that it is
-// alone, because a view of one member is also what several founders may have come to.
+// checkFounded refuses to be one of several founders with the folder of a member that has founded a cluster alone: it
+// is a majority of that cluster by itself, and would grant without asking the others. The first life records that it is
+// alone, because several founders may also have ended up with a view of one member.
 func (n *Member) checkFounded(remembered membership.Cell) error {
 	if n.config.State == "" || n.config.guest() {
 		return nil
@@ -41,7 +41,7 @@ func (n *Member) checkFounded(remembered membership.Cell) error {
 	switch alone, err := exists(mark); {
 	case err != nil || !alone:
 		return err
-	case remembered.Incarnation == 0: // left by a start that has failed before there was a life
+	case remembered.Incarnation == 0: // left by a start that failed before there was a life
 		if err := errors.Join(os.Remove(mark), cell.SyncFolder(n.config.State)); err != nil {
 			return fmt.Errorf("begin as one of several founders: %w", err)
 		}
@@ -53,8 +53,8 @@ func (n *Member) checkFounded(remembered membership.Cell) error {
 		n.whose(remembered), len(n.config.founders()), n.config.State)
 }
 
-// checkFormer refuses a state folder in which an earlier life of this member has kept its spaces in another way: locks
-// that its clients may still hold are in memory, or on the disk, where this life would not look for them.
+// checkFormer refuses a state folder in which an earlier life of this member kept its spaces differently: locks that
+// its clients may still hold are in memory, or on the disk, where this life would not look for them.
 func (n *Member) checkFormer(remembered membership.Cell) error {
 	if n.config.State == "" || remembered.Incarnation == 0 {
 		return nil // a member that has never run has promised nothing
@@ -70,7 +70,7 @@ func (n *Member) checkFormer(remembered membership.Cell) error {
 		return err
 	}
 	if there, err := exists(filepath.Join(n.config.Data, logsName)); there || err != nil {
-		return err // openData says what is missing next to the logs
+		return err // openData reports what is missing next to the logs
 	}
 	for _, at := range []string{n.config.State, filepath.Join(n.config.State, dataName)} {
 		switch there, err := readSpaces(at); {
@@ -82,7 +82,7 @@ func (n *Member) checkFormer(remembered membership.Cell) error {
 		}
 	}
 	if kept, err := exists(filepath.Join(n.config.State, keepsName)); kept || err != nil {
-		return err // openData says that the logs are gone
+		return err // openData reports that the logs are gone
 	}
 	return fmt.Errorf("%s, which kept its spaces in memory: data folder %s has nothing of it. "+
 		"Its clients may still hold locks, so go on in memory with --memory; "+
@@ -90,7 +90,7 @@ func (n *Member) checkFormer(remembered membership.Cell) error {
 		n.whose(remembered), n.config.Data, n.config.State)
 }
 
-// checkFormerData refuses a folder in which a space is kept that this life would have in memory.
+// checkFormerData refuses a folder with a stored space that this life would have in memory.
 func (n *Member) checkFormerData(remembered membership.Cell) error {
 	for _, at := range []string{n.config.State, filepath.Join(n.config.State, dataName)} {
 		recorded, err := readSpaces(at)
@@ -109,8 +109,8 @@ func (n *Member) checkFormerData(remembered membership.Cell) error {
 	return nil
 }
 
-// warnClock says where tokens of a member without a past are not above those of a life that is forgotten: they begin at
-// the wall clock's second, which counts from membership.Origin.
+// warnClock warns if tokens of a member without a past may not be above those of a forgotten life: they begin at the
+// wall clock's second, which counts from membership.Origin.
 func (n *Member) warnClock() {
 	if origin := time.Unix(membership.Origin, 0).UTC(); n.started.Before(origin) {
 		n.logger.Warn("the clock is before 2026 and no state is kept, so tokens may repeat; set the clock",
@@ -118,7 +118,7 @@ func (n *Member) warnClock() {
 	}
 }
 
-// keeps reports whether a space is kept on the disk.
+// keeps reports whether a space is stored on the disk.
 func (c *Config) keeps() bool {
 	for i := range c.Spaces {
 		if c.Spaces[i].described.Logs {
@@ -128,7 +128,7 @@ func (c *Config) keeps() bool {
 	return false
 }
 
-// whose says whose folder the state folder is, as far as that is remembered.
+// whose describes the owner of the state folder, as far as that is recorded.
 func (n *Member) whose(remembered membership.Cell) string {
 	name, with := strconv.Quote(n.config.Name), ""
 	if v := remembered.Accepted; v != nil {

@@ -14,10 +14,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A guest has no part in a space of protocol consensus before it is added (Reform): it is a nonmember there, and insiders, the
-// members that have a part, serve its clients.
+// A guest has no part in a space of protocol consensus until it is added (Reform): it is a nonmember there, and
+// insiders, the members that have a part, serve its clients.
 
-// forwardedSpace is such a space, and whether this member has no part in it. The machine is looked at after each of its steps.
+// forwardedSpace is such a space, and whether this member has no part in it. The machine is checked after each of its
+// steps.
 type forwardedSpace struct {
 	port  protocol.Port
 	space protocol.Forwards
@@ -38,9 +39,9 @@ func (n *Member) watchForwarded(spaces []protocol.Machine) {
 	}
 }
 
-// Insiders returns the addresses of the members that serve clients in the place of this one, which is a guest and has no part
-// in some space of protocol consensus: founders if the view has any that serve clients, and other members otherwise. It returns
-// none where this member has a part in all, and before its first view.
+// Insiders returns the addresses of the members that serve clients in place of this one, a guest without a part in some
+// space of protocol consensus: founders if the view has any that serve clients, and other members otherwise. It returns
+// none if this member has a part in all spaces, and before its first view.
 func (n *Member) Insiders() []string {
 	if !slices.ContainsFunc(n.forwarded, func(o forwardedSpace) bool { return o.is.Load() }) {
 		return nil
@@ -76,11 +77,11 @@ func (n *Member) forwards(port protocol.Port) bool {
 	return false
 }
 
-// inside is the client that a session of this process locks with in spaces in which this member has no part.
+// inside is the client with which a session of this process locks in spaces where this member has no part.
 type inside struct {
 	mu      sync.Mutex
-	client  *client.Client // nil before it is connected
-	dialing *dialing       // what connects it now, or nil
+	client  *client.Client // nil until connected
+	dialing *dialing       // the current attempt to connect, or nil
 	closed  bool
 }
 
@@ -88,12 +89,11 @@ type inside struct {
 type dialing struct {
 	done chan struct{} // closed at its end
 	stop context.CancelFunc
-	err  error // why it has failed; read after done
+	err  error // the reason of a failure; read after done
 }
 
-// insider returns the Locker of the same space at members that have a part in it; nil where this one has.
-// Name is the lock that is wanted, for errors.
-// Before the first view nothing is known of others: it is waited for, until ctx ends.
+// insider returns the Locker of the same space at members that have a part in it; nil if this one has. Name is the
+// requested lock, for errors. It waits for the first view until ctx ends, because no other members are known before.
 func (l locker) insider(ctx context.Context, name string) (holdfast.Locker, error) {
 	if l.port == 0 || !l.node.forwards(l.port) {
 		return nil, nil
@@ -123,7 +123,7 @@ func atInsider[T any](err error, lock func() (T, error)) (none T, _ error) {
 	return lock()
 }
 
-// awaitInsiders is Insiders in the first view, or a later one. It is empty where no other member serves clients.
+// awaitInsiders is Insiders in the first view, or a later one. It is empty if no other member serves clients.
 func (n *Member) awaitInsiders(ctx context.Context) ([]string, error) {
 	for {
 		n.mu.Lock()
@@ -145,8 +145,9 @@ func (n *Member) awaitInsiders(ctx context.Context) ([]string, error) {
 	}
 }
 
-// dial connects to other members, once for all of a session. The context of a call bounds how long that call waits, and not the
-// connecting, which the next call finds done. A call whose context has a deadline lets it be tried again until then.
+// dial connects to other members, once for all calls of a session. A call's context bounds only how long that call
+// waits; the connection attempt continues for the next call. If a call's context has a deadline, attempts are repeated
+// until then.
 func (i *inside) dial(ctx context.Context, n *Member, addresses []string) (*client.Client, error) {
 	for {
 		i.mu.Lock()
@@ -173,7 +174,7 @@ func (i *inside) dial(ctx context.Context, n *Member, addresses []string) (*clie
 	}
 }
 
-// begin connects. The mutex is held.
+// begin connects. It is called with the mutex held.
 func (i *inside) begin(n *Member, target string) {
 	options := []client.Option{client.Name(n.Name()), client.TTL(n.config.TTL), client.Logger(n.logger)}
 	if n.config.TLS != nil {
@@ -195,7 +196,7 @@ func (i *inside) begin(n *Member, target string) {
 	}()
 }
 
-// targetOf is all addresses as one target of a client. A socket's is a target of its own, so the first stands for all.
+// targetOf returns all addresses as one client target. A socket needs its own target, so the first one is used alone.
 func targetOf(addresses []string) string {
 	ports := slices.DeleteFunc(slices.Clone(addresses), func(a string) bool { return strings.HasPrefix(a, "unix://") })
 	if len(ports) == 0 {
@@ -204,7 +205,7 @@ func targetOf(addresses []string) string {
 	return strings.Join(ports, ",")
 }
 
-// close ends what is held through insiders.
+// close ends all holds through insiders.
 func (i *inside) close() error {
 	i.mu.Lock()
 	i.closed = true
@@ -214,7 +215,7 @@ func (i *inside) close() error {
 		under.stop()
 		<-under.done
 	}
-	if i.client == nil { // it changes no more
+	if i.client == nil { // it no longer changes
 		return nil
 	}
 	return i.client.Close()

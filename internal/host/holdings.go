@@ -8,16 +8,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// holding is a lock, the port of its space, and what ends it at its hold limit.
+// holding is a lock, the port of its space, and the alarm that ends it at its hold limit.
 type holding struct {
 	lock  *holdfast.Lock
 	port  protocol.Port
 	alarm *clock.Alarm // nil without a hold limit
 }
 
-// holdings are the locks of a session by their requests. Requests are numbered one
-// after the other, so the low bits of a number are as good as any hash of it: the
-// table is probed from there, and is never more than half full.
+// holdings are the locks of a session by request. Requests are numbered consecutively, so the low bits of a number are
+// as good as any hash: the table is probed from there, and is never more than half full.
 type holdings struct {
 	slots []slot // a power of two of them, or none
 	used  int
@@ -31,7 +30,7 @@ type slot struct {
 // minSlots is the size of the smallest table.
 const minSlots = 16
 
-// at returns where request is, or the free slot where it would be.
+// at returns the slot of request, or the free slot where it would be.
 func (t *holdings) at(request uint64) int {
 	mask := len(t.slots) - 1
 	i := int(request) & mask
@@ -61,8 +60,7 @@ func (t *holdings) put(request uint64, h holding) {
 	s.holding = h
 }
 
-// remove takes a holding out. What stands behind it moves up, so that no probe ends
-// too early.
+// remove removes a holding. Later ones in its probe sequence move up, so that no probe ends too early.
 func (t *holdings) remove(request uint64) (holding, bool) {
 	if t.used == 0 {
 		return holding{}, false

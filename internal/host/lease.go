@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// leased is the member's machine, which tells the locks of this process how long the
-// member's lease lets them be held. They compare that with the clock themselves, so
-// that one is lost in time even if nothing of the machine has run since.
+// leased wraps the member's machine, and informs the locks of this process how long the member's lease covers them.
+// They compare that with the clock themselves, so that a lock is lost in time even if nothing of the machine has run
+// since.
 type leased struct {
 	protocol.Machine
 	lease   *protocol.Lease // nil before the first view
@@ -21,16 +21,16 @@ type leased struct {
 	forwarded []forwardedSpace
 }
 
-// assurer is a space that says for itself until when what is held in it is safe.
+// assurer is a space that reports itself until when its holds are safe.
 type assurer struct {
 	space protocol.Assures
 	ends  *atomic.Int64
 }
 
-// Assured returns for how long from now all that this process holds in a space is safe, unless more is
-// assured by then: in a space of protocol claim, until the first of its claims may expire, and of protocol consensus, until
-// the group may end the first of its sessions. Where nothing is held,
-// and where the session alone says when locks end, it is holdfast.Forever.
+// Assured returns for how long from now all holds of this process in a space are safe, unless extended by then: in a
+// space of protocol claim, until the first of its claims may expire, and in one of protocol consensus, until the group
+// may end the first of its sessions. Without holds, and if the session alone determines when locks end, it is
+// holdfast.Forever.
 func (n *Member) Assured(space string) time.Duration {
 	for i := range n.config.Spaces {
 		if n.config.Spaces[i].Name != space || n.assured[i] == nil {
@@ -43,23 +43,24 @@ func (n *Member) Assured(space string) time.Duration {
 	return holdfast.Forever
 }
 
-// assuredSession is the session as it stands behind the locks of such a space.
+// assuredSession is the session behind the locks of such a space.
 type assuredSession struct {
 	*localSession
 	ends *atomic.Int64
 }
 
-// lastingSession is the session as it stands behind the locks of a space of protocol consensus: what is held there outlasts the
-// member's lease, and the space alone says until when it is safe.
+// lastingSession is the session behind the locks of a space of protocol consensus: holds there outlast the member's
+// lease, and the space alone determines until when they are safe.
 type lastingSession struct {
 	*localSession
 	ends *atomic.Int64
 }
 
-// Deadline returns when what is held in the space ends, unless more is assured by then.
+// Deadline returns when holds in the space end, unless extended by then.
 func (s lastingSession) Deadline() time.Duration { return time.Duration(s.ends.Load()) }
 
-// deadlines are all that end locks of this process: the member's lease first, then the spaces of protocol consensus.
+// deadlines returns everything that ends locks of this process: the member's lease first, then the spaces of protocol
+// consensus.
 func (n *Member) deadlines() []*atomic.Int64 {
 	all := []*atomic.Int64{&n.ends}
 	for i := range n.config.Spaces {
@@ -70,12 +71,12 @@ func (n *Member) deadlines() []*atomic.Int64 {
 	return all
 }
 
-// Deadline returns when what is held in the space ends, unless more is assured by then.
+// Deadline returns when holds in the space end, unless extended by then.
 func (s assuredSession) Deadline() time.Duration {
 	return min(s.localSession.Deadline(), time.Duration(s.ends.Load()))
 }
 
-// Step steps the machine, and tells what its lease has become.
+// Step steps the machine, and publishes changes of its lease.
 func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	raised := len(out.Raises)
 	m.Machine.Step(now, ev, out)
@@ -91,7 +92,7 @@ func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 	for _, o := range m.forwarded {
 		o.is.Store(o.space.Nonmember())
 	}
-	// What is not confirmed yet ends first, and this member cannot tell which that is.
+	// Unconfirmed holds end first, and this member cannot tell which those are.
 	if m.lease != nil && m.lease.Carried != m.carried {
 		m.carried = m.lease.Carried
 		m.ends.Store(int64(m.carried))

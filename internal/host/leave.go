@@ -12,15 +12,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Leave leaves the cluster in good order, and waits for it. It revokes what clients hold
-// through this member. When all have stopped, or can believe no longer that
-// they hold anything, no view has this member any more and no member has to wait for it:
-// neither the others, nor its next start. That is so until ctx ends; the others wait for
-// clients that hold something then. Nothing new is taken from now on. Close comes after
-// it.
+// Leave leaves the cluster in an orderly way, and waits for it. It revokes clients' holds through this member. When all
+// clients have stopped, or can no longer believe that they hold anything, no view contains this member any more and no
+// member has to wait for it: neither the others, nor its next start. If ctx ends first, the others wait for clients
+// that still have holds. The member accepts nothing new from now on. Call Close after it.
 //
-// Where all spaces have protocol consensus, nothing of another process's clients is revoked: they go on elsewhere with
-// what they hold, as soon as others lead what this member has led.
+// If all spaces have protocol consensus, it revokes nothing of other processes' clients: they continue elsewhere with
+// their holds, as soon as others lead what this member has led.
 func (n *Member) Leave(ctx context.Context) error {
 	err := n.depart(ctx, &membership.Leave{})
 	if err != nil {
@@ -29,9 +27,9 @@ func (n *Member) Leave(ctx context.Context) error {
 	return err
 }
 
-// Drain takes nothing new, waits until nothing is held through this member any more, at
-// most until ctx ends, and then leaves. Clients that hold nothing, or nothing beyond what is kept for them
-// elsewhere, go there at once, the others as soon as they have given up what they hold.
+// Drain accepts nothing new, waits until no locks are held through this member any more, at most until ctx ends, and
+// then leaves. Clients without holds, or with holds in lasting spaces only, go elsewhere at once, the others as soon as
+// they have released theirs.
 func (n *Member) Drain(ctx context.Context) error {
 	_, err := n.driver.Do(ctx, protocol.Below, &session.Drain{})
 	if err != nil && ctx.Err() == nil {
@@ -42,10 +40,9 @@ func (n *Member) Drain(ctx context.Context) error {
 	return n.Leave(last)
 }
 
-// Close ends the sessions of this process, tells the others that this member leaves, as
-// far as that does not take long, and stops. It revokes what clients hold, and does
-// not wait for them: they believe until their deadlines, and a restart of the
-// member waits for them. Leave waits for them before.
+// Close ends the sessions of this process, informs the others that this member leaves, as far as that does not take
+// long, and stops. It revokes clients' holds, and does not wait for them: clients believe until their deadlines, and a
+// restart of the member waits for them. To wait for them first, call Leave.
 func (n *Member) Close() error {
 	n.closing.Do(func() {
 		n.closeSessions()
@@ -66,8 +63,8 @@ func (n *Member) Close() error {
 	return n.closed
 }
 
-// closeClaims waits until stores have taken what was given up in spaces of protocol claim. Where
-// one does not answer in time, those locks are free when their claims expire.
+// closeClaims waits until stores have recorded releases in spaces of protocol claim. If one does not answer in time,
+// those locks are free when their claims expire.
 func (n *Member) closeClaims() {
 	ctx, cancel := context.WithTimeout(context.Background(), n.leaveLimit())
 	defer cancel()
@@ -76,9 +73,8 @@ func (n *Member) closeClaims() {
 	}
 }
 
-// SettleClaims closes the spaces of protocol claim: nothing can be locked there any more. It returns when their
-// stores have taken all that was released. The error names the first space where that was not so
-// when ctx ended.
+// SettleClaims closes the spaces of protocol claim: no further locks are possible there. It returns when their stores
+// have recorded all releases. The error names the first space where that was not so when ctx ended.
 func (n *Member) SettleClaims(ctx context.Context) error {
 	for i := range n.config.Spaces {
 		if !n.config.Spaces[i].described.Stores {
@@ -91,11 +87,10 @@ func (n *Member) SettleClaims(ctx context.Context) error {
 	return nil
 }
 
-// leaveLimit is how long a member that must go waits for the others, and for its disk.
-// Its next start will wait instead.
+// leaveLimit returns how long a leaving member waits for the others, and for its disk. Otherwise its next start waits.
 func (n *Member) leaveLimit() time.Duration { return max(n.config.Lease, 5*time.Second) }
 
-// depart waits for the last word of the membership.
+// depart waits for the membership's last write.
 func (n *Member) depart(ctx context.Context, how any) error {
 	n.departing.Store(true)
 	reply, err := n.driver.Do(ctx, protocol.Below, how)
@@ -108,8 +103,8 @@ func (n *Member) depart(ctx context.Context, how any) error {
 	return reply.Result.(*membership.Left).Err
 }
 
-// release stops what was begun, and gives the folder back. Callers that wait to hear of
-// the member are woken, to find it closed.
+// release stops everything that was started, and gives the folder back. Callers that wait for news of the member are
+// woken, to find it closed.
 func (n *Member) release() error {
 	var err error
 	n.stopPolling()

@@ -17,22 +17,22 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// localSession is this process as a client of its own member. It is the sink of the
-// driver's answers, and what stands behind its locks.
+// localSession is this process as a client of its own member. It is the sink of the driver's answers, and the session
+// behind its locks.
 type localSession struct {
 	driver *run.Driver
-	ends   []deadline // of what it holds: the member's lease first
+	ends   []deadline // of its holds: the member's lease first
 	called func(protocol.ID) string
 	port   func(space string) protocol.Port
 	who    func(context.Context) (*membership.Self, error)
 	id     lock.SessionID
 	sink   uint64
-	last   atomic.Uint64 // number of a call, but for those that acquire or release
+	last   atomic.Uint64 // number of the last call that neither acquires nor releases
 	alarms *clock.Alarms
-	begin  time.Duration // where on the alarms' clock the member's time began
+	begin  time.Duration // the member's time zero on the alarms' clock
 
 	extending     chan struct{}  // extensions act here in the order in which they act there
-	acknowledging sync.WaitGroup // ends that the authority has yet to hear of
+	acknowledging sync.WaitGroup // ends not yet reported to the authority
 	closing       sync.Once
 	over          chan struct{} // closed when the session ends
 
@@ -41,19 +41,19 @@ type localSession struct {
 	waiting map[uint64]*wait              // by request
 	answers map[uint64]chan lock.Decision // to calls about a request, by their numbers
 	held    holdings
-	early   map[uint64]lock.Decision // decided before its caller could say that it waits
-	inside  inside                   // what is locked through insiders
-	earlier atomic.Bool              // something was early once: only then is there anything to forget
+	early   map[uint64]lock.Decision // decided before their callers could register as waiting
+	inside  inside                   // locks through insiders
+	earlier atomic.Bool              // there was an early decision once: only then is there anything to forget
 }
 
-// deadline is when locks end unless something is renewed. An alarm looks after them then.
+// deadline is when locks end unless it is extended. An alarm checks them then.
 type deadline struct {
 	at    *atomic.Int64
 	alarm clock.Alarm
 	set   bool
 }
 
-// next returns when that is.
+// next returns the time of the deadline.
 func (d *deadline) next() time.Duration { return time.Duration(d.at.Load()) }
 
 // number numbers a call that neither acquires nor releases.
@@ -62,13 +62,13 @@ func (s *localSession) number() uint64 { return run.OwnCalls | s.last.Add(1) }
 // wait is a call that waits for its grant.
 type wait struct {
 	decided chan lock.Decision // buffered: exactly one final decision comes
-	queued  chan int           // buffered: gets the position, once it is known; nil where no caller wants it
+	queued  chan int           // buffered: gets the position, once it is known; nil if no caller wants it
 }
 
 var _ holdfast.Backing = (*localSession)(nil)
 
-// openLocal opens a session of the process, whose locks end at one of these, the first of which is the lease's end.
-// Called tells the names of members, port that of a space, and who returns what the member knows of itself.
+// openLocal opens a session of the process, whose locks end at one of ends, the first of which is the lease's end.
+// Called returns the names of members, port that of a space, and who the member's knowledge of itself.
 func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID) string, port func(string) protocol.Port,
 	who func(context.Context) (*membership.Self, error)) (*localSession, error) {
 	c, begin := driver.Clock()
@@ -103,8 +103,8 @@ func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID
 	return s, opened.Err
 }
 
-// Deliver takes what the spaces decide about requests of this session, and answers to
-// calls about them, unless those came within the call's own step.
+// Deliver receives the spaces' decisions about requests of this session, and answers to calls about them, unless those
+// came within the call's own step.
 func (s *localSession) Deliver(replies []protocol.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,15 +121,14 @@ func (s *localSession) Deliver(replies []protocol.Reply) {
 	}
 }
 
-// keepAnswer keeps the answer to a release for the call that is about to listen to it.
+// keepAnswer keeps the answer to a release for the call that is about to wait for it.
 func (s *localSession) keepAnswer(op uint64, d *lock.Decision) {
 	line := make(chan lock.Decision, 1)
 	line <- *d
 	s.answers[op] = line
 }
 
-// decided is called with the mutex held, and under the driver's: it only moves
-// things.
+// decided handles one decision. It is called with the mutex held, and under the driver's: it only moves data.
 func (s *localSession) decided(d *lock.Decision) {
 	switch d.Kind {
 	case lock.Queued:
@@ -154,8 +153,8 @@ func (s *localSession) decided(d *lock.Decision) {
 		if h.alarm != nil {
 			s.alarms.Stop(h.alarm)
 		}
-		// The loss comes before the grant that it makes possible, so the lock ends here
-		// before another client learns that it has the name (P3).
+		// The loss comes before the grant that it makes possible, so the lock ends here before another client learns
+		// that it has the name (P3).
 		h.lock.End(d.Loss)
 		if d.Kind == lock.Revoked {
 			s.acknowledging.Go(func() { s.acknowledge(h) })
@@ -163,7 +162,7 @@ func (s *localSession) decided(d *lock.Decision) {
 	}
 }
 
-// notify passes on a position, if it is known, to a caller that has not heard one yet.
+// notify passes a known position to a caller that has not received one yet.
 func (w *wait) notify(position int) {
 	if w.queued == nil || position < 0 {
 		return
@@ -174,14 +173,14 @@ func (w *wait) notify(position int) {
 	}
 }
 
-// keepEarly keeps a decision for the caller who is about to ask for it.
+// keepEarly keeps a decision for the caller that is about to ask for it.
 func (s *localSession) keepEarly(d *lock.Decision) {
 	s.earlier.Store(true)
 	s.early[d.Request] = *d
 }
 
-// acknowledge tells the authority, which waits for it, that a lock has ended. It runs
-// on a goroutine of its own, because it calls the driver, whose word it answers.
+// acknowledge confirms to the waiting authority that a lock has ended. It runs on its own goroutine, because it calls
+// the driver from within a delivery.
 func (s *localSession) acknowledge(h holding) {
 	if err := s.release(h); err != nil && !errors.Is(err, holdfast.ErrNotHeld) && !errors.Is(err, holdfast.ErrClosed) {
 		panic(fmt.Sprintf("node: acknowledging the end of %q: %v", h.lock.Name(), err))
@@ -191,11 +190,11 @@ func (s *localSession) acknowledge(h holding) {
 // Now reads the member's clock.
 func (s *localSession) Now() time.Duration { return s.driver.Now() }
 
-// Deadline returns when what the session holds ends unless the member's lease is
-// renewed: holdfast.Forever for a member alone. The session ends with the process.
+// Deadline returns when the session's holds end unless the member's lease is renewed: holdfast.Forever for a member
+// alone. The session ends with the process.
 func (s *localSession) Deadline() time.Duration { return s.ends[0].next() }
 
-// guard looks after what is held when the lease ends, or what a space assures. It is called with the mutex held.
+// guard sets alarms for the end of the lease, or of a space's assurance. It is called with the mutex held.
 func (s *localSession) guard() {
 	for i := range s.ends {
 		s.guardEnd(&s.ends[i])
@@ -212,10 +211,10 @@ func (s *localSession) guardEnd(d *deadline) {
 	}
 }
 
-// onEnd ends what a deadline does not cover any more, if it was not moved.
+// onEnd ends locks that a deadline no longer covers, if it was not moved.
 func (s *localSession) onEnd(d *deadline) {
 	if d.next() <= s.Now() {
-		// What the machine does about it comes first: it knows why.
+		// The machine goes first: it knows the reason.
 		s.driver.Step(protocol.Event{Kind: protocol.Tick})
 		for _, h := range s.takeEnded() {
 			s.acknowledge(h)
@@ -229,7 +228,7 @@ func (s *localSession) onEnd(d *deadline) {
 	}
 }
 
-// takeEnded returns what has ended by the clock, and forgets it.
+// takeEnded returns the locks that have ended by the clock, and forgets them.
 func (s *localSession) takeEnded() (ended []holding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,8 +248,8 @@ func (s *localSession) takeEnded() (ended []holding) {
 	return ended
 }
 
-// limit lets h end at end, in the member's time, by its own clock: the authority
-// gives the name to others only after that. It is called with the mutex held.
+// limit makes h end at end, in the member's time, by its own clock: the authority gives the name to others only after
+// that. It is called with the mutex held.
 func (s *localSession) limit(h *holding, end time.Duration) {
 	if end == holdfast.Forever {
 		if h.alarm != nil {
@@ -262,17 +261,17 @@ func (s *localSession) limit(h *holding, end time.Duration) {
 		h.alarm = new(clock.Alarm)
 	}
 	held := h.lock
-	// Check ends a lock whose time has come. The authority will say so as well.
+	// Check ends a lock whose time has come. The authority will report it as well.
 	s.alarms.Set(h.alarm, after(s.begin, end), func() { held.Check() })
 }
 
-// after returns t + d, or Forever where that is beyond what a clock can count.
+// after returns t + d, or Forever if that overflows.
 func after(t, d time.Duration) time.Duration {
 	return t + min(d, holdfast.Forever-t)
 }
 
-// close ends the session: waits end with ErrClosed, locks are released. That is done
-// when it returns, even if another call came first.
+// close ends the session: waits end with ErrClosed, locks are released. That is complete when it returns, even if
+// another call came first.
 func (s *localSession) close() (err error) {
 	s.closing.Do(func() {
 		s.end()
@@ -288,13 +287,11 @@ func (s *localSession) end() {
 	waiting, held := s.waiting, s.held
 	s.waiting, s.held = map[uint64]*wait{}, holdings{}
 	s.mu.Unlock()
-	// Ended here before it is released there, so that no caller believes in a lock that
-	// another may have.
+	// Ended here before it is released there, so that no caller believes in a lock that another may have.
 	for _, h := range held.all() {
 		h.lock.End(holdfast.ErrClosed)
 	}
-	// Acknowledged while the session lives: afterwards the authority would not know who
-	// speaks.
+	// Acknowledged while the session lives: afterwards the authority would not recognize it.
 	s.acknowledging.Wait()
 	s.driver.Detach(s.sink)
 	s.alarms.Close()

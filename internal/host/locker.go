@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// locker is a session of this process, seen through one space.
+// locker is a session of this process, bound to one space.
 type locker struct {
 	node    *Member
 	session *localSession
 	space   string
-	port    protocol.Port // 0: there is no such space
+	port    protocol.Port // 0: unknown space
 	backing holdfast.Backing
 	class   holdfast.Class
 }
@@ -46,7 +46,7 @@ func (n *Member) lockerOf(s *localSession, space string) locker {
 	return l
 }
 
-// portOf returns the port of a space, 0 where there is none of that name.
+// portOf returns the port of a space, 0 for an unknown name.
 func (n *Member) portOf(space string) protocol.Port {
 	return protocol.Port(slices.IndexFunc(n.config.Spaces, func(s Space) bool { return s.Name == space }) + 1)
 }
@@ -76,7 +76,7 @@ func (l locker) Lock(ctx context.Context, name string, o ...holdfast.Option) (*h
 	return l.resolve(ctx, name, false, o)
 }
 
-// TryLock takes the name if it can be had at once. See holdfast.Locker.
+// TryLock takes the name if it is free. See holdfast.Locker.
 func (l locker) TryLock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
 	if there, err := l.insider(ctx, name); there != nil || err != nil {
 		return atInsider(err, func() (*holdfast.Lock, error) { return there.TryLock(ctx, name, o...) })
@@ -99,8 +99,7 @@ func (l locker) resolve(ctx context.Context, name string, try bool, options []ho
 	return l.acquire(ctx, &r)
 }
 
-// resolveOptions is resolve for a request that is on the heap, where options can change
-// it.
+// resolveOptions is resolve for a request on the heap, where options can change it.
 func (l locker) resolveOptions(ctx context.Context, name string, try bool, options []holdfast.Option) (*holdfast.Lock, error) {
 	r, err := holdfast.NewRequest(name, options...)
 	if err != nil {
@@ -110,7 +109,7 @@ func (l locker) resolveOptions(ctx context.Context, name string, try bool, optio
 	return l.acquire(ctx, &r)
 }
 
-// acquire asks for the name, and waits for the decision where that takes time.
+// acquire requests the name, and waits for the decision if necessary.
 func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Lock, error) {
 	a, err := l.submit(ctx, r)
 	if err != nil {
@@ -122,17 +121,17 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 	return l.conclude(ctx, r, a)
 }
 
-// submitted is a request on its way.
+// submitted is a request that was sent.
 type submitted struct {
 	run.Answer
 	id      uint64
-	sent    protocol.Time // when it was sent, where a limit may count from it
+	sent    protocol.Time // when it was sent, if a limit may count from it
 	waitEnd protocol.Time
 	bounded bool  // by the deadline of its context
-	wait    *wait // nil where it is decided
+	wait    *wait // nil if it is decided
 }
 
-// submit asks for the name. The answer may be that the decision comes later.
+// submit requests the name. The decision may come later.
 func (l locker) submit(ctx context.Context, r *holdfast.Request) (a submitted, err error) {
 	switch {
 	case l.port == 0:
@@ -146,8 +145,8 @@ func (l locker) submit(ctx context.Context, r *holdfast.Request) (a submitted, e
 		return a, l.fail("lock", r.Name, err)
 	}
 	s := l.session
-	// Read only where a limit may count from it, because it costs a system call: an owner
-	// may enter a grant that has a hold limit already.
+	// Read only if a limit may count from it, because it costs a system call: an owner may re-enter a grant that
+	// already has a hold limit.
 	deadline, bounded := ctx.Deadline()
 	if r.Try || r.Wait > 0 || r.Hold > 0 || r.Owner != "" || bounded {
 		a.sent = s.Now()
@@ -173,7 +172,7 @@ func (l locker) submit(ctx context.Context, r *holdfast.Request) (a submitted, e
 	return a, nil
 }
 
-// conclude makes of a decision what the call returns.
+// conclude turns a decision into the call's result.
 func (l locker) conclude(ctx context.Context, r *holdfast.Request, a submitted) (*holdfast.Lock, error) {
 	s := l.session
 	if a.Kind == lock.Refused {
@@ -193,8 +192,7 @@ func closedOr(err error) error {
 	return err
 }
 
-// refusal is why a request was refused: that the authority does not know the session
-// any more means, after Close, that it was closed.
+// refusal converts the reason of a refusal: after Close, an unknown session means that it was closed.
 func (s *localSession) refusal(err error) error {
 	if !errors.Is(err, session.ErrUnknown) {
 		return s.driver.Explain(err, s.called)
@@ -207,7 +205,7 @@ func (s *localSession) refusal(err error) error {
 	return err
 }
 
-// refused is refusal for a name that was asked for: where the refusal does not say who holds it, that is asked.
+// refused is refusal for a request of a name: if the refusal does not have the holder, it asks for it.
 func (s *localSession) refused(port protocol.Port, name string, err error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), refusalLimit)
 	defer cancel()
@@ -218,7 +216,7 @@ func (s *localSession) refused(port protocol.Port, name string, err error) error
 	return err
 }
 
-// hold makes the lock of a grant, and registers it for what may become of it.
+// hold makes the lock of a grant, and registers it for later decisions.
 func (l locker) hold(ctx context.Context, r *holdfast.Request, a run.Answer, id uint64, sent time.Duration) (*holdfast.Lock, error) {
 	s := l.session
 	end := holdfast.Forever
@@ -250,14 +248,14 @@ func (l locker) hold(ctx context.Context, r *holdfast.Request, a run.Answer, id 
 	return held, nil
 }
 
-// expect registers that a request was queued whose decision is waited for.
+// expect registers a queued request whose decision is awaited.
 func (s *localSession) expect(r *holdfast.Request, id uint64, first run.Answer) *wait {
 	w := &wait{decided: make(chan lock.Decision, 1)}
 	switch {
 	case r.Queued == nil:
 	case first.Kind == lock.Queued && first.Position >= 0:
 		r.Queued(first.Position)
-	default: // another member decides, and has not been heard yet
+	default: // another member decides, and has not answered yet
 		w.queued = make(chan int, 1)
 	}
 	s.mu.Lock()
@@ -278,7 +276,7 @@ func (s *localSession) expect(r *holdfast.Request, id uint64, first run.Answer) 
 	return w
 }
 
-// await waits for the decision about a request, until ctx ends. One that is not decided then is for its caller to cancel.
+// await waits for the decision about a request, until ctx ends. Its caller must cancel one that is not decided then.
 func (a *submitted) await(ctx context.Context, r *holdfast.Request) (decided bool) {
 	if a.wait == nil {
 		return true
@@ -300,7 +298,7 @@ func (a *submitted) await(ctx context.Context, r *holdfast.Request) (decided boo
 	}
 }
 
-// cancel ends a request for good, because ctx has ended: granted meanwhile, it is released.
+// cancel ends a request permanently, because ctx has ended: if granted meanwhile, it is released.
 func (s *localSession) cancel(ctx context.Context, port protocol.Port, name string, id uint64) error {
 	cancel := &protocol.Cancel{Session: s.id, Name: name, Request: id}
 	call := protocol.CallID{Sink: s.sink, Op: s.number()}
@@ -312,7 +310,7 @@ func (s *localSession) cancel(ctx context.Context, port protocol.Port, name stri
 	return ctx.Err()
 }
 
-// forget drops what was known of a request that is over.
+// forget removes the state of a request that is over.
 func (s *localSession) forget(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,41 +33,41 @@ type Member struct {
 	locker
 	config    Config
 	started   time.Time
-	member    *membership.Machine // the driver's
-	terms     []string            // what all members must agree on
+	member    *membership.Machine // owned by the driver
+	terms     []string            // settings that all members must agree on
 	driver    *run.Driver
 	transport transport.Transport // nil for a member alone
 	events    *events.Source      // for the other members
-	rumours   *gossip.Gossip      // nil where nothing carries them
-	folder    *cell.Cell          // nil where no cell is kept
-	data      *data               // nil where nothing but the cell is kept
-	trace     *traceFile          // nil where nothing is recorded
+	rumours   *gossip.Gossip      // nil without a transport for them
+	folder    *cell.Cell          // nil without a cell
+	data      *data               // nil if at most the cell is stored
+	trace     *traceFile          // nil without recording
 	local     *localSession
 	admin     *admin.Service
 	logger    *slog.Logger
-	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
+	assured   []*atomic.Int64 // by space: until when its holds are safe; nil if the lease alone determines that
 	assurers  []assurer
 	forwarded []forwardedSpace
-	poller    poller      // of the members of Join, for their definitions
-	recalled  atomic.Bool // it began with definitions that it remembered, and no member has confirmed them
+	poller    poller      // asks the members of Join for their definitions
+	recalled  atomic.Bool // it began with remembered definitions, and no member has confirmed them
 	departing atomic.Bool
 	alone     atomic.Bool  // it has asked to leave, and no member has agreed in time
-	ends      atomic.Int64 // when the lease does, on the member's clock
+	ends      atomic.Int64 // end of the lease, on the member's clock
 	hearing   sync.WaitGroup
 	roll      roll
-	forcing   sync.Mutex // by one call at a time
+	forcing   sync.Mutex // held by one call at a time
 
 	opening  sync.Mutex
-	sessions map[*localSession]struct{} // of this process, open; nil after Close
+	sessions map[*localSession]struct{} // open sessions of this process; nil after Close
 
 	mu      sync.Mutex
 	cell    membership.Cell
 	view    *protocol.View // nil before the first
 	former  []protocol.Member
 	unfit   error
-	faults  map[string]error // by group: why nothing can be locked in a space of protocol claim
+	faults  map[string]error // by group: why locks in a space of protocol claim fail
 	over    bool
-	forced  *schema.ForcedView // the latest; nil where there is none
+	forced  *schema.ForcedView // the latest; nil if there is none
 	changed chan struct{}      // closed and replaced whenever view, unfit or a space's state changes
 
 	closing sync.Once
@@ -76,12 +76,11 @@ type Member struct {
 
 var _ holdfast.Locker = (*Member)(nil)
 
-// Start makes this process a member. A member alone has its first view when Start
-// returns; one of a cluster looks for the others by then, and may have to wait for them.
-// Either way what an earlier life has promised may still have to be waited for
-// (WaitReady), and locks wait for all of that too. The error names what is wrong: the
-// field, the folder that is in use, another member's, or cannot be written, a damaged cell or log, a space that the
-// folder has with another protocol. It is a StartError where it says what to do about it.
+// Start makes this process a member. A member alone has its first view when Start returns; one of a cluster is
+// searching for the others by then, and may have to wait for them. In both cases it may still have to wait for the
+// promises of an earlier life (WaitReady), and locks wait for all of that too. The error names the fault: an invalid
+// field; a folder that is in use, belongs to another member, or cannot be written; a damaged cell or log; a space that
+// the folder has with another protocol. It is a StartError if it says what to do about it.
 func Start(ctx context.Context, c Config) (*Member, error) {
 	c, err := Adopt(ctx, c)
 	if err == nil {
@@ -101,7 +100,7 @@ func Start(ctx context.Context, c Config) (*Member, error) {
 	return n, nil
 }
 
-// begin builds the member and lets it run.
+// begin builds the member and starts it.
 func (n *Member) begin(ctx context.Context) error {
 	machine, err := n.build()
 	if err != nil {
@@ -149,8 +148,7 @@ func (n *Member) begin(ctx context.Context) error {
 	return nil
 }
 
-// build makes the machines: membership, spaces, and the session machine before them; and what records
-// them, if anything does.
+// build makes the machines: membership, spaces, and the session machine before them; and the recorder, if any.
 func (n *Member) build() (protocol.Machine, error) {
 	kept, remembered, err := n.openCell()
 	if err != nil {
@@ -186,7 +184,7 @@ func (n *Member) build() (protocol.Machine, error) {
 	return n.recorded(from, built)
 }
 
-// stores are those that the spaces ask.
+// stores returns the stores that the spaces use.
 func (n *Member) stores() map[protocol.Port]storage.Store {
 	stores := map[protocol.Port]storage.Store{}
 	for i := range n.config.Spaces {
@@ -197,7 +195,7 @@ func (n *Member) stores() map[protocol.Port]storage.Store {
 	return stores
 }
 
-// openCell reads what the member remembers.
+// openCell reads the member's memory.
 func (n *Member) openCell() (kept bool, remembered membership.Cell, err error) {
 	if n.config.State == "" {
 		n.warnClock()
@@ -227,14 +225,14 @@ func (n *Member) closeCell() error {
 	return n.folder.Close()
 }
 
-// secretRand is a source that cannot be guessed.
+// secretRand returns an unpredictable source.
 func secretRand() *mathrand.Rand {
 	var seed [32]byte
 	rand.Read(seed[:]) // never fails: crypto/rand ends the process instead
 	return mathrand.New(mathrand.NewChaCha8(seed))
 }
 
-// heed runs under the driver's mutex.
+// heed handles facts and notes. It runs under the driver's mutex.
 func (n *Member) heed(_ protocol.Time, effects *protocol.Effects) {
 	for _, fact := range effects.Raises {
 		switch fact := fact.(type) {
@@ -276,7 +274,7 @@ func (n *Member) heed(_ protocol.Time, effects *protocol.Effects) {
 	}
 }
 
-// noteSpace logs what a space notes.
+// noteSpace logs a space's note.
 func (n *Member) noteSpace(note protocol.Logged) {
 	severity, sentence, pairs := note.Log(n.called)
 	switch severity {
@@ -293,7 +291,7 @@ func (n *Member) noteSpace(note protocol.Logged) {
 	}
 }
 
-// noteCell logs what becomes of a cell that cannot be written.
+// noteCell logs failures of writing the cell.
 func (n *Member) noteCell(note protocol.Note) {
 	switch note := note.(type) {
 	case membership.Unsaved:
@@ -309,8 +307,7 @@ func (n *Member) noteCell(note protocol.Note) {
 	}
 }
 
-// onView takes the newest view. What the cell says now is the driver's to read, as long
-// as its mutex is held.
+// onView handles the newest view. The cell may only be read while the driver's mutex is held.
 func (n *Member) onView(view *protocol.View) {
 	n.change(func() {
 		if n.view == nil || n.view.Number != view.Number || n.view.Epoch != view.Epoch {
@@ -321,11 +318,10 @@ func (n *Member) onView(view *protocol.View) {
 	})
 }
 
-// mostFormer is how many members that have gone are remembered by name.
+// mostFormer is the maximum number of former members whose names are remembered.
 const mostFormer = 256
 
-// remember keeps the members that the next view has no more, those that went last in front: for
-// messages that name them.
+// remember keeps the members that are not in the next view, the latest first, for messages that name them.
 func (n *Member) remember(next *protocol.View) {
 	if n.view == nil {
 		return
@@ -347,7 +343,7 @@ func names(view *protocol.View) (all []string) {
 	return all
 }
 
-// called returns the name of a member, as the newest view has it.
+// called returns the name of a member, from the newest view.
 func (n *Member) called(id protocol.ID) string {
 	view := n.View()
 	return view.Name(id)
@@ -381,9 +377,9 @@ func (n *Member) awaitView(ctx context.Context) error {
 	}
 }
 
-// Break takes a name from its holders, as an operator does: each gets a revocation, and the
-// name is free when each has stopped. The error is ErrNotHeld where no client holds it, and
-// ErrHeld, with who held it and until when it is kept, where its hold limit has passed and its grace has not.
+// Break takes a name from its holders, as an operator does: each gets a revocation, and the name is free when each has
+// stopped. The error is ErrNotHeld if no client holds it, and ErrHeld, with its former holder and the end of its grace,
+// if its hold limit has passed and its grace has not.
 func (n *Member) Break(ctx context.Context, space, name, reason string) error {
 	l := n.lockerOf(n.local, space)
 	if l.port == 0 {
@@ -424,14 +420,14 @@ func (n *Member) View() protocol.View {
 	return view
 }
 
-// Identity returns what the member remembers of itself.
+// Identity returns the member's memory of itself.
 func (n *Member) Identity() membership.Cell {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.cell
 }
 
-// Who returns what the member knows of itself and of the others.
+// Who returns the member's knowledge of itself and of the others.
 func (n *Member) Who(ctx context.Context) (*membership.Self, error) {
 	reply, err := n.driver.Do(ctx, protocol.Below, &membership.Who{})
 	if err != nil {

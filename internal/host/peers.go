@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// connect makes what carries messages to other members, if there can be any.
+// connect makes the transport to other members, if there can be any.
 func (n *Member) connect() (err error) {
 	switch c := &n.config; {
 	case c.Peers != nil:
@@ -31,7 +31,7 @@ func (n *Member) connect() (err error) {
 	return nil
 }
 
-// introduce says who this member is. It belongs to a cluster when it has taken part in it.
+// introduce returns this member's identity. It belongs to a cluster once it has joined it.
 func (n *Member) introduce() transport.Identity {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,24 +64,22 @@ func (n *Member) listen() error {
 	return nil
 }
 
-// Link says how a member reaches others.
+// Link configures a member's connections to others.
 type Link struct {
-	// Certificates prove to others who this member is, and to it who they are. Nil means
-	// what TLS says.
+	// Certificates authenticate this member to others, and others to it. If nil, TLS applies.
 	Certificates *certificate.Store
-	// TLS is what Certificates are made of where those are nil. Nil means plain text.
+	// TLS is used if Certificates is nil. Nil means plain text.
 	TLS *tls.Config
-	// Patience is how long an answer is waited for. Zero means the transport's default.
+	// Patience is how long to wait for an answer. Zero means the transport's default.
 	Patience time.Duration
-	// Observer counts. Nil counts nothing.
+	// Observer receives the transport's counts. Nil discards them.
 	Observer transport.Observer
-	// Logger gets what operators should know. Nil discards.
+	// Logger is the transport's logger. Nil discards.
 	Logger *slog.Logger
 }
 
-// NewTransport returns what carries messages to other members over gRPC, with deadlines
-// that go with a patience. A server that shares its port with members registers it: see
-// grpc.Transport.Register.
+// NewTransport returns a gRPC transport to other members, with deadlines that match a patience. A server that shares
+// its port with members registers it: see grpc.Transport.Register.
 func NewTransport(introduce func() transport.Identity, link Link) (*grpc.Transport, error) {
 	c := grpc.Config{Identity: introduce, Certificates: link.Certificates, TLS: link.TLS, Observer: link.Observer, Logger: link.Logger}
 	if link.Patience > 0 {
@@ -90,8 +88,8 @@ func NewTransport(introduce func() transport.Identity, link Link) (*grpc.Transpo
 	return grpc.New(c)
 }
 
-// hear lets the machines hear of other members: what those send and, where the same
-// connections can carry gossip, what is rumoured of them.
+// hear connects the machines to other members: to their messages and, if the same connections can carry gossip, to
+// rumours of them.
 func (n *Member) hear() (err error) {
 	if n.transport == nil {
 		return nil
@@ -119,8 +117,8 @@ func (n *Member) hear() (err error) {
 	return nil
 }
 
-// observer returns the function that sees the effects of every step: for Config.Observe, and, for
-// other members, for the source of the events of this one's clients.
+// observer returns the function that sees the effects of every step: for Config.Observe, and for the source of this
+// member's events, which other members read.
 func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 	if n.events = n.config.Events; n.events != nil {
 		return n.config.Observe // it feeds the source
@@ -131,7 +129,7 @@ func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 	}
 	n.events = events.NewSource(names)
 	if n.transport == nil {
-		return n.config.Observe // there is no other member to tell
+		return n.config.Observe // there is no other member
 	}
 	return func(now protocol.Time, effects *protocol.Effects) {
 		n.events.Observe(effects)
@@ -141,11 +139,10 @@ func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 	}
 }
 
-// flushTimeout is how long this member still sends others what has happened here, when
-// it ends.
+// flushTimeout is how long this member still sends others its events when it ends.
 const flushTimeout = 500 * time.Millisecond
 
-// disconnect ends what connect and hear have begun.
+// disconnect undoes connect and hear.
 func (n *Member) disconnect() error {
 	if n.transport == nil {
 		return nil

@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// lookAgain is how often WaitReady asks where nothing that happens here tells it: the
-// authority of a space may be another member.
+// lookAgain is how often WaitReady polls for changes that raise no event here: the authority of a space may be another
+// member.
 const lookAgain = 200 * time.Millisecond
 
-// WaitReady waits until every space can grant, or could if no operator had suspended it, and the cluster counts on this member: then
-// another one may be stopped. The error is the context's, with what is still waited for; ErrClosed; why this member cannot take part;
-// or an ErrConflict where others use a space's store with other settings.
+// WaitReady waits until every space can grant, or could unless an operator had suspended it, and the cluster counts on
+// this member: then another one may be stopped. The error is the context's, with what it still waits for; ErrClosed;
+// the reason why this member is unfit; or an ErrConflict if others use a space's store with other settings.
 func (n *Member) WaitReady(ctx context.Context) error {
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
@@ -39,10 +39,9 @@ func (n *Member) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Unfit waits until this member cannot take part any more, though it was not closed, and
-// returns why: its cell or its data cannot be written, or it disagrees with the cluster on what all
-// must agree on, which may show at any time. It must be closed then. Otherwise the error
-// is ErrClosed or the context's.
+// Unfit waits until this member is unfit, though it was not closed, and returns the reason: its cell or its data cannot
+// be written, or it disagrees with the cluster on the common terms, which may show at any time. It must then be closed.
+// Otherwise the error is ErrClosed or the context's.
 func (n *Member) Unfit(ctx context.Context) error {
 	for {
 		n.mu.Lock()
@@ -62,8 +61,8 @@ func (n *Member) Unfit(ctx context.Context) error {
 	}
 }
 
-// notReady says which space cannot grant, the first of them, and why, or what else is waited for; "" for nothing. The
-// error is that of one that never will.
+// notReady returns the first space that cannot grant, with the reason, or what else is awaited; "" for nothing. The
+// error is that of a space that never will.
 func (n *Member) notReady(ctx context.Context) (first string, err error) {
 	for i, s := range n.config.Spaces {
 		reply, err := n.driver.Do(ctx, protocol.Port(i+1), &protocol.Inspect{})
@@ -95,8 +94,8 @@ func (n *Member) notReady(ctx context.Context) (first string, err error) {
 	return n.whyUncounted(ctx)
 }
 
-// whyUncounted says that the cluster does not count on this member yet, if that is so: it has no place, or the members that are counted
-// on have to agree to the view that has this one.
+// whyUncounted returns why the cluster does not count on this member yet, if so: it has no place, or the members that
+// count must still agree to the view with this one.
 func (n *Member) whyUncounted(ctx context.Context) (string, error) {
 	if !n.config.needsViews() {
 		return "", nil
@@ -108,14 +107,14 @@ func (n *Member) whyUncounted(ctx context.Context) (string, error) {
 	return fmt.Sprintf("this member is %v: %s", self.State, self.Why), nil
 }
 
-// faultOf returns why a space will not be ready before this member is configured otherwise, or nil.
+// faultOf returns why a space will not be ready until this member is configured differently, or nil.
 func (n *Member) faultOf(s *Space) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.faults[s.group()]
 }
 
-// whyNoView adds why this member is in no view that can serve, if that is so.
+// whyNoView adds why this member is in no view that can serve, if so.
 func (n *Member) whyNoView(ctx context.Context) string {
 	self, err := n.Who(ctx)
 	if err != nil || self.Why == "" {

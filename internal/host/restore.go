@@ -22,49 +22,49 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Restore says how a data folder is made of snapshots. See [Restore.Run].
+// Restore describes how to make a data folder from snapshots. See [Restore.Run].
 type Restore struct {
-	// Files are the snapshots, each of another space of one cluster. Required.
+	// Files are the snapshots, each of a different space of one cluster. Required.
 	Files []string
-	// Data is the folder that is made: there is none, or it is empty. Required.
+	// Data is the folder to make: it must not exist, or must be empty. Required.
 	Data string
-	// Above is the highest token that is known to have been given. Zero means that the snapshots and the wall clock say
-	// enough, which is so unless that was set back.
+	// Above is the highest token known to have been granted. Zero means that the snapshots and the wall clock suffice,
+	// which is so unless the clock was set back.
 	Above holdfast.Token
-	// Grace is how long clients of the cluster before may go on believing in what they hold: nothing is granted for so
-	// long, and 5 % more, by the clock of the restored member. Zero means as long as that cluster may have allowed, and
+	// Grace is how long clients of the former cluster may still believe in their holds: the restored member grants
+	// nothing for that long, plus 5 %, by its clock. Zero means the maximum that that cluster may have allowed, and
 	// NoGrace that none of them is left.
 	Grace time.Duration
-	// Wall returns the time by the wall clock. Nil means the machine's.
+	// Wall returns the current wall time. Nil means the machine's clock.
 	Wall func() time.Time
 }
 
-// NoGrace is the Grace where no client believes in anything any more.
+// NoGrace is the Grace if no client believes in its locks any more.
 const NoGrace time.Duration = -1
 
-// Restored describes the snapshot that a data folder was made with.
+// Restored describes the snapshot from which a data folder was made.
 type Restored struct {
 	Data   string                  `json:"data"`
 	Member uint64                  `json:"member,string"`
 	Spaces api.List[RestoredSpace] `json:"spaces"`
 }
 
-// RestoredSpace is a space of it.
+// RestoredSpace is a space of a restored folder.
 type RestoredSpace struct {
 	snapshot.Summary
 	File  string       `json:"file"`
 	Above uint64       `json:"above,string"` // tokens are of a higher reign than this
-	Grace api.Duration `json:"grace"`        // for how long nothing is granted from the first start on, by the clock of a client
-	// Longest is the longest TTL of a session in the snapshot; 0 where it has none. Sessions that were opened since may have a
+	Grace api.Duration `json:"grace"`        // how long nothing is granted from the first start on, by the clock of a client
+	// Longest is the longest TTL of a session in the snapshot; 0 without sessions. Sessions opened since may have a
 	// longer one.
 	Longest api.Duration `json:"longest_ttl"`
 }
 
-// Run makes a data folder in which one member begins a cluster of its own, with the spaces of the snapshots. No session is
-// alive there, and nothing is held. Tokens are higher than all that the cluster before has given, also after the
-// snapshots were saved. The member is a new one, and its cluster too, so that none of the former members is heard. The
-// folder is there as a whole, or not at all. The error names the file and what is wrong with it, where it wraps
-// snapshot.ErrInvalid, or else the folder.
+// Run makes a data folder with which one member begins its own cluster, with the spaces of the snapshots. It has no
+// live sessions and no locks. Tokens are higher than all that the former cluster has granted, even after the snapshots
+// were saved. The member and its cluster are new, so none of the former members is heard. The folder is made as a
+// whole, or not at all. The error names the file and what is wrong with it, if it wraps snapshot.ErrInvalid, or else
+// the folder.
 func (r Restore) Run() (*Restored, error) {
 	if r.Wall == nil {
 		r.Wall = time.Now
@@ -97,7 +97,7 @@ func (r Restore) Run() (*Restored, error) {
 	return restored, nil
 }
 
-// checkFolder refuses a folder that something is in.
+// checkFolder refuses a folder that is not empty.
 func (r *Restore) checkFolder() error {
 	has, err := os.ReadDir(r.Data)
 	switch {
@@ -148,7 +148,7 @@ func (r *Restore) fill(folder string) (*Restored, error) {
 	return restored, nil
 }
 
-// read restores one space. The others of the member are before it.
+// read restores one space. The others are those already restored.
 func (r *Restore) read(name string, self protocol.ID, logs *journal.Journal, others []RestoredSpace) (space *RestoredSpace, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -184,10 +184,10 @@ func (r *Restore) read(name string, self protocol.ID, logs *journal.Journal, oth
 	}
 }
 
-// secondsOf is a time as reigns count it that come of the wall clock.
+// secondsOf returns a time as the counter of a reign from the wall clock.
 func secondsOf(t time.Time) uint64 { return uint64(max(1, t.Unix()-membership.Origin)) }
 
-// grace is how long clients may go on believing.
+// grace returns how long clients may still believe.
 func (r *Restore) grace(h *snapshot.Header) time.Duration {
 	if r.Grace == NoGrace {
 		return 0
@@ -195,12 +195,12 @@ func (r *Restore) grace(h *snapshot.Header) time.Duration {
 	return cmp.Or(r.Grace, time.Duration(h.TTL))
 }
 
-// reasonOf says for people why nothing is granted at first.
+// reasonOf explains, for people, why nothing is granted at first.
 func reasonOf(h *snapshot.Header) string {
 	return fmt.Sprintf("restored from a snapshot of %v; clients of the cluster before may still believe in what they hold", h.Saved)
 }
 
-// judge refuses what cannot be restored, or not together with others.
+// judge refuses a snapshot that cannot be restored, or not together with the others.
 func (r *Restore) judge(h *snapshot.Header, others []RestoredSpace) error {
 	refuse := func(format string, values ...any) error {
 		return fmt.Errorf(format+": %w", append(values, snapshot.ErrInvalid)...)
@@ -262,7 +262,7 @@ func restoreShard(from *snapshot.Reader, shard *snapshot.Shard, begin *consensus
 	return begun, nil
 }
 
-// submitAndWait asks the journal, and returns when it has done that.
+// submitAndWait sends a request to the journal, and waits for its answer.
 func submitAndWait(logs *journal.Journal, request any) error {
 	answered := make(chan any, 1)
 	if err := logs.Submit(request, func(answer any) { answered <- answer }); err != nil {

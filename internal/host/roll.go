@@ -8,18 +8,17 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// roll is when each other member was heard of last: what a person needs to know where
-// no coordinator polls the members. Nothing is decided by it.
+// roll records when each other member was last heard: for people, if no coordinator polls the members. No decision
+// depends on it.
 type roll struct {
 	mu    sync.Mutex
 	heard map[protocol.ID]protocol.Time
 }
 
-// rollBound is how many members the roll has at most. The one that was heard of longest
-// ago makes room.
+// rollBound is the maximum number of members in the roll. The one heard longest ago makes room.
 const rollBound = 1000
 
-// note takes up who has said something.
+// note records the senders of events.
 func (r *roll) note(now protocol.Time, events []protocol.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +52,7 @@ func (r *roll) makeRoom() {
 	delete(r.heard, oldest)
 }
 
-// last returns when a member was heard of, if it ever was in this life.
+// last returns when a member was last heard, if it ever was in this life.
 func (r *roll) last(id protocol.ID) (protocol.Time, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,11 +60,11 @@ func (r *roll) last(id protocol.ID) (protocol.Time, bool) {
 	return at, known
 }
 
-// silence is how long a member that runs and can be reached may say nothing: those that
-// look for a coordinator ask each other at least as often.
+// silence returns how long a running, reachable member may be silent: members in search of a coordinator ask each other
+// at least as often.
 func (n *Member) silence() time.Duration { return max(n.config.Lease, 12*n.config.Patience) }
 
-// alive reports whether a member is this one, or has said something lately.
+// alive reports whether a member is this one, or was heard lately.
 func (n *Member) alive(now protocol.Time, self *membership.Self, id protocol.ID) bool {
 	at, known := n.roll.last(id)
 	return id == self.Cell.ID || known && now < at+n.silence()

@@ -6,9 +6,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Session opens another session of this process: a Locker whose owners are others
-// than the Node's own, and whose Close releases what is held through it alone. The
-// Node's Close closes it too.
+// Session opens another session of this process: a Locker with owners separate from the Node's own, whose Close
+// releases only the locks taken through it. The Node's Close closes it too.
 func (n *Member) Session(context.Context) (holdfast.Locker, error) {
 	s, err := n.openSession()
 	if err != nil {
@@ -37,7 +36,7 @@ func (n *Member) forgetSession(s *localSession) {
 	delete(n.sessions, s)
 }
 
-// closeSessions closes the sessions of this process, and lets no other be opened.
+// closeSessions closes the sessions of this process, and prevents new ones.
 func (n *Member) closeSessions() {
 	n.opening.Lock()
 	sessions := n.sessions

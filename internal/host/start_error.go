@@ -1,17 +1,17 @@
 package host
 
-// StartError is why a member cannot start, where the text says what to do about it: its folders are another
-// member's or another cluster's, or have other spaces; what they keep is damaged or gone; or a space has an option, or a
-// store, that its protocol cannot work with. Other errors of Start, as that a folder cannot be written, leave it to the
-// caller what to advise.
+// StartError is a reason why a member cannot start, with advice in its text: its folders belong to another member or
+// another cluster, or have other spaces; their contents are damaged or gone; or a space has an option, or a store, that
+// its protocol cannot work with. For other errors of Start, such as a folder that cannot be written, the caller must
+// decide what to advise.
 type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error itself.
+// Unwrap returns the wrapped error.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// explained makes a StartError of an error that says what to do.
+// explained makes a StartError of an error that has advice.
 func explained(err error) error {
 	if err == nil {
 		return nil

@@ -13,15 +13,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 )
 
-// supersededName is the file of a state folder that says that a later life of its member has run elsewhere.
+// supersededName is the file in a state folder that records that a later life of its member has run elsewhere.
 const supersededName = "superseded"
 
-// mostSuperseded bounds what the file keeps of the other member's sentence, in bytes.
+// mostSuperseded bounds the stored part of the other member's sentence, in bytes.
 const mostSuperseded = 1 << 10
 
-// superseded ends this member's part: a later life of it has run elsewhere, and may have promised what this one does not
-// know. The folder is marked, so that the next start does not take a further incarnation, under which the others would
-// let it in with all that it has missed, and shut the later life out.
+// superseded makes this member unfit: a later life of it has run elsewhere, and may have made promises unknown to this
+// one. The folder is marked, so that the next start does not take a further incarnation, under which the others would
+// admit it, without the later life's promises, and shut the later life out.
 func (n *Member) superseded(err error) {
 	if n.config.State != "" {
 		said := strings.ToValidUTF8(err.Error(), "?")
@@ -41,8 +41,8 @@ func (n *Member) anew() string {
 	return fmt.Sprintf("State folder %s does not know what it has promised to the others: start afresh, with an empty folder and an empty data folder", n.config.State)
 }
 
-// checkSuperseded refuses a folder that is marked as superseded. It does so whether or not the later life still runs:
-// what that one has promised, and has written to its logs, counts for as long as the cluster does.
+// checkSuperseded refuses a folder marked as superseded, whether or not the later life still runs: that life's
+// promises, and what it has written to its logs, count as long as the cluster exists.
 func (n *Member) checkSuperseded(remembered membership.Cell) error {
 	if n.config.State == "" {
 		return nil

@@ -11,17 +11,17 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// manyLocks is a LockAll.
+// manyLocks is the state of a LockAll.
 type manyLocks struct {
 	locker
 	wanted   []holdfast.PlacedRequest
-	all      []oneOfMany // by their order in wanted
+	all      []oneOfMany // in the order of wanted
 	end      lock.Time   // of its wait
 	released []*holdfast.Lock
-	why      error // what has failed while it gave back
+	why      error // first error of a release
 }
 
-// oneOfMany is a request of a LockAll.
+// oneOfMany is one request of a LockAll.
 type oneOfMany struct {
 	submitted
 	want holdfast.Request
@@ -61,7 +61,7 @@ func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Optio
 	return locks, nil
 }
 
-// ask asks for a name. The error is why that is refused at once; where it is waited for its outcome says so.
+// ask requests a name. The error is the reason of an immediate refusal; if it waits, its outcome has the reason.
 func (m *manyLocks) ask(ctx context.Context, i int, waits bool) (err error) {
 	m.all[i] = oneOfMany{want: m.wanted[i].Request}
 	one := &m.all[i]
@@ -78,7 +78,7 @@ func (m *manyLocks) ask(ctx context.Context, i int, waits bool) (err error) {
 	return err
 }
 
-// outcome waits for what becomes of a request, and makes the lock of a grant. A try that is refused is not asked about.
+// outcome waits for the outcome of a request, and makes the lock of a grant. It does not ask about a refused try.
 func (m *manyLocks) outcome(ctx context.Context, one *oneOfMany, waits bool) (decided bool, err error) {
 	if !one.await(ctx, &one.want) {
 		return false, ctx.Err()
@@ -93,7 +93,7 @@ func (m *manyLocks) outcome(ctx context.Context, one *oneOfMany, waits bool) (de
 // releaseLimit is how long a LockAll that fails waits for its releases.
 const releaseLimit = time.Second
 
-// giveBack releases a lock that was taken. A loss meanwhile is no news: the lock is not wanted any more.
+// giveBack releases a lock that was taken. A loss meanwhile does not matter: the lock is not wanted any more.
 func (m *manyLocks) giveBack(held *holdfast.Lock) {
 	if !held.End(holdfast.ErrNotHeld) {
 		return
@@ -109,8 +109,8 @@ func (m *manyLocks) giveBack(held *holdfast.Lock) {
 	}
 }
 
-// awaitReleases waits until the authority has taken the releases, but not beyond the end of the call's wait. It returns why the
-// call fails, and what has failed since.
+// awaitReleases waits until the authority has confirmed the releases, but not beyond the end of the call's wait. It
+// returns why the call fails, and later errors.
 func (m *manyLocks) awaitReleases(why error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), min(releaseLimit, max(0, after(m.end, lock.WaitGrace)-m.session.Now())))
 	defer cancel()

@@ -8,15 +8,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// traceFile has the trace of all that the member's machines take and do.
+// traceFile has the trace of all input and output of the member's machines.
 type traceFile struct {
 	tap      *trace.Tap
 	file     *trace.File
 	recorder *trace.Recorder
 }
 
-// openTrace opens the file of the trace, if there is to be one, before anything is
-// promised that would not be in it.
+// openTrace opens the trace file, if any, before the first promise, so that it contains all of them.
 func (n *Member) openTrace() (err error) {
 	if n.config.Trace == "" {
 		return nil
@@ -28,7 +27,7 @@ func (n *Member) openTrace() (err error) {
 	return nil
 }
 
-// entropy returns what the machines draw from.
+// entropy returns the machines' source of random values.
 func (n *Member) entropy() member.Entropy {
 	if n.trace == nil {
 		return member.Entropy{Rand: secretRand()}
@@ -37,7 +36,7 @@ func (n *Member) entropy() member.Entropy {
 	return n.trace.tap.Entropy()
 }
 
-// recorded returns the machine that the driver steps: the session machine, or what records it.
+// recorded returns the machine that the driver steps: the session machine, or its recorder.
 func (n *Member) recorded(from *member.Config, built *member.Machines) (protocol.Machine, error) {
 	if n.trace == nil {
 		return built.Session, nil
@@ -52,7 +51,7 @@ func (n *Member) recorded(from *member.Config, built *member.Machines) (protocol
 	return recorder, nil
 }
 
-// closeTrace ends the trace. The driver steps nothing any more.
+// closeTrace ends the trace. The driver is no longer stepping.
 func (n *Member) closeTrace() error {
 	switch {
 	case n.trace == nil || n.trace.file == nil:

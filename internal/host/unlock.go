@@ -10,26 +10,24 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Bits that make the id of a request the number of the call which releases it: of one whose
-// caller waits for the answer, and of one without such a caller.
+// Bits that turn the id of a request into the number of the call that releases it: for a caller that waits for the
+// answer, and for one that does not.
 const (
 	unlockOf  = 1 << 63
 	releaseOf = unlockOf | run.OwnCalls
 )
 
-// isUnlock reports whether a number is that of a release whose answer is waited for.
+// isUnlock reports whether a number is that of a release whose answer is awaited.
 func isUnlock(op uint64) bool { return op&releaseOf == unlockOf }
 
-// release gives a hold back to the authority. One that is another member takes it
-// later, and hears of it until it has. After Close that is an ErrClosed: it has released
-// everything.
+// release returns a hold to the authority. If that is another member, it gets the release later, and this member
+// repeats it until then. After Close that is an ErrClosed: Close has released everything.
 func (s *localSession) release(h holding) error {
 	_, err := s.sendRelease(h, releaseOf)
 	return err
 }
 
-// sendRelease is release by a call whose number is of the kind that the bits say, and reports
-// whether it was answered at once.
+// sendRelease is release by a call whose number has the given bits, and reports whether it was answered at once.
 func (s *localSession) sendRelease(h holding, bits uint64) (answered bool, err error) {
 	r := protocol.Release{Session: s.id, Name: h.lock.Name(), Token: h.lock.Token(), Request: h.lock.Request(), Awaited: isUnlock(bits)}
 	call := protocol.CallID{Sink: s.sink, Op: bits | r.Request}
@@ -43,13 +41,12 @@ func (s *localSession) sendRelease(h holding, bits uint64) (answered bool, err e
 	return a.Kind != 0, nil
 }
 
-// UnlockLock releases a lock that has ended here already, and waits until the authority has
-// taken that. Where it is this member it has when the call returns, and nothing is waited
-// for. Where ctx ends before, the member goes on with the release.
+// UnlockLock releases a lock that has already ended here, and waits until the authority has confirmed it. If this
+// member is the authority, there is no wait. If ctx ends first, the member continues the release.
 func (s *localSession) UnlockLock(ctx context.Context, l *holdfast.Lock) error {
 	h, ok := s.letGo(l)
 	if !ok {
-		return nil // lost or closed in this very moment: who took it from held releases it
+		return nil // lost or closed at this very moment: the code that removed it from held releases it
 	}
 	answered, err := s.sendRelease(h, unlockOf)
 	if !answered {
@@ -58,7 +55,7 @@ func (s *localSession) UnlockLock(ctx context.Context, l *holdfast.Lock) error {
 	return s.unlocked(l, err)
 }
 
-// QueueUnlock releases a lock that has ended here already, and waits for nothing.
+// QueueUnlock releases a lock that has already ended here, without waiting.
 func (s *localSession) QueueUnlock(l *holdfast.Lock) error {
 	h, ok := s.letGo(l)
 	if !ok {
@@ -67,8 +64,8 @@ func (s *localSession) QueueUnlock(l *holdfast.Lock) error {
 	return s.unlocked(l, s.release(h))
 }
 
-// letGo forgets a lock that is about to be released. It reports false where something else
-// has ended it, and releases it: but for a hold limit whose grace the holder ends.
+// letGo forgets a lock that is about to be released. It reports false if something else has ended it, and releases it,
+// except for a hold limit whose grace the holder ends.
 func (s *localSession) letGo(l *holdfast.Lock) (h holding, ok bool) {
 	s.mu.Lock()
 	h, ok = s.held.remove(l.Request())
@@ -82,11 +79,10 @@ func (s *localSession) letGo(l *holdfast.Lock) (h holding, ok bool) {
 	return h, ok
 }
 
-// awaitRelease waits for the answer to a release, as long as the session lives: its end
-// releases everything.
+// awaitRelease waits for the answer to a release, as long as the session lives: its end releases everything.
 func (s *localSession) awaitRelease(ctx context.Context, op uint64) error {
 	s.mu.Lock()
-	line, known := s.answers[op] // where the answer came before anything listened
+	line, known := s.answers[op] // if the answer came before anything waited for it
 	if known {
 		delete(s.answers, op)
 	} else {
@@ -103,11 +99,11 @@ func (s *localSession) awaitRelease(ctx context.Context, op uint64) error {
 	case <-s.over:
 		return holdfast.ErrClosed
 	case <-ctx.Done():
-		return ctx.Err() // the answer is taken off the list when it comes
+		return ctx.Err() // the answer is removed when it comes
 	}
 }
 
-// unlocked is what Unlock returns for a release that has come to err.
+// unlocked returns the result of Unlock for a release with result err.
 func (s *localSession) unlocked(l *holdfast.Lock, err error) error {
 	if s.earlier.Load() { // it may have been lost while it was released
 		lost := s.lossOf(l.Request())
@@ -116,7 +112,7 @@ func (s *localSession) unlocked(l *holdfast.Lock, err error) error {
 		}
 	}
 	if errors.Is(err, holdfast.ErrNotHeld) && holdfast.Why(l.Check()) == holdfast.HoldLimit {
-		return nil // the grace was over, or there was none: its loss is reported already
+		return nil // the grace was over, or there was none: its loss is already reported
 	}
 	switch {
 	case err == nil, errors.Is(err, holdfast.ErrClosed): // Close has released it
@@ -127,8 +123,7 @@ func (s *localSession) unlocked(l *holdfast.Lock, err error) error {
 	return &holdfast.Error{Op: "unlock", Space: l.Space(), Name: l.Name(), Err: err}
 }
 
-// lossOf forgets a request, and returns how its grant was lost while it was released; "" if it
-// was not.
+// lossOf forgets a request, and returns how its grant was lost during its release; "" if it was not.
 func (s *localSession) lossOf(id uint64) holdfast.Loss {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Aim is one figure that Holdfast aims at, and what a run has found instead.
+// Aim is one target value of Holdfast, with the measured one.
 type Aim struct {
 	Name     string
-	Measured float64 // the median of the rounds
-	Smallest float64 // of them
+	Measured float64 // median of the rounds
+	Smallest float64 // minimum of the rounds
 	Largest  float64
-	Wanted   float64 // at most, or at least
+	Wanted   float64 // maximum or minimum
 	AtLeast  bool
 }
 
-// met says whether the measured figure, to two decimals, is as good as the wanted one.
+// met reports whether the measured figure, to two decimals, is at least as good as the wanted one.
 func (a Aim) met() bool {
 	measured := math.Round(a.Measured*100) / 100
 	if a.AtLeast {
@@ -24,19 +24,18 @@ func (a Aim) met() bool {
 	return measured <= a.Wanted
 }
 
-// reading looks up a figure of one round; it is not a number where there is none.
+// reading returns a figure of one round, NaN if there is none.
 type reading func(target string, cell Cell, m Metric) float64
 
-// aimed is a line of the table of aims: what is wanted, and how it follows from the
-// figures of one round. Exactly one of most and least is given.
+// aimed is a line of the table of aims: the wanted value, and its formula from the figures of one round. Exactly one of
+// most and least is given.
 type aimed struct {
 	name        string
 	most, least float64
 	value       func(at reading) float64
 }
 
-// aims is that table. Ratios are taken within a round, whose two figures have met the
-// same machine.
+// aims returns that table. Ratios are taken within a round, whose two figures come from the same conditions.
 func aims() []aimed {
 	one, some, many := Cell{Workload: Uncontended, Workers: 1}, Cell{Workload: Uncontended, Workers: 64}, Cell{Workload: Uncontended, Workers: 512}
 	hot, queue, kept := Cell{Workload: Hot, Workers: 64}, Cell{Workload: Drain, Workers: 1000}, Cell{Workload: Hold, Workers: holders}
@@ -73,7 +72,7 @@ func aims() []aimed {
 	}
 }
 
-// compare holds the result against the table. What was not measured is left out.
+// compare compares the result with the table. Figures that were not measured are left out.
 func (r *Result) compare() (found []Aim) {
 	for _, a := range aims() {
 		values := r.rounds(a.value)
@@ -88,7 +87,7 @@ func (r *Result) compare() (found []Aim) {
 	return found
 }
 
-// rounds works something out for each round, and returns what could be, sorted.
+// rounds computes a value for each round, and returns the available ones, sorted.
 func (r *Result) rounds(value func(at reading) float64) (values []float64) {
 	count := 0
 	for _, row := range r.Rows {
@@ -104,7 +103,7 @@ func (r *Result) rounds(value func(at reading) float64) (values []float64) {
 	return values
 }
 
-// read is a figure of one round.
+// read returns a figure of one round.
 func (r *Result) read(round int, target string, cell Cell, m Metric) float64 {
 	for _, row := range r.Rows {
 		if row.Target != target || row.Cell != cell || round >= len(row.Rounds) {
@@ -117,7 +116,7 @@ func (r *Result) read(round int, target string, cell Cell, m Metric) float64 {
 	return math.NaN()
 }
 
-// AimTable lays the aims out; it has no rows where there are none.
+// AimTable returns the aims as a table, without rows if there are none.
 func (r *Result) AimTable() Table {
 	t := Table{Header: []string{"TARGETS", "MEASURED", "[MIN–MAX]", "WANTED", "RESULT"}}
 	for _, a := range r.Aims {

@@ -8,47 +8,43 @@ import (
 	"time"
 )
 
-// Config says what is measured, and how.
+// Config configures a run.
 type Config struct {
-	// Targets are measured, in this order; at least one.
+	// Targets are the targets, in the order of measurement; at least one.
 	Targets []Target
 	// Workloads are some of [Workloads]. Nil means all.
 	Workloads []string
-	// Workers replaces the numbers of workers of Uncontended and Hot. Nil means 1, 64 and
-	// 512, and 1, 8 and 64.
+	// Workers replaces the numbers of workers of Uncontended and Hot. Nil means 1, 64 and 512, and 1, 8 and 64.
 	Workers []int
-	// Think are the times for which workers keep each lock. Nil means 0, 1 ms and 10 ms.
-	// All numbers of workers are measured with 0; with the others, the fewest are.
+	// Think are the times for which workers keep each lock. Nil means 0, 1 ms and 10 ms. With 0 all numbers of workers
+	// are measured; with the others, only the smallest.
 	Think []time.Duration
-	// Rounds is how often everything is measured; zero means 3. Duration is how long a
-	// timed measurement takes; zero means 500 ms. With think times it is at least 20 of
-	// those.
+	// Rounds is the number of rounds; zero means 3. Duration is the length of a timed measurement; zero means 500 ms.
+	// With think times it is at least 20 of those.
 	Rounds   int
 	Duration time.Duration
 	// HoldRounds is Rounds for Hold, which needs fresh servers each time; zero means Rounds.
 	HoldRounds int
-	// Patience is how much longer than it should a measurement may take: calls that have
-	// not returned by then end with an error, which is counted. Zero means 30 s.
+	// Patience is how long a measurement may be overdue: calls that have not returned by then end with an error, which
+	// is counted. Zero means 30 s.
 	Patience time.Duration
-	// HoldLimit is after what time Hold begins no more locks, and goes on with those that
-	// it has; after as long again it gives up those that it still waits for. Then it is how
-	// long locks are given back. Zero means a minute.
+	// HoldLimit is the time after which Hold starts no more locks, and continues with those that it has; after the same
+	// time again it gives up the pending ones. Then it is the time limit for releasing the locks. Zero means a minute.
 	HoldLimit time.Duration
-	// Waiters are those of Drain; zero means 1,000. Locks are those of Hold; zero means
+	// Waiters is the number of waiters of Drain; zero means 1,000. Locks is the number of locks of Hold; zero means
 	// 100,000.
 	Waiters, Locks int
-	// Seed draws the names: the same one draws the same names for each worker and round.
+	// Seed is the seed of the names: the same seed gives the same names for each worker and round.
 	Seed uint64
-	// Aims compares the figures with what is aimed at; see [Aim].
+	// Aims compares the figures with the aims; see [Aim].
 	Aims bool
-	// Machine is this machine. Nil means that no processes share a CPU on purpose, and that no
-	// ping-pong is measured.
+	// Machine is this machine. Nil means that processes are not pinned to one CPU, and that no ping-pong is measured.
 	Machine Machine
-	// Progress gets a sentence before each step. Nil means that there is no listener.
+	// Progress gets a sentence before each step. It may be nil.
 	Progress func(string)
 }
 
-// The bounds of what may be asked for.
+// Bounds of the configuration.
 const (
 	MaxWorkers  = 100_000
 	MaxRounds   = 1000
@@ -117,16 +113,15 @@ var ErrNothing = errors.New("nothing to measure: these targets have none of thes
 type bench struct {
 	Config
 	rows  []*Row
-	first error // of the calls that ended with one
+	first error // first error of a call
 }
 
 // Result is the result of a run.
 type Result struct {
-	Rows []*Row // by cell, and within one in the order of the targets
-	// FirstError is the first error that a call has ended with while it was measured; nil
-	// where none has.
+	Rows []*Row // by cell, and then in the order of the targets
+	// FirstError is the first error of a measured call; nil if there was none.
 	FirstError error
-	// Aims are what the figures are compared with, where that is asked for.
+	// Aims are the compared aims, if requested.
 	Aims []Aim
 }
 
@@ -139,8 +134,8 @@ func (r *Result) Sum(m Metric) (sum float64) {
 	return sum
 }
 
-// Run measures. The targets are started and stopped by it. The error says why there is no
-// result: an error that a measured call ends with is part of the result instead.
+// Run measures. It starts and stops the targets. The error says why there is no result: errors of measured calls are
+// part of the result instead.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
@@ -170,8 +165,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	return result, nil
 }
 
-// runTimed measures cell by cell, within each one target right after the other, and all of
-// that round by round: anything else that the machine does then meets all of them alike.
+// runTimed measures cell by cell, each on one target right after the other, and all of that round by round: other load
+// on the machine then affects all of them alike.
 func (b *bench) runTimed(ctx context.Context, cells []Cell) (err error) {
 	used := slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool { return !slices.ContainsFunc(cells, t.Supports) })
 	for _, t := range used {
@@ -201,7 +196,7 @@ func (b *bench) runTimed(ctx context.Context, cells []Cell) (err error) {
 	return nil
 }
 
-// runHold measures Hold with servers that have done nothing before.
+// runHold measures Hold with fresh servers.
 func (b *bench) runHold(ctx context.Context, t Target, cell Cell, round int) error {
 	if !t.Supports(cell) {
 		return nil
@@ -221,8 +216,7 @@ func (b *bench) runHold(ctx context.Context, t Target, cell Cell, round int) err
 	return nil
 }
 
-// forgive counts the error of a measurement of a target of others, unless the run itself
-// has been ended.
+// forgive counts the error of a measurement of a third-party target, unless the run itself has ended.
 func (b *bench) forgive(ctx context.Context, t Target, cell Cell, err error) error {
 	if _, foreign := t.(Foreign); err == nil || !foreign || ctx.Err() != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 
 // The workloads.
 const (
-	Uncontended = "uncontended" // each worker on names of its own
+	Uncontended = "uncontended" // each worker on its own names
 	Hot         = "hot"         // all workers on one name
 	Drain       = "drain"       // many wait for a held name, which is then released
 	Hold        = "hold"        // many locks are taken and kept
@@ -17,17 +17,17 @@ const (
 // Workloads lists them in the order in which they are run.
 func Workloads() []string { return []string{Uncontended, Hot, Drain, Hold} }
 
-// Cell is one measurement to be made of each target.
+// Cell is one measurement to make of each target.
 type Cell struct {
 	Workload string
 	Workers  int           // with Drain, the waiters
 	Think    time.Duration // how long a worker keeps each lock
 }
 
-// alone says whether one worker is there, which shares its CPU with the servers.
+// alone reports whether there is one worker, which shares its CPU with the servers.
 func (c Cell) alone() bool { return c.Workers == 1 }
 
-// String is the cell as progress shows it.
+// String returns the cell in the form for progress.
 func (c Cell) String() string {
 	text := fmt.Sprintf("%s, %d workers", c.Workload, c.Workers)
 	switch {
@@ -42,8 +42,8 @@ func (c Cell) String() string {
 	return text
 }
 
-// cells lists what a configuration asks for: first all that is timed, with think times
-// last, then hold, which needs servers that have done nothing yet.
+// cells lists the cells of a configuration: first the timed ones, with think times last, then hold, which needs fresh
+// servers.
 func (c *Config) cells() (timed, held []Cell) {
 	idle := slices.Contains(c.Think, 0)
 	for _, workload := range Workloads() {
@@ -69,7 +69,7 @@ func (c *Config) cells() (timed, held []Cell) {
 	return timed, held
 }
 
-// workersOf is how many workers a workload is measured with, one after the other.
+// workersOf returns the numbers of workers for a workload.
 func (c *Config) workersOf(workload string) []int {
 	switch {
 	case len(c.Workers) > 0:
@@ -80,8 +80,8 @@ func (c *Config) workersOf(workload string) []int {
 	return []int{1, 64, 512}
 }
 
-// thinkers is how many workers there are where they think: the fewest, but on a hot name
-// more than one where that is possible, or no worker would wait.
+// thinkers returns the number of workers with think times: the smallest, but on a hot name more than one if possible,
+// or no worker would wait.
 func (c *Config) thinkers(workload string) int {
 	workers := slices.Sorted(slices.Values(c.workersOf(workload)))
 	if i := slices.IndexFunc(workers, func(n int) bool { return n > 1 }); workload == Hot && i >= 0 {

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// Checker watches over one name: who is inside, whether two were, and how often it has
-// changed hands. All workers of a measurement share it.
+// Checker watches one name: which worker is inside, whether two were, and how often it has changed hands. All workers
+// of a measurement share it.
 type Checker struct {
 	mu         sync.Mutex
 	inside     []occupancy
-	last       int // the worker that came in last, from 1; 0 before the first
+	last       int // the worker that entered last, from 1; 0 before the first
 	handoffs   uint64
 	violations uint64
 }
@@ -20,8 +20,8 @@ type occupancy struct {
 	held   Held
 }
 
-// Enter notes that a worker, counted from 0, has been granted the name. It is a violation
-// if another one is inside whose lock has not ended by itself.
+// Enter records that a worker, counted from 0, has been granted the name. It is a violation if another one is inside
+// whose lock has not ended by itself.
 func (c *Checker) Enter(worker int, held Held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,7 +40,7 @@ func holds(held Held) bool {
 	return !ok || checked.Check() == nil
 }
 
-// Leave notes that a worker is about to release it.
+// Leave records that a worker is about to release it.
 func (c *Checker) Leave(worker int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,8 +49,7 @@ func (c *Checker) Leave(worker int) {
 	}
 }
 
-// Counts returns how often the holder has changed, and how often one came in while
-// another was inside.
+// Counts returns how often the holder has changed, and how often a worker entered while another was inside.
 func (c *Checker) Counts() (handoffs, violations uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,14 +11,13 @@ import (
 // drainName is the name that all waiters of Drain want.
 const drainName = "bench/drain"
 
-// unannounced is how long waiters of a Locker that cannot announce them are given to get
-// into the queue.
+// unannounced is how long to wait for waiters to queue if their Locker cannot announce them.
 const unannounced = 500 * time.Millisecond
 
-// queue is the waiters of one measurement of Drain.
+// queue has the waiters of one measurement of Drain.
 type queue struct {
 	checker Checker
-	queued  chan struct{} // gets one for each waiter that is queued
+	queued  chan struct{} // receives once for each queued waiter
 	work    sync.WaitGroup
 
 	mu      sync.Mutex
@@ -26,10 +25,10 @@ type queue struct {
 	errors  []error
 }
 
-// drained is what became of them.
+// drained is the result of a drain.
 type drained struct {
-	took   time.Duration // from the release until the last had it
-	waits  Histogram     // from the release until each had it
+	took   time.Duration // from the release until the last grant
+	waits  Histogram     // from the release until each grant
 	got    int
 	errors int
 	first  error
@@ -37,8 +36,8 @@ type drained struct {
 	handoffs, violations uint64
 }
 
-// drain lets waiters queue for a name that is held, and lets it go when released says so:
-// it is called when all wait, and returns when the measurement shall begin.
+// drain makes waiters queue for a held name, and releases it when ready returns: it is called when all wait, and
+// returns when the measurement is to begin.
 func drain(ctx context.Context, client Client, waiters int, ready func() error) (*drained, error) {
 	holder, err := client.Worker(ctx, 0)
 	if err != nil {
@@ -75,7 +74,7 @@ func drain(ctx context.Context, client Client, waiters int, ready func() error) 
 	return q.result(begun), nil
 }
 
-// awaitAll returns when all wait.
+// awaitAll returns when all waiters are queued.
 func (q *queue) awaitAll(ctx context.Context, lockers []Locker) error {
 	if _, ok := lockers[0].(Announcer); !ok {
 		return Pass(ctx, unannounced)
@@ -131,7 +130,7 @@ func (q *queue) result(begun time.Time) *drained {
 	return d
 }
 
-// figures are the results.
+// figures returns the results.
 func (d *drained) figures() Figures {
 	f := Figures{Violations: float64(d.violations), Errors: float64(d.errors)}
 	if d.took > 0 {

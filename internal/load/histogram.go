@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Histogram counts durations in buckets whose width grows with their values, so that
-// every value is known to about 1.6 %: 64 buckets for each power of two, of nanoseconds,
-// up to about 18 minutes. The zero Histogram is empty. It is not for several goroutines
-// at once.
+// Histogram counts durations in buckets whose width grows with their values, so that every value is known to about 1.6
+// %: 64 buckets for each power of two, of nanoseconds, up to about 18 minutes. The zero Histogram is empty. It is not
+// safe for concurrent use.
 type Histogram struct {
 	counts [buckets]uint64
 	total  uint64
@@ -24,14 +23,14 @@ const (
 	buckets = octaves * sub
 )
 
-// bucketOf is the bucket of a duration: the first two octaves have one for each value.
+// bucketOf returns the bucket of a duration: the first two octaves have one for each value.
 func bucketOf(d time.Duration) int {
 	v := uint64(max(d, 0))
 	shift := max(bits.Len64(v)-subBits-1, 0)
 	return min(shift<<subBits+int(v>>shift), buckets-1)
 }
 
-// middleOf is the value in the middle of a bucket.
+// middleOf returns the value in the middle of a bucket.
 func middleOf(bucket int) time.Duration {
 	if bucket < 2*sub {
 		return time.Duration(bucket)
@@ -49,7 +48,7 @@ func (h *Histogram) Record(d time.Duration) {
 	h.max = max(h.max, d)
 }
 
-// Add adds all that another one has counted.
+// Add adds the counts of another histogram.
 func (h *Histogram) Add(other *Histogram) {
 	for i, n := range other.counts {
 		h.counts[i] += n
@@ -59,13 +58,13 @@ func (h *Histogram) Add(other *Histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// Count is how many durations were recorded.
+// Count returns the number of recorded durations.
 func (h *Histogram) Count() uint64 { return h.total }
 
-// Max is the longest, exactly; 0 without any.
+// Max returns the longest duration, exactly; 0 if empty.
 func (h *Histogram) Max() time.Duration { return h.max }
 
-// Mean is the average, exactly; 0 without any.
+// Mean returns the average, exactly; 0 if empty.
 func (h *Histogram) Mean() time.Duration {
 	if h.total == 0 {
 		return 0
@@ -73,8 +72,7 @@ func (h *Histogram) Mean() time.Duration {
 	return h.sum / time.Duration(h.total)
 }
 
-// Quantile is the duration that a share of all, from 0 to 1, is not longer than; 0
-// without any.
+// Quantile returns the duration that a share of all, from 0 to 1, does not exceed; 0 if empty.
 func (h *Histogram) Quantile(share float64) time.Duration {
 	if h.total == 0 {
 		return 0

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// holders is how many workers take the locks of Hold.
+// holders is the number of workers that take the locks of Hold.
 const holders = 64
 
-// heldLocks is the locks of one measurement of Hold.
+// heldLocks has the locks of one measurement of Hold.
 type heldLocks struct {
 	lockers []Locker
 	locks   []Held
@@ -24,8 +24,8 @@ type heldLocks struct {
 	first  error
 }
 
-// newHeldLocks prepares as many locks, and lets each worker take and release one, so that
-// what the first use costs is not counted.
+// newHeldLocks prepares that many locks, and lets each worker take and release one, so that the cost of the first use
+// is not counted.
 func newHeldLocks(ctx context.Context, client Client, count int) (*heldLocks, error) {
 	h := &heldLocks{locks: make([]Held, count)}
 	for number := range holders {
@@ -47,7 +47,7 @@ func newHeldLocks(ctx context.Context, client Client, count int) (*heldLocks, er
 	return h, nil
 }
 
-// each lets the workers do something with all locks, of which each has its share.
+// each makes the workers process all locks, divided among them.
 func (h *heldLocks) each(do func(locker Locker, i int) error) {
 	var work sync.WaitGroup
 	for number, locker := range h.lockers {
@@ -71,9 +71,8 @@ func (h *heldLocks) fail(err error) {
 	}
 }
 
-// take takes all locks, or those that it can begin to take within the limit, and returns
-// how long that took. Those that it waits for after twice that are still waited for when
-// it returns, until ctx ends; done is closed when there are none.
+// take takes all locks, or those that it can start within the limit, and returns the duration. Locks still pending
+// after twice that are left pending when it returns, until ctx ends; done is closed when there are none.
 func (h *heldLocks) take(ctx context.Context, limit time.Duration) (took time.Duration, done <-chan struct{}) {
 	begun := time.Now()
 	all := make(chan struct{})
@@ -98,7 +97,7 @@ func (h *heldLocks) take(ctx context.Context, limit time.Duration) (took time.Du
 	return time.Since(begun), all
 }
 
-// giveBack releases them. What is left when the limit has passed ends with the servers.
+// giveBack releases them. Locks left after the limit end with the servers.
 func (h *heldLocks) giveBack(ctx context.Context, limit time.Duration) {
 	begun := time.Now()
 	h.each(func(_ Locker, i int) error {
@@ -109,7 +108,7 @@ func (h *heldLocks) giveBack(ctx context.Context, limit time.Duration) {
 	})
 }
 
-// hold takes many locks, and looks at the servers' memory before and with them.
+// hold takes many locks, and measures the servers' memory before and with them.
 func (b *bench) hold(ctx context.Context, t Target, cell Cell) (f Figures, first error, err error) {
 	client, err := t.Connect(ctx, cell)
 	if err != nil {
@@ -124,7 +123,7 @@ func (b *bench) hold(ctx context.Context, t Target, cell Cell) (f Figures, first
 	if err != nil {
 		return nil, nil, err
 	}
-	// The locks of some clients end with the context that they were taken with.
+	// The locks of some clients end with their context.
 	taking, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	took, done := h.take(taking, b.HoldLimit)
@@ -150,7 +149,7 @@ func (b *bench) hold(ctx context.Context, t Target, cell Cell) (f Figures, first
 		}
 	}
 	if _, known := f[BytesPerLock]; !known && after.Heap > before.Heap {
-		f[BytesPerLock] = f[HeapBytesPerLock] // the servers are in this process, or the system does not tell
+		f[BytesPerLock] = f[HeapBytesPerLock] // the servers are in this process, or the system does not report it
 	}
 	if cpu := after.CPU - before.CPU; cpu > 0 && taken > 0 {
 		f[ServerCPU] = micros(cpu) / taken

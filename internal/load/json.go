@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Host is the machine that the figures hold for.
+// Host describes the measured machine.
 type Host struct {
 	System  string `json:"system"`
 	Machine string `json:"machine"`
@@ -18,11 +18,11 @@ type Host struct {
 	Go      string `json:"go"`
 	Version string `json:"version"` // of Holdfast
 	Pinned  bool   `json:"pinned"`  // one worker and its servers shared one CPU
-	// Delay is how many microseconds each message between members was delayed on purpose.
+	// Delay is the artificial delay of each message between members, in microseconds.
 	Delay int64 `json:"delay_us,omitempty"`
 }
 
-// object is a JSON object whose fields keep their order.
+// object is a JSON object with ordered fields.
 type object []field
 
 type field struct {
@@ -30,7 +30,7 @@ type field struct {
 	value any
 }
 
-// MarshalJSON makes an object a json.Marshaler.
+// MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) {
 	var text bytes.Buffer
 	text.WriteByte('{')
@@ -48,14 +48,14 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// rounded keeps three decimals: more would only look exact.
+// rounded keeps three decimals: more would be false precision.
 func rounded(value float64) float64 { return math.Round(value*1000) / 1000 }
 
 func (r *Row) object() object {
 	return r.figures(object{{"target", r.Target}, {"workload", r.Cell.Workload}, {"workers", r.Cell.Workers}}, rowMetrics)
 }
 
-// figures adds those metrics that the row has.
+// figures adds the metrics that the row has.
 func (r *Row) figures(o object, metrics []Metric) object {
 	for _, m := range metrics {
 		if value, ok := r.Figure(m); ok {
@@ -65,7 +65,7 @@ func (r *Row) figures(o object, metrics []Metric) object {
 	return o
 }
 
-// detail is a row with all that is known of it.
+// detail returns a row with all its data.
 func (r *Row) detail() object {
 	o := append(r.object(), field{"think_ms", rounded(float64(r.Cell.Think) / float64(time.Millisecond))})
 	o = r.figures(o, detailMetrics)
@@ -78,17 +78,16 @@ func (r *Row) detail() object {
 	return append(o, field{"rounds", len(r.Rounds)}, field{"spread", spread})
 }
 
-// Section is a list with a name of its own in the document, next to the rows.
+// Section is a further named list in the document, next to the rows.
 type Section struct {
 	Name  string
 	Lines []any // each is written on a line
 }
 
-// WriteJSON writes the result as one document, {"machine","rows","details"}: a row has
-// the fields that docs/design/formats.md §3 names and is of a cell without think time, so that target,
-// workload and workers are its key; the details have all cells, with think_ms, the CPU,
-// heap and allocation figures, and the smallest and largest figure of all rounds. Where
-// there are aims they are the list "targets". More sections follow. Each item is a line.
+// WriteJSON writes the result as one document, {"machine","rows","details"}: a row has the fields that
+// docs/design/formats.md §3 names and is of a cell without think time, so that target, workload and workers are its
+// key; the details have all cells, with think_ms, the CPU, heap and allocation figures, and the smallest and largest
+// figure of all rounds. Aims, if any, are the list "targets". More sections follow. Each item is a line.
 func (r *Result) WriteJSON(to io.Writer, host Host, more ...Section) error {
 	rows, details := Section{Name: "rows"}, Section{Name: "details"}
 	for _, row := range r.Rows {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// thinkCycles is how many think times a measurement takes at least.
+// thinkCycles is the minimum length of a measurement in think times.
 const thinkCycles = 20
 
 // measure makes one measurement in one round.
@@ -57,7 +57,7 @@ func (b *bench) measure(ctx context.Context, t Target, cell Cell, round uint64) 
 	return nil
 }
 
-// ping is the time of a ping-pong with where the target is.
+// ping returns the time of a ping-pong with the target's location.
 func (b *bench) ping(ctx context.Context, t Target, d time.Duration) (time.Duration, error) {
 	switch away, ok := t.(Pinger); {
 	case ok:
@@ -68,7 +68,7 @@ func (b *bench) ping(ctx context.Context, t Target, d time.Duration) (time.Durat
 	return b.Machine.Ping(ctx, d)
 }
 
-// predict is Predict where it applies to the target.
+// predict is Predict if it applies to the target.
 func (b *bench) predict(t Target, cell Cell, ping, kept time.Duration) (Prediction, bool) {
 	sends := Centralized
 	if m, known := t.(Messenger); known {
@@ -80,7 +80,7 @@ func (b *bench) predict(t Target, cell Cell, ping, kept time.Duration) (Predicti
 	return Predict(cell, sends, ping, kept)
 }
 
-// spent is what has been used up to a moment.
+// spent is the resource usage up to a moment.
 type spent struct {
 	client, servers time.Duration
 	allocated       uint64 // objects, by the workers' process
@@ -109,7 +109,7 @@ func (b *bench) spent(ctx context.Context, t Target, cycles func() int64) (spent
 	return s, err
 }
 
-// since adds what each cycle has cost since an earlier moment.
+// since adds the cost of each cycle since an earlier moment.
 func (f Figures) since(before, after spent) {
 	cycles := float64(after.cycles - before.cycles)
 	if cycles <= 0 {

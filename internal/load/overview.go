@@ -4,15 +4,14 @@ import "strconv"
 
 // Metrics that only some rows have.
 const (
-	// Count is how many locks there were, with Hold, and how many workers or waiters, of a
-	// target that is [Bounded].
+	// Count is the number of locks, with Hold, and of workers or waiters, of a [Bounded] target.
 	Count Metric = "count"
-	// OfLimit is the chief figure of a row for each of the same figure of limit: locks each
-	// second, and hand-offs where several want one name. See [Result.Relate].
+	// OfLimit is the ratio of a row's main figure to that of limit: locks per second, and hand-offs if several want one
+	// name. See [Result.Relate].
 	OfLimit Metric = "of_limit"
 )
 
-// chief is the metric by which a cell is judged.
+// chief returns the main metric of a cell.
 func chief(cell Cell) Metric {
 	if cell.Workload == Drain || cell.Workload == Hot && !cell.alone() {
 		return HandoffsPerS
@@ -20,8 +19,8 @@ func chief(cell Cell) Metric {
 	return OpsPerS
 }
 
-// Relate gives the rows of every cell that limit has, too, the figure [OfLimit]. It is
-// taken within each round, whose two figures have met the same machine.
+// Relate adds the figure [OfLimit] to the rows of every cell that limit has, too. It is taken within each round, whose
+// two figures come from the same conditions.
 func (r *Result) Relate() {
 	for _, stick := range r.Rows {
 		if stick.Target != yardstick {
@@ -42,8 +41,7 @@ func (r *Result) Relate() {
 	}
 }
 
-// Overview lays the whole result out as one table, cell by cell. P50, P99 and MAX are of
-// the time that [P50] is of.
+// Overview returns the whole result as one table, cell by cell. P50, P99 and MAX are of the time that [P50] is of.
 func (r *Result) Overview() Table {
 	columns := []column{
 		{"WORKLOAD", func(_ *Result, row *Row) string { return row.Cell.Workload }},
@@ -58,7 +56,7 @@ func (r *Result) Overview() Table {
 	return r.lay(append(columns, r.requestColumns("")...), func(*Row) bool { return true })
 }
 
-// related is OfLimit with enough digits for what is far from it.
+// related formats OfLimit with enough digits for extreme ratios.
 func related(_ *Result, row *Row) string {
 	switch value, ok := row.Figure(OfLimit); {
 	case !ok:
@@ -70,8 +68,7 @@ func related(_ *Result, row *Row) string {
 	}
 }
 
-// counted is how many workers, waiters or locks there were, and of how many where the
-// target is bounded.
+// counted formats the number of workers, waiters or locks, and the wanted number if the target is bounded.
 func counted(_ *Result, row *Row) string {
 	count, known := row.Figure(Count)
 	switch wanted := strconv.Itoa(row.Cell.Workers); {

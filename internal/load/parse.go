@@ -14,7 +14,7 @@ func (c *Config) Quick() {
 	c.Rounds, c.Duration, c.HoldRounds, c.Locks = 2, 100*time.Millisecond, 1, 50_000
 }
 
-// Flags are those of a command that a user has given; *cli.Command has them.
+// Flags are a command's given flags; *cli.Command implements it.
 type Flags interface {
 	IsSet(name string) bool
 	Bool(name string) bool
@@ -23,8 +23,8 @@ type Flags interface {
 	String(name string) string
 }
 
-// ReadFlags sets what the flags workloads, quick, rounds, duration, workers and think say. The error
-// is about the flag that is returned.
+// ReadFlags applies the flags workloads, quick, rounds, duration, workers and think. The error concerns the returned
+// flag.
 func (c *Config) ReadFlags(f Flags) (flag string, err error) {
 	if c.Workloads, err = ReadChoices(f.String("workloads"), Workloads()); err != nil {
 		return "workloads", err
@@ -52,7 +52,7 @@ func (c *Config) ReadFlags(f Flags) (flag string, err error) {
 	return "think", err
 }
 
-// ReadWorkers reads numbers of workers, separated by commas; nil where there is no text.
+// ReadWorkers parses comma-separated numbers of workers; nil for an empty text.
 func ReadWorkers(text string) ([]int, error) {
 	return readList(text, func(item string) (int, error) {
 		n, err := strconv.Atoi(item)
@@ -63,7 +63,7 @@ func ReadWorkers(text string) ([]int, error) {
 	})
 }
 
-// ReadThink reads think times, separated by commas; nil where there is no text.
+// ReadThink parses comma-separated think times; nil for an empty text.
 func ReadThink(text string) ([]time.Duration, error) {
 	return readList(text, func(item string) (time.Duration, error) {
 		d, err := time.ParseDuration(item)
@@ -74,8 +74,7 @@ func ReadThink(text string) ([]time.Duration, error) {
 	})
 }
 
-// ReadChoices reads words, separated by commas, that must be among some; nil where there is
-// no text.
+// ReadChoices parses comma-separated words of an allowed set; nil for an empty text.
 func ReadChoices(text string, allowed []string) ([]string, error) {
 	return readList(text, func(item string) (string, error) {
 		if !slices.Contains(allowed, item) {
@@ -85,7 +84,7 @@ func ReadChoices(text string, allowed []string) ([]string, error) {
 	})
 }
 
-// readList reads values, separated by commas, each given once.
+// readList parses comma-separated values, without repetition.
 func readList[T comparable](text string, read func(string) (T, error)) (values []T, err error) {
 	if text == "" {
 		return nil, nil

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Prediction is what the course's formulas give for a cell, where T is the time of a message and W that of a use.
+// Prediction is the result of the formulas for a cell, where T is the time of a message and W that of a use.
 type Prediction struct {
-	// Messages is how many messages follow one another in a use: the 3 of 1/(W+3T).
+	// Messages is the number of sequential messages in a use: the 3 of 1/(W+3T).
 	Messages int
-	// PerSecond is how many uses of a lock there are each second.
+	// PerSecond is the number of uses of a lock per second.
 	PerSecond float64
-	// InUse is the share of the time in which the lock is in use: W/(W+2T), say.
+	// InUse is the share of the time in which the lock is in use, for example W/(W+2T).
 	InUse float64
 }
 
-// Predict is what the course's formulas give for a cell, from what is sent, the time of a ping-pong, which is two messages, and
-// the time for which a lock was really kept. It is false where they say nothing; see the package's page.
+// Predict applies the formulas to a cell, from the message pattern, the time of a ping-pong, which is two messages, and
+// the actual time for which a lock was kept. It is false if they do not apply; see the package comment.
 func Predict(cell Cell, sends Messages, ping, kept time.Duration) (Prediction, bool) {
 	alone, next := 3, 2 // request, grant, release; release and the next grant
 	switch sends {
@@ -58,8 +58,8 @@ func formula(messages int) string {
 	return fmt.Sprintf("1/(W+%dT)", messages)
 }
 
-// addPrediction adds what is predicted for the cell and, where locks are kept for a while, for which share of the time the
-// lock was in use.
+// addPrediction adds the prediction for the cell and, with think times, the share of the time in which the lock was in
+// use.
 func (f Figures) addPrediction(p Prediction, kept time.Duration) {
 	f[PredictedOpsPerS], f[PredictedBy] = p.PerSecond, float64(p.Messages)
 	if rate, counted := f[OpsPerS]; counted && kept > 0 {

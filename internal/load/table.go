@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Table is a table for people: a header and cells, "" where a figure does not apply.
+// Table is a table for people: a header and cells, "" if a figure does not apply.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -22,7 +22,7 @@ type column struct {
 	cell   func(*Result, *Row) string
 }
 
-// Tables lays the result out, a table for each workload that was measured.
+// Tables returns the result as tables, one for each measured workload.
 func (r *Result) Tables() (tables []Table) {
 	for _, workload := range Workloads() {
 		columns := columnsOf(workload)
@@ -41,7 +41,7 @@ func (r *Result) Tables() (tables []Table) {
 	return tables
 }
 
-// lay lays out those rows that are wanted.
+// lay returns a table of the wanted rows.
 func (r *Result) lay(columns []column, wanted func(*Row) bool) (t Table) {
 	for _, c := range columns {
 		t.Header = append(t.Header, c.header)
@@ -67,7 +67,7 @@ func (r *Result) has(workload string, m Metric) bool {
 	})
 }
 
-// columnsOf lists what is shown of a workload, its chief figure first.
+// columnsOf lists the columns of a workload, its main figure first.
 func columnsOf(workload string) []column {
 	columns := []column{
 		{"TARGET", func(_ *Result, row *Row) string { return row.Target }},
@@ -122,7 +122,7 @@ func spread(m Metric) column {
 	}}
 }
 
-// ratio compares with the yardstick's figure in the same cell.
+// ratio returns a column that compares with the yardstick's figure in the same cell.
 func ratio(m Metric) column {
 	return column{"OF-LIMIT", func(r *Result, row *Row) string {
 		ratios := r.rounds(func(at reading) float64 {
@@ -135,7 +135,7 @@ func ratio(m Metric) column {
 	}}
 }
 
-// took is how long all waiters of Drain took: the last one's wait.
+// took returns how long all waiters of Drain took: the last one's wait.
 func took(_ *Result, row *Row) string {
 	if value, ok := row.Figure(Max); ok {
 		return short(value * float64(time.Microsecond) / float64(time.Millisecond))
@@ -143,7 +143,7 @@ func took(_ *Result, row *Row) string {
 	return ""
 }
 
-// short is a figure as people read it, with about three digits.
+// short formats a figure for people, with about three digits.
 func short(value float64) string {
 	switch {
 	case value >= 999_500:

@@ -13,7 +13,7 @@ import (
 // hotName is the name that all workers of Hot want.
 const hotName = "bench/hot"
 
-// nameCount is how many names Uncontended has.
+// nameCount is the number of names of Uncontended.
 const nameCount = 10_000
 
 // The phases of a timed measurement.
@@ -23,12 +23,12 @@ const (
 	over
 )
 
-// timed is one measurement for a while: workloads Uncontended and Hot.
+// timed is one timed measurement: workloads Uncontended and Hot.
 type timed struct {
 	cell    Cell
-	checker *Checker // of Hot; nil where no two workers share a name
+	checker *Checker // of Hot; nil if no two workers share a name
 	phase   atomic.Int32
-	every   atomic.Int64 // the clock is read in one cycle of so many
+	every   atomic.Int64 // the clock is read in one cycle of this many
 	workers []*worker
 	work    sync.WaitGroup
 }
@@ -49,7 +49,7 @@ type worker struct {
 	lock   Histogram // Lock alone
 	kept   Histogram // from the grant to the release
 	errors int64
-	first  error // of them
+	first  error // first of them
 	_      [64]byte
 }
 
@@ -77,14 +77,13 @@ func newTimed(ctx context.Context, client Client, cell Cell, seed uint64) (*time
 	return t, nil
 }
 
-// start lets the workers work, for warm, unmeasured.
+// start starts the workers, for warm, unmeasured.
 func (t *timed) start(ctx context.Context, warm time.Duration) error {
 	for _, w := range t.workers {
 		t.work.Go(func() { w.work(ctx, t) })
 	}
 	err := Pass(ctx, warm)
-	// Where a cycle takes less than a few microseconds of all CPUs, reading the clock would
-	// be a large part of it.
+	// If a cycle takes less than a few microseconds of all CPUs, reading the clock would be a large part of it.
 	if rate := float64(t.total()) / warm.Seconds(); rate > fastRate {
 		t.every.Store(sparse)
 	}
@@ -92,7 +91,7 @@ func (t *timed) start(ctx context.Context, warm time.Duration) error {
 }
 
 const (
-	fastRate = 200_000 // cycles each second, of all workers
+	fastRate = 200_000 // cycles per second, of all workers
 	sparse   = 16
 )
 
@@ -103,7 +102,7 @@ func (t *timed) total() (cycles int64) {
 	return cycles
 }
 
-// Pass lets time pass, unless ctx ends before.
+// Pass waits for d, unless ctx ends first.
 func Pass(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -130,7 +129,7 @@ func (w *worker) work(ctx context.Context, t *timed) {
 	}
 }
 
-// maxFailures is after how many errors, one after the other, a worker gives up.
+// maxFailures is the number of successive errors after which a worker gives up.
 const maxFailures = 100
 
 // once takes one lock and releases it.
@@ -185,7 +184,7 @@ func (w *worker) once(ctx context.Context, t *timed) error {
 	return nil
 }
 
-// figures are the results of a window of time. The workers have ended.
+// figures returns the results of a window of time. The workers have ended.
 func (t *timed) figures(window time.Duration, handoffs uint64) (f Figures, kept time.Duration, first error) {
 	var cycle, lock, keeping Histogram
 	var cycles, failures int64
@@ -216,15 +215,14 @@ func (t *timed) figures(window time.Duration, handoffs uint64) (f Figures, kept 
 	return f, keeping.Mean(), first
 }
 
-// fairness is how many locks the busiest worker has had for each of the idlest. However
-// fair the service, where the measurement begins and ends can give one worker a lock more
-// than another: that one is not counted. An idlest that has had none counts as one that
-// had one, so that the figure is a number.
+// fairness returns the ratio of locks of the busiest worker to the idlest. However fair the service, the edges of the
+// measurement can give one worker an extra lock: that one is not counted. An idlest with none counts as one, so that
+// the ratio is finite.
 func fairness(busiest, idlest int64) float64 {
 	return float64(max(busiest-1, idlest, 1)) / float64(max(idlest, 1))
 }
 
-// times adds the quantiles of a histogram that is not empty.
+// times adds the quantiles of a nonempty histogram.
 func (f Figures) times(h *Histogram) {
 	if h.Count() > 0 {
 		f[P50], f[P99], f[Max] = micros(h.Quantile(0.5)), micros(h.Quantile(0.99)), micros(h.Max())
@@ -233,7 +231,7 @@ func (f Figures) times(h *Histogram) {
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// handoffs is how often the hot name has changed hands.
+// handoffs returns how often the hot name has changed hands.
 func (t *timed) handoffs() uint64 {
 	if t.checker == nil {
 		return 0
@@ -242,8 +240,8 @@ func (t *timed) handoffs() uint64 {
 	return handoffs
 }
 
-// finish ends the measurement and waits for the workers: those that wait for the hot
-// name still get it, one after the other.
+// finish ends the measurement and waits for the workers: those that wait for the hot name still get it, one after the
+// other.
 func (t *timed) finish() {
 	t.phase.Store(over)
 	t.work.Wait()

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Config is a member at its start. What its fields allow, and what zero means, their
-// namesakes in membership.Config, session.Config and lock.Config say.
+// Config is the configuration of a member at its start. The fields of the same names in membership.Config,
+// session.Config and lock.Config define the allowed values and the meaning of zero.
 type Config struct {
 	Name, Address, HTTP string
 	Founders            []string // the addresses of all founders
@@ -27,62 +27,59 @@ type Config struct {
 	Cell                membership.Cell
 	Serves              bool
 	Spaces              []Space  // at the ports from 1 on
-	Definitions         []string // what all members must agree on about their spaces
+	Definitions         []string // settings of their spaces that all members must agree on
 	Lease               time.Duration
 	Patience            time.Duration
 	Drift               float64
-	TTL                 time.Duration // of a session that asks for none
+	TTL                 time.Duration // for a session that requests none
 	MaxTTL              time.Duration
 	Sessions            int
 	Table               lock.Config
-	PID                 int           // of the process; zero means that it is not known
+	PID                 int           // of the process; zero if unknown
 	Wall                time.Duration // the wall clock at the start, since the Unix epoch
 }
 
-// Space is a lockspace, the name of its protocol, and its options: what those mean, the
-// protocol says.
+// Space is a lockspace, with the name of its protocol and its options, which the protocol interprets.
 type Space struct {
 	Name, Protocol string
 	Options        option.Values
-	Process        string           // names this life of the process, where locks are kept in a store
-	Candidate      int              // this member's priority, where leaders are elected; zero means its default
+	Process        string           // name of this life of the process, for locks in a store
+	Candidate      int              // this member's priority in leader elections; zero means the default
 	Random         uint32           // drawn at the start
-	Store          storage.Features // where locks are kept in one
-	Logs           []storage.Kept   // what its logs have kept; none before the first start
+	Store          storage.Features // for locks in a store
+	Logs           []storage.Kept   // contents of its logs; none before the first start
 }
 
-// LogOf returns the number that the first log of a space has in the member's journal; its shard i
-// has that and i. It comes of the name, so that it stays the same whichever other spaces there
-// are. It is never 0.
+// LogOf returns the number of a space's first log in the member's journal; shard i has that number plus i. It is
+// derived from the name, so other spaces do not affect it. It is never 0.
 func LogOf(space string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(space)) // never fails
 	return max(h.Sum64()&^(logsOfSpace-1), logsOfSpace)
 }
 
-// logsOfSpace is how many logs a space may have.
+// logsOfSpace is the maximum number of logs of a space.
 const logsOfSpace = 1 << 16
 
-// Entropy draws what cannot be known before.
+// Entropy is the member's source of random values.
 type Entropy struct {
 	// Rand draws ids and jitter. Required.
 	Rand *rand.Rand
-	// Secret draws the secrets of sessions. Zero means that Rand does.
+	// Secret draws the secrets of sessions. If nil, Rand is used.
 	Secret func() session.Secret
-	// Proof gives the hashes of secrets. Zero means session.ProofOf: it is nothing but chance to code that does not know the
-	// secrets.
+	// Proof returns the hash of a secret. If nil, session.ProofOf is used. Without the secrets its values look random,
+	// so replays must supply them.
 	Proof func(session.Secret) [32]byte
 }
 
-// Machines are those of one life of a member.
+// Machines are the machines of one life of a member.
 type Machines struct {
 	Member  *membership.Machine
 	Spaces  []protocol.Machine
-	Session *session.Machine // in front of them all
+	Session *session.Machine // in front of all others
 }
 
-// Build makes the machines of a life. The error names the field that is wrong, or the
-// protocol that is not among those given.
+// Build makes the machines of a life. The error names the invalid field, or a protocol that is not among those given.
 func Build(s *Config, entropy Entropy, protocols []protocol.Descriptor) (*Machines, error) {
 	member, err := s.Membership(entropy)
 	if err != nil {
@@ -101,7 +98,7 @@ func Build(s *Config, entropy Entropy, protocols []protocol.Descriptor) (*Machin
 	return built, err
 }
 
-// NewSpace makes the machine of one space, from what the member knows of itself in this life.
+// NewSpace makes the machine of one space, with the member's identity in this life.
 func (s *Config) NewSpace(at int, cell membership.Cell, protocols []protocol.Descriptor) (protocol.Machine, error) {
 	space := &s.Spaces[at]
 	d := protocol.Named(protocols, space.Protocol)
@@ -116,7 +113,7 @@ func (s *Config) NewSpace(at int, cell membership.Cell, protocols []protocol.Des
 	}
 	options, err := d.Parse(space.Options)
 	if err == nil {
-		options.Views().Any = s.Available // as the views of the member
+		options.Views().Any = s.Available // like the views of the member
 		err = options.Resolve(setup)
 	}
 	if err != nil {
@@ -125,7 +122,7 @@ func (s *Config) NewSpace(at int, cell membership.Cell, protocols []protocol.Des
 	return options.New(setup)
 }
 
-// Membership makes the machine below the spaces.
+// Membership makes the membership machine, which is below the spaces.
 func (s *Config) Membership(entropy Entropy) (*membership.Machine, error) {
 	return membership.New(membership.Config{
 		Name: s.Name, Address: s.Address, HTTP: s.HTTP,
@@ -135,8 +132,8 @@ func (s *Config) Membership(entropy Entropy) (*membership.Machine, error) {
 	})
 }
 
-// NewSession makes the session machine in front of a stack of machines, from what the member knows of
-// itself in this life. The protocols say which of its spaces outlast their members.
+// NewSession makes the session machine in front of a stack of machines, with the member's identity in this life. The
+// protocols determine which of its spaces are lasting.
 func (s *Config) NewSession(entropy Entropy, cell membership.Cell, protocols []protocol.Descriptor, stack protocol.Machine) (*session.Machine, error) {
 	var lasting []protocol.Port
 	for at := range s.Spaces {
@@ -146,7 +143,7 @@ func (s *Config) NewSession(entropy Entropy, cell membership.Cell, protocols []p
 	}
 	return session.New(session.Config{
 		Member: cell.ID, Incarnation: cell.Incarnation, Rand: entropy.Rand, Secret: entropy.Secret, Proof: entropy.Proof, Spaces: len(s.Spaces), Lasting: lasting,
-		TakesOver: len(lasting) == len(s.Spaces), // clients that come from elsewhere know nothing of Renewed.Taken
+		TakesOver: len(lasting) == len(s.Spaces), // clients from other members do not know Renewed.Taken
 		Drift:     s.Drift, Lease: s.Lease, TTL: s.TTL, MaxTTL: s.MaxTTL, Sessions: s.Sessions,
 	}, stack)
 }

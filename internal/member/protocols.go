@@ -29,15 +29,14 @@ func Protocols() []protocol.Descriptor {
 	}
 }
 
-// Vocabulary lists one value of each type that goes into the machines of a member, or
-// comes out of them.
+// Vocabulary lists one value of each type that goes into the machines of a member, or comes out of them.
 func Vocabulary(protocols []protocol.Descriptor) []any {
 	return slices.Concat(
 		storage.Vocabulary(), protocol.Vocabulary(), membership.Vocabulary(), session.Vocabulary(), wire.Values(messages(protocols)...),
 	)
 }
 
-// Messages makes the table of what members send to one another that run these protocols.
+// Messages makes the table of the messages between members that run these protocols.
 func Messages(protocols []protocol.Descriptor) *wire.Table {
 	return wire.NewTable(messages(protocols)...)
 }

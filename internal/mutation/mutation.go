@@ -1,13 +1,12 @@
 package mutation
 
-// off is the name of the rule that is switched off, and empty while all are on.
+// off is the name of the disabled rule, empty for none.
 var off = ""
 
-// Off reports whether rule is the one that is switched off. It is inlined, and the name of
-// a rule is a constant: what is left where a rule stands is one comparison of off's length
-// with a number, which nothing but a rule that is switched off passes.
+// Off reports whether rule is the disabled one. It is inlined, and rule names are constants: at a rule it leaves one
+// comparison of off's length with a number, which only a disabled rule passes.
 func Off(rule string) bool { return off == rule }
 
-// Switch switches one rule off, and any other on; "" switches all on. It is called while
-// no machine is running: what is set is not watched.
+// Switch disables one rule, and enables all others; "" enables all. Call it only while no machine is running: there is
+// no synchronization.
 func Switch(rule string) { off = rule }

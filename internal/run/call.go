@@ -8,11 +8,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Answer is what the decision that answers an Acquire or a Release says to its caller:
-// the small part of it that is not known to them. Kind is 0 where it did not come in the
-// same step.
+// Answer is the part of the decision on an Acquire or a Release that its caller does not already know. Kind is 0 if it
+// did not come in the same step.
 type Answer struct {
-	Request  uint64 // Acquire: the id that the request got
+	Request  uint64 // Acquire: the id of the request
 	Kind     lock.Kind
 	Token    holdfast.Token
 	Hold     time.Duration
@@ -20,18 +19,16 @@ type Answer struct {
 	Err      error
 }
 
-// AnswerOf returns what d says to its caller.
+// AnswerOf returns the Answer of a decision.
 func AnswerOf(d *lock.Decision) Answer {
 	return Answer{Request: d.Request, Kind: d.Kind, Token: d.Token, Hold: d.Hold, Position: d.Position, Err: d.Err}
 }
 
-// OwnCalls is set in the ids of the calls that a sink numbers itself, if it also uses
-// Acquire.
+// OwnCalls is set in the ids of calls that a sink numbers itself, if it also uses Acquire.
 const OwnCalls = 1 << 62
 
-// Call steps one event on the caller's goroutine. If its answer came in the same
-// step it is returned, and not delivered to the sink; otherwise answered is false
-// and the sink will get it.
+// Call steps one event on the caller's goroutine. If its answer came in the same step it is returned, and not delivered
+// to the sink; otherwise answered is false and the sink will get it.
 func (d *Driver) Call(ev protocol.Event) (reply protocol.Reply, answered bool, err error) {
 	d.mu.Lock()
 	defer d.leave()
@@ -47,9 +44,8 @@ func (d *Driver) Call(ev protocol.Event) (reply protocol.Reply, answered bool, e
 	return reply, answered, nil
 }
 
-// Acquire is Call for a request of the sink's own session, without anything to be
-// allocated or carried about. The request gets an id, which is that of the call as well:
-// they begin at 1, and do not reach OwnCalls.
+// Acquire is Call for a request of the sink's own session, with almost no allocation or copying. The request gets an
+// id, which is also that of the call: ids begin at 1, and do not reach OwnCalls.
 func (d *Driver) Acquire(port protocol.Port, sink uint64, r *lock.Request) (Answer, error) {
 	d.mu.Lock()
 	defer d.leave()
@@ -65,7 +61,7 @@ func (d *Driver) Acquire(port protocol.Port, sink uint64, r *lock.Request) (Answ
 	return a, nil
 }
 
-// Release is Call for a release, without anything to be allocated or carried about.
+// Release is Call for a release, with almost no allocation or copying.
 func (d *Driver) Release(port protocol.Port, call protocol.CallID, r *protocol.Release) (Answer, error) {
 	d.mu.Lock()
 	defer d.leave()
@@ -87,7 +83,7 @@ func (d *Driver) stepCall(ev *protocol.Event) (a Answer) {
 	return a
 }
 
-// answerTo returns the place of a call's answer among the replies, or -1.
+// answerTo returns the index of a call's answer among the replies, or -1.
 func (d *Driver) answerTo(call protocol.CallID) int {
 	replies := d.effects.Replies
 	for i := range replies {
@@ -98,7 +94,7 @@ func (d *Driver) answerTo(call protocol.CallID) int {
 	return -1
 }
 
-// takeOut takes reply i out of those that are to be delivered.
+// takeOut removes reply i from those to be delivered.
 func (d *Driver) takeOut(i int) {
 	replies := d.effects.Replies
 	if last := len(replies) - 1; i < last {

@@ -9,17 +9,17 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Question is a question to the machine at a port, with the end of the wait for an answer that does not come at once.
+// Question is a question to the machine at a port, with a limit for an answer that does not come at once.
 type Question struct {
 	Port   protocol.Port
 	Fact   any
 	Within context.Context
 }
 
-// Converse asks one question after the other: next makes each from the answer to the one before, and returns nil when it
-// has none. All that is answered at once is one step, on the caller's goroutine and with the driver's mutex held: next must
+// Converse asks a chain of questions: next makes each from the previous answer, and returns nil at the end. All
+// questions answered at once are one step, on the caller's goroutine and with the driver's mutex held: next must
 // neither block nor call the driver. Waited reports that an answer came later. The error is the cause of the end of
-// Within, or ErrClosed: what is answered after that reaches no caller.
+// Within, or ErrClosed: later answers reach no caller.
 func (d *Driver) Converse(q *Question, next func(answer *protocol.Reply) *Question) (waited bool, err error) {
 	for ; q != nil; waited = true {
 		call, line, err := d.ask(&q, next)
@@ -43,7 +43,8 @@ func (d *Driver) Converse(q *Question, next func(answer *protocol.Reply) *Questi
 	return waited, nil
 }
 
-// ask asks q and what follows from the answers, until there is no answer at once: then the first that comes is put into line.
+// ask asks q and the questions that follow from the answers, until an answer does not come at once: then the first that
+// comes is put into line.
 func (d *Driver) ask(q **Question, next func(*protocol.Reply) *Question) (call protocol.CallID, line chan protocol.Reply, err error) {
 	d.mu.Lock()
 	defer d.leave()
@@ -67,20 +68,20 @@ func (d *Driver) ask(q **Question, next func(*protocol.Reply) *Question) (call p
 	return call, line, nil
 }
 
-// Unheard returns the id of a call whose answer reaches no caller.
+// Unheard returns the id of a call whose answer is discarded.
 func (d *Driver) Unheard() protocol.CallID {
 	return protocol.CallID{Sink: d.questions.sink, Op: d.questions.last.Add(1)}
 }
 
-// questions is the sink of the driver's own callers: where answers are waited for, by the number of the call. It is called with the
-// driver's mutex held, as its lines are used.
+// questions is the sink of the driver's own callers: it has the waiting channels by the number of the call. The
+// driver's mutex guards it.
 type questions struct {
 	sink  uint64
 	last  atomic.Uint64
 	lines map[uint64]chan protocol.Reply
 }
 
-// Deliver hands on the first answer to each question. Queued is none.
+// Deliver passes on the first answer to each question. Queued does not count.
 func (q *questions) Deliver(replies []protocol.Reply) {
 	for _, reply := range replies {
 		if line := q.lines[reply.To.Op]; line != nil && reply.Decision.Kind != lock.Queued {
@@ -90,9 +91,8 @@ func (q *questions) Deliver(replies []protocol.Reply) {
 	}
 }
 
-// Do puts one question to the machine at port and waits for its one answer. The
-// error is the context's, or ErrClosed. An answer that comes later is dropped, so
-// ask nothing whose answer must not be lost.
+// Do asks the machine at port one question and waits for its one answer. The error is the context's, or ErrClosed. A
+// later answer is dropped, so ask nothing whose answer must not be lost.
 func (d *Driver) Do(ctx context.Context, port protocol.Port, fact any) (reply protocol.Reply, err error) {
 	_, err = d.Converse(&Question{port, fact, ctx}, func(answer *protocol.Reply) *Question {
 		reply = *answer
@@ -104,7 +104,7 @@ func (d *Driver) Do(ctx context.Context, port protocol.Port, fact any) (reply pr
 	return reply, err
 }
 
-// Query is Do with the answer as AnswerTo takes it out.
+// Query is Do with the answer extracted by AnswerTo.
 func Query[T any](ctx context.Context, d *Driver, port protocol.Port, fact any) (answer T, err error) {
 	reply, err := d.Do(ctx, port, fact)
 	if err != nil {
@@ -113,9 +113,8 @@ func Query[T any](ctx context.Context, d *Driver, port protocol.Port, fact any) 
 	return AnswerTo[T](fact, reply)
 }
 
-// AnswerTo takes what a question was answered with out of its reply. The error is an
-// ErrUnavailable or a *LimitError where no member that decides has answered; any other is a
-// machine's that answers with another type.
+// AnswerTo extracts the answer to a question from its reply. The error is an ErrUnavailable or a *LimitError if no
+// deciding member has answered; any other is from a machine that answers with another type.
 func AnswerTo[T any](fact any, reply protocol.Reply) (T, error) {
 	answer, ok := reply.Result.(T)
 	if unanswered, is := reply.Result.(*protocol.Unanswered); is {

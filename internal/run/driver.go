@@ -21,29 +21,26 @@ type Config struct {
 	Machine protocol.Machine
 	// Clock measures the machine's time. Nil means clock.Real().
 	Clock clock.Clock
-	// Storage keeps what the machine sends to protocol.Storage. Nil refuses every
-	// write, as a storage without room does.
+	// Storage performs the machine's messages to protocol.Storage. If nil, every write is refused, as by a full disk.
 	Storage Storage
-	// Stores are the key-column-value stores that the machines at these ports ask. A machine
-	// without one is not answered. They stay open when the driver is closed.
+	// Stores are the key-column-value stores of the machines at these ports. A machine without one gets no answer. They
+	// stay open when the driver is closed.
 	Stores map[protocol.Port]storage.Store
-	// Journal keeps the logs of the machines that have some. Nil answers each request with an
-	// error. It stays open when the driver is closed; what it answers then is not heard.
+	// Journal stores the machines' logs. If nil, each request gets an error. It stays open when the driver is closed;
+	// later answers are dropped.
 	Journal Journal
-	// Peers takes the machine's messages to other members. Nil loses them all, as a
-	// network that is down does.
+	// Peers sends the machine's messages to other members. If nil, all are lost, as with a network that is down.
 	Peers Peers
 	// Observe, if not nil, sees the effects of every step before they are drained,
 	// for metrics, traces and feeds of events. It is called with the driver's mutex
 	// held: it must not block, call back, or keep the effects.
 	Observe func(now protocol.Time, effects *protocol.Effects)
-	// Heed, if not nil, is Observe for steps that raise or note something, which is
-	// rare. Its effects have nothing but that.
+	// Heed, if not nil, is Observe for steps that raise or note something, which is rare. It gets only those effects.
 	Heed func(now protocol.Time, effects *protocol.Effects)
-	// LagLimit is how long what arrives may wait until the machine is stepped with it before the member
-	// counts as overloaded. Zero means 1 s. See Driver.Lag.
+	// LagLimit is how long input may wait for its step before the member counts as overloaded. Zero means 1 s. See
+	// Driver.Lag.
 	LagLimit time.Duration
-	// Logger gets what the machine notes, at level debug, and that the member is overloaded. Nil discards.
+	// Logger logs the machine's notes, at level debug, and overload of the member. Nil discards.
 	Logger *slog.Logger
 }
 
@@ -52,35 +49,31 @@ type Storage interface {
 	Save(storage.Save) storage.Saved
 }
 
-// Peers carries messages to other members. What arrives from them is stepped with
-// Driver.Step, a whole batch in one go.
+// Peers carries messages to other members. Messages from them are stepped with Driver.Step, a whole batch at once.
 type Peers interface {
-	// Send takes messages on their way, in the order in which they were sent: once a
-	// batch, with the driver's mutex held, before any sink gets a reply. The
-	// slice is the driver's again when Send returns. Send must not block and must not
-	// call the driver. What it cannot carry it drops: no more was promised.
+	// Send sends messages, in order: once a batch, with the driver's mutex held, before any sink gets a reply. The
+	// driver reuses the slice after Send returns. Send must not block and must not call the driver. It drops what it
+	// cannot carry: delivery is not guaranteed.
 	Send(envelopes []protocol.Envelope)
 }
 
-// Sink receives answers to calls, and unasked replies.
+// Sink receives answers to calls, and unsolicited replies.
 type Sink interface {
-	// Deliver is called once a batch, with the driver's mutex held, in the order in
-	// which things were decided. The slice is the driver's again when Deliver
-	// returns. Deliver must not block and must not call the driver.
+	// Deliver is called once a batch, with the driver's mutex held, in the order of the decisions. The driver reuses
+	// the slice after Deliver returns. Deliver must not block and must not call the driver.
 	Deliver(replies []protocol.Reply)
 }
 
-// How much memory is kept from one batch to the next.
+// How much memory is kept between batches.
 const (
 	keptReplies   = 1024
 	keptEnvelopes = 1024
 )
 
-// ErrClosed is returned by calls on a driver that was closed.
+// ErrClosed is returned by calls on a closed driver.
 var ErrClosed = errors.New("driver closed")
 
-// Driver steps one machine in real time. Its methods may be called from many
-// goroutines.
+// Driver steps one machine in real time. It is safe for concurrent use.
 type Driver struct {
 	machine protocol.Machine
 	clock   clock.Clock
@@ -92,15 +85,15 @@ type Driver struct {
 
 	mu          sync.Mutex
 	closed      bool
-	stepping    bool             // the machine is at work
-	effects     protocol.Effects // drained after every step, but for the replies: they wait for the end of the batch
-	seen        protocol.Effects // what of them the observer sees
+	stepping    bool             // the machine is being stepped
+	effects     protocol.Effects // drained after every step, except the replies: they wait for the end of the batch
+	seen        protocol.Effects // the part of them for the observer
 	sinks       map[uint64]Sink
 	lastSink    uint64
 	questions   questions
-	outgoing    []protocol.Envelope // of this batch, to other members
-	one         []protocol.Reply    // scratch: the replies of one sink
-	lastRequest uint64              // the id that Acquire gave last
+	outgoing    []protocol.Envelope // messages of this batch to other members
+	one         []protocol.Reply    // scratch: replies of one sink
+	lastRequest uint64              // the last id given by Acquire
 	request     lock.Request        // scratch: of Acquire
 	release     protocol.Release    // scratch: of Release
 	wake        protocol.Time       // what the timer is set to
@@ -108,9 +101,9 @@ type Driver struct {
 	timer       clock.Timer
 
 	lag     lag
-	steps   int           // since the lag was looked for last
-	rests   bool          // it is not looked for
-	stirred chan struct{} // it is to be looked for again
+	steps   int           // since the last measurement of the lag
+	rests   bool          // no measurement is running
+	stirred chan struct{} // requests a new measurement
 
 	stores    map[protocol.Port]*storeWorker
 	immediate []protocol.Event // answers that need no other process, to be stepped in the same batch
@@ -169,18 +162,16 @@ func New(c Config) (*Driver, error) {
 // Now returns the machine's time.
 func (d *Driver) Now() protocol.Time { return d.clock.Now() - d.start }
 
-// Clock returns the clock that the driver reads, and where on it the machine's
-// time began.
+// Clock returns the driver's clock, and its reading at the machine's time zero.
 func (d *Driver) Clock() (c clock.Clock, start time.Duration) { return d.clock, d.start }
 
-// Wall returns the wall time of a time of the machine, for people: it is counted
-// back or forth from now on, by the wall clock as it is set now.
+// Wall converts a time of the machine to wall time, for people: it counts from now, by the wall clock as it is set now.
 func (d *Driver) Wall(t protocol.Time) time.Time {
 	return time.Now().Add(t - d.Now()).UTC()
 }
 
-// Explain makes a message for people of an error: of a name that is held, on which member
-// and since when. Name returns the name of a member.
+// Explain turns an error into a message for people: about a held name, at which member and since when. Name returns the
+// name of a member.
 func (d *Driver) Explain(err error, name func(protocol.ID) string) error {
 	var held *lock.HeldBy
 	if !errors.As(err, &held) {
@@ -198,8 +189,8 @@ func (d *Driver) Attach(s Sink) uint64 {
 	return d.lastSink
 }
 
-// Detach forgets a sink, after telling the machine: sessions that were attached to
-// it live on until their TTL is over. Nothing is delivered to it afterwards.
+// Detach removes a sink, after informing the machine: sessions attached to it live until their TTL is over. Nothing is
+// delivered to it afterwards.
 func (d *Driver) Detach(sink uint64) {
 	d.mu.Lock()
 	defer d.leave()
@@ -214,8 +205,7 @@ func (d *Driver) Detach(sink uint64) {
 	d.deliver()
 }
 
-// Step steps events in one go, then delivers to each sink once. After Close it
-// does nothing.
+// Step steps events in one go, then delivers to each sink once. After Close it has no effect.
 func (d *Driver) Step(events ...protocol.Event) {
 	d.mu.Lock()
 	defer d.leave()
@@ -228,9 +218,8 @@ func (d *Driver) Step(events ...protocol.Event) {
 	d.deliver()
 }
 
-// Close stops the driver. Machines do not hear of it: what a member owes others before
-// it goes is asked of it before. Nothing is delivered after any call of Close has
-// returned, and writes under way have ended.
+// Close stops the driver. Machines are not informed: a member's duties to others must be done before. Nothing is
+// delivered after any call of Close has returned, and writes under way have ended.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	if d.closed {
@@ -251,8 +240,7 @@ func (d *Driver) Close() error {
 	return nil
 }
 
-// step feeds one event, and what can be answered at once of what it asks for. It is called
-// with the mutex held.
+// step feeds one event, and immediate answers to its effects. It is called with the mutex held.
 func (d *Driver) step(ev *protocol.Event) {
 	d.stepOne(ev)
 	for len(d.immediate) > 0 {
@@ -262,8 +250,7 @@ func (d *Driver) step(ev *protocol.Event) {
 	}
 }
 
-// stepOne feeds one event and drains what it caused but the replies, which wait for
-// the end of the batch.
+// stepOne feeds one event and drains its effects except the replies, which wait for the end of the batch.
 func (d *Driver) stepOne(ev *protocol.Event) {
 	now := d.Now()
 	d.counted()
@@ -290,10 +277,9 @@ func (d *Driver) stepOne(ev *protocol.Event) {
 	d.arm(now)
 }
 
-// leave gives the mutex back: the goroutine that has it defers this. When a machine has
-// panicked it ends the process instead: an invariant is broken, and a member may die
-// but not lie. The caller, a server's handler above all, must not recover and go
-// on; so the panic goes to a goroutine on which no code can, and the mutex stays taken.
+// leave releases the mutex: the goroutine that has it defers this. If a machine has panicked it ends the process
+// instead: an invariant is broken, and a member may die but not lie. The caller, especially a server's handler, must
+// not recover and continue; so the panic moves to a goroutine without a recover, and the mutex stays locked.
 func (d *Driver) leave() {
 	if d.stepping {
 		broken, stack := recover(), debug.Stack()
@@ -303,18 +289,18 @@ func (d *Driver) leave() {
 	d.mu.Unlock()
 }
 
-// arm sets the timer to the machine's Wake, which counts from a time at which it was stepped.
+// arm sets the timer to the machine's Wake, relative to the time of its last step.
 func (d *Driver) arm(from protocol.Time) {
 	if at := d.machine.Wake(); at != d.wake {
 		d.wake = at
 		d.due = time.Now().Add(from - d.Now() + max(0, at-from))
-		// A time beyond what the clock can count to does not come, as Never does not.
+		// A time beyond the clock's range never comes, like Never.
 		d.timer.Reset(min(at, protocol.Never-d.start) + d.start)
 	}
 }
 
-// send passes a write on at once, because a sync takes long, and keeps a message to
-// another member until the batch is done.
+// send passes a write on at once, because a sync takes long, and keeps a message to another member until the batch is
+// done.
 func (d *Driver) send(envelope *protocol.Envelope) {
 	save, isSave := envelope.Message.(storage.Save)
 	switch {
@@ -335,7 +321,7 @@ func (d *Driver) send(envelope *protocol.Envelope) {
 	}
 }
 
-// dispatch hands the batch's messages over.
+// dispatch sends the batch's messages.
 func (d *Driver) dispatch() {
 	d.peers.Send(d.outgoing)
 	clear(d.outgoing) // messages are large, and may wait long for the next batch
@@ -349,8 +335,8 @@ func (d *Driver) receive(saved storage.Saved) {
 	d.Step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: protocol.Below, Fact: saved})
 }
 
-// deliver hands the batch to the other members and to its sinks, each once, and
-// forgets it. It is called with the mutex held.
+// deliver sends the batch to the other members and to its sinks, each once, and clears it. It is called with the mutex
+// held.
 func (d *Driver) deliver() {
 	if len(d.outgoing) > 0 {
 		d.dispatch()
@@ -372,8 +358,7 @@ func (d *Driver) deliver() {
 			s.Deliver(d.one)
 		}
 	}
-	// The memory is used again as it is, unless it is much: what a batch leaves in it is
-	// overwritten by the next.
+	// The memory is reused as it is, unless it is large: the next batch overwrites it.
 	if cap(d.effects.Replies) > keptReplies {
 		d.effects.Replies, d.one = nil, nil
 	}

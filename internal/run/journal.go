@@ -8,39 +8,37 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Journal keeps the logs of all machines of a member. See package storage: its requests are
-// Append, Chunk, Install and Fetch.
+// Journal stores the logs of all machines of a member. See package storage: its requests are Append, Chunk, Install and
+// Fetch.
 type Journal interface {
-	// Submit takes a request, and has answer called once with what becomes of it, later and on another
-	// goroutine; the requests of each log are done in their order. It must not block. An error
-	// says that nothing was asked: it wraps storage.ErrRefused where there is no room now.
+	// Submit accepts a request, and calls answer once with its result, later and on another goroutine; requests of each
+	// log are executed in order. It must not block. An error means that the request was not accepted: it wraps
+	// storage.ErrRefused if there is no room now.
 	Submit(request any, answer func(any)) error
 }
 
 // errNoJournal is the answer to a machine whose member has no journal.
 var errNoJournal = errors.New("this member keeps no logs: it has no folder for data")
 
-// journalWorker passes requests on to a journal, and its answers back. A journal answers all that one sync
-// was for one after the other; while a batch is stepped the answers that come gather, and all are
-// stepped in the next. So a sync costs a batch or two, however many logs it was for, and neither
-// the journal nor a machine waits for the other.
+// journalWorker passes requests to a journal, and its answers back. A journal gives all answers of one sync one after
+// the other; answers that arrive while a batch is stepped are collected, and stepped in the next. So a sync costs a
+// batch or two, regardless of the number of logs, and neither the journal nor a machine waits for the other.
 //
-// It keeps what the journal has no room for, and asks again when an answer has come, so nothing
-// overtakes what was asked before. How much that can be the machines bound, by what they have
-// under way.
+// It keeps requests for which the journal has no room, and retries after each answer, so the order is kept. The
+// machines bound their number by what they have under way.
 type journalWorker struct {
 	journal Journal
 	step    func(...protocol.Event)
 
 	mu      sync.Mutex
-	queue   []journalRequest // that there was no room for
-	waits   int              // requests that the journal has not answered
+	queue   []journalRequest // requests without room
+	waits   int              // requests without an answer yet
 	arrived []protocol.Event
 	closed  bool
-	more    chan struct{} // signals that something has arrived, buffered
+	more    chan struct{} // signals new answers, buffered
 }
 
-// journalRequest is a request, and the port of the machine that has asked.
+// journalRequest is a request, with the port of its machine.
 type journalRequest struct {
 	port    protocol.Port
 	request protocol.Message
@@ -50,7 +48,7 @@ func newJournalWorker(journal Journal, step func(...protocol.Event)) *journalWor
 	return &journalWorker{journal: journal, step: step, more: make(chan struct{}, 1)}
 }
 
-// submit takes a request. It does not block: it is called with the driver's mutex held.
+// submit accepts a request. It does not block: it is called with the driver's mutex held.
 func (c *journalWorker) submit(port protocol.Port, request protocol.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +59,7 @@ func (c *journalWorker) submit(port protocol.Port, request protocol.Message) {
 	c.pass()
 }
 
-// pass asks the journal for what waits, as long as it has room. It is called with the mutex held.
+// pass submits waiting requests to the journal, as long as it has room. It is called with the mutex held.
 func (c *journalWorker) pass() {
 	for len(c.queue) > 0 {
 		e := c.queue[0]
@@ -82,7 +80,7 @@ func (c *journalWorker) pass() {
 	c.queue = nil
 }
 
-// answered takes what the journal says, on a goroutine of its own that must not wait.
+// answered receives the journal's answer, on a goroutine of the journal that must not wait.
 func (c *journalWorker) answered(port protocol.Port, answer any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +107,7 @@ func (c *journalWorker) signal() {
 	}
 }
 
-// run steps what arrives until the journal worker is closed.
+// run steps answers until the journal worker is closed.
 func (c *journalWorker) run() {
 	for range c.more {
 		c.mu.Lock()
@@ -123,7 +121,7 @@ func (c *journalWorker) run() {
 	}
 }
 
-// close lets run end. Later answers of the journal are dropped.
+// close ends run. Later answers of the journal are dropped.
 func (c *journalWorker) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,24 +5,23 @@ import (
 	"time"
 )
 
-// How often a driver at work looks how late it is, and below how many steps in between it rests.
+// How often a busy driver measures its lag, and the number of steps in between below which it stops.
 const (
 	lookEvery = 20 * time.Millisecond
 	restBelow = 8
 )
 
-// lag is how long what arrives now waits until the machine is stepped with it: for a turn on a processor,
-// and for the driver's mutex. It is measured in the process's own time and not the machine's, whose clock
-// may be a test's.
+// lag is how long new input waits for its step: for a CPU, and for the driver's mutex. It is measured in the process's
+// own time and not the machine's, whose clock may be a test's.
 type lag struct {
 	limit  time.Duration
 	latest atomic.Int64
 	behind atomic.Bool
-	before time.Duration // by the look before
+	before time.Duration // of the previous measurement
 }
 
-// note takes a measurement, and reports whether the driver has fallen behind by it, or has caught up. One
-// alone that is long says that the process stood still, which is over; two in a row say that it goes on.
+// note records a measurement, and reports whether the driver has fallen behind by it, or has caught up. A single long
+// one means that the process was stopped, which is over; two in a row mean that it continues.
 func (l *lag) note(late time.Duration) (changed bool) {
 	behind := l.behind.Load()
 	switch {
@@ -36,17 +35,16 @@ func (l *lag) note(late time.Duration) (changed bool) {
 	return l.behind.Swap(behind) != behind
 }
 
-// Lag returns how long what arrives waits at present until the machine is stepped with it, and whether that
-// is longer than Config.LagLimit allows: then the member has more to do than it can, and new work should be
-// refused before what is under way suffers.
+// Lag returns how long input currently waits for its step, and whether that exceeds Config.LagLimit: then the member is
+// overloaded, and should refuse new work before existing work suffers.
 func (d *Driver) Lag() (late time.Duration, overloaded bool) {
 	return time.Duration(d.lag.latest.Load()), d.lag.behind.Load()
 }
 
-// LagLimit returns Config.LagLimit, or what it means where that is zero.
+// LagLimit returns Config.LagLimit, or its default.
 func (d *Driver) LagLimit() time.Duration { return d.lag.limit }
 
-// lookForLag measures the lag while the driver is at work. An idle one costs nothing.
+// lookForLag measures the lag while the driver is busy. An idle one costs nothing.
 func (d *Driver) lookForLag() {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
@@ -81,13 +79,13 @@ func (d *Driver) lookForLag() {
 	}
 }
 
-// counted counts a step, and lets the lag be measured when there are many. It is called with the mutex held.
+// counted counts a step, and starts the measurement of the lag when there are many. It is called with the mutex held.
 func (d *Driver) counted() {
 	if d.steps++; d.rests && d.steps >= restBelow {
 		d.rests = false
 		select {
 		case d.stirred <- struct{}{}:
-		default: // it looks already
+		default: // it is already measuring
 		}
 	}
 }

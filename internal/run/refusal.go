@@ -11,11 +11,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Refusal makes the error of a request for a name that was not granted complete: an ErrHeld that names no holder,
-// because the wait has ended and not the request, or because the member that refuses knows none, becomes a HeldError
-// with the holder, or the ErrUnavailable that says why the space grants nothing and until when. Name returns what a
-// member is called. It asks the member's own machines, which may ask others; where that takes longer than ctx, the
-// error stays as it is.
+// Refusal completes the error of a refused request for a name. An ErrHeld without a holder, because the wait has ended
+// and not the request, or because the refusing member knows none, becomes a HeldError with the holder, or the
+// ErrUnavailable with the reason why the space grants nothing and until when. Name returns a member's name. It asks the
+// member's own machines, which may ask others; if that takes longer than ctx, the error stays as it is.
 func (d *Driver) Refusal(ctx context.Context, port protocol.Port, lockName string, err error, name func(protocol.ID) string) error {
 	var by *lock.HeldBy
 	var held *holdfast.HeldError
@@ -42,7 +41,8 @@ func (d *Driver) Refusal(ctx context.Context, port protocol.Port, lockName strin
 	return refusal
 }
 
-// since completes a HeldError by since when its holder holds, where the member that refuses does not know it and another one does.
+// since completes a HeldError with the time since which its holder holds, if the refusing member does not know it and
+// another one does.
 func (d *Driver) since(ctx context.Context, port protocol.Port, lockName string, err error, name func(protocol.ID) string) error {
 	var held *holdfast.HeldError
 	if !errors.As(err, &held) || !held.Since.IsZero() {
@@ -61,8 +61,8 @@ func (d *Driver) since(ctx context.Context, port protocol.Port, lockName string,
 	return err
 }
 
-// unheld makes of an ErrHeld that names no holder why the space grants nothing, where it does
-// not: what nothing holds is not held. Where members that are asked do not answer, one of them may hold the name.
+// unheld turns an ErrHeld without a holder into the reason why the space grants nothing, if that is so: a name without
+// a holder is not held. If other members do not answer, one of them may hold the name.
 func (d *Driver) unheld(ctx context.Context, port protocol.Port, err error) error {
 	condition, failure := Query[*protocol.Condition](ctx, d, port, &protocol.Inspect{})
 	if failure == nil {

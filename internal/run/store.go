@@ -10,23 +10,23 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// storeTimeout is how long a request to a store may take: then it is answered as unknown, or, if it
-// writes nothing, as refused. What a driver allows may be less.
+// storeTimeout is the time limit of a request to a store: after it the answer is unknown, or, if it writes nothing,
+// refused. A driver's own limit may be shorter.
 const storeTimeout = 10 * time.Second
 
-// requestsAtOnce is how many requests of one space are with its store at a time. More wait for
-// their turn, in order; machines have a few under way for each name that a client wants.
+// requestsAtOnce is the maximum number of concurrent requests of one space to its store. Further ones wait for their
+// turn, in order; machines have a few under way for each name that a client wants.
 const requestsAtOnce = 512
 
-// keptIdle is how many goroutines that asked the store are kept for what is asked next: drivers call
-// deep, and a new goroutine's stack grows each time.
+// keptIdle is the number of idle request goroutines kept for reuse: drivers call deep, and a new goroutine's stack
+// grows each time.
 const keptIdle = 32
 
-// rewatch is how long is waited before a watch that has failed is tried again.
+// rewatch is the pause before a failed watch is retried.
 const rewatch = time.Second
 
-// storeWorker asks a store on behalf of the machine at a port, each request on a goroutine that has nothing
-// else to do, because it takes a round trip.
+// storeWorker sends the requests of the machine at a port to a store, each on its own goroutine, because it takes a
+// round trip.
 type storeWorker struct {
 	store  storage.Store
 	port   protocol.Port
@@ -38,10 +38,10 @@ type storeWorker struct {
 	ended  sync.WaitGroup
 
 	mu      sync.Mutex
-	queue   []protocol.Message    // that wait for a turn
+	queue   []protocol.Message    // waiting for a turn
 	running int                   // goroutines that serve, or are idle
-	idle    int                   // of them, those that nothing is meant for
-	handed  chan protocol.Message // to those who are not idle any more; it has room for all
+	idle    int                   // idle ones without a request
+	handed  chan protocol.Message // to those that are no longer idle; it has room for all
 	watches map[string]context.CancelFunc
 	closed  bool
 }
@@ -52,7 +52,7 @@ func newStoreWorker(store storage.Store, port protocol.Port, answer func(protoco
 	return s
 }
 
-// submit takes a request. It does not block: it is called with the driver's mutex held.
+// submit accepts a request. It does not block: it is called with the driver's mutex held.
 func (s *storeWorker) submit(request protocol.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *storeWorker) submit(request protocol.Message) {
 	s.ended.Go(func() { s.serve(request) })
 }
 
-// serve does a request, and then those that have waited for a turn meanwhile, or come later.
+// serve executes a request, and then those that have waited for a turn meanwhile, or come later.
 func (s *storeWorker) serve(request protocol.Message) {
 	for request != nil {
 		if answer := s.perform(request); answer != nil {
@@ -93,7 +93,7 @@ func (s *storeWorker) serve(request protocol.Message) {
 	}
 }
 
-// next returns what is to be done next, and nil when this goroutine is not needed any more.
+// next returns the next request, or nil when this goroutine is not needed any more.
 func (s *storeWorker) next() protocol.Message {
 	request, idle := s.turn()
 	if !idle {
@@ -107,7 +107,7 @@ func (s *storeWorker) next() protocol.Message {
 	}
 }
 
-// turn returns what has waited longest, or that this goroutine is idle now, or nothing.
+// turn returns the request that has waited longest, or that this goroutine is idle now, or neither.
 func (s *storeWorker) turn() (request protocol.Message, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *storeWorker) turn() (request protocol.Message, idle bool) {
 	return request, false
 }
 
-// perform does what is asked for, and returns the answer.
+// perform executes a request, and returns the answer.
 func (s *storeWorker) perform(request protocol.Message) protocol.Message {
 	ctx, cancel := context.WithTimeout(s.ctx, storeTimeout)
 	defer cancel()
@@ -150,8 +150,8 @@ func (s *storeWorker) deliver(answer protocol.Message) {
 	s.answer(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: s.port, Fact: answer})
 }
 
-// watch tells the machine whenever the row of key may have changed, until it is unwatched. It is
-// called with the mutex held.
+// watch notifies the machine whenever the row of key may have changed, until it is unwatched. It is called with the
+// mutex held.
 func (s *storeWorker) watch(key string) {
 	if s.watches[key] != nil {
 		return
@@ -160,7 +160,7 @@ func (s *storeWorker) watch(key string) {
 	s.watches[key] = cancel
 	s.ended.Go(func() {
 		defer cancel()
-		changed := make(chan struct{}, 1) // however often it has changed, it is signalled once
+		changed := make(chan struct{}, 1) // several changes are signalled once
 		signal := func() {
 			select {
 			case changed <- struct{}{}:
@@ -190,7 +190,7 @@ func (s *storeWorker) watch(key string) {
 	})
 }
 
-// close ends all that is under way. The store stays open: it is its owner's.
+// close ends all requests under way. The store stays open: it belongs to its owner.
 func (s *storeWorker) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -199,7 +199,7 @@ func (s *storeWorker) close() {
 	s.ended.Wait()
 }
 
-// ownClock answers a look at the machine's wall clock.
+// ownClock answers a reading of the machine's wall clock.
 func ownClock(port protocol.Port, c storage.Clock) protocol.Event {
 	fact := storage.Clocked{ID: c.ID, Time: time.Now().UnixMicro()}
 	return protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: port, Fact: fact}

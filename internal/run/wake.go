@@ -6,16 +6,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A tick that comes later than lateAfter is given to the machine when what has arrived meanwhile was heard:
-// when a turn on a processor comes within lateAfter again, and hearLimit later at the most. The Go runtime
-// looks after connections every 10 ms at the least, and what waits for the driver's mutex for longer than
-// 1 ms has it before others.
+// A tick later than lateAfter is given to the machine only after pending input was stepped: when the process gets a CPU
+// within lateAfter again, and after hearLimit at most. The Go runtime polls connections at least every 10 ms, and a
+// goroutine that waits for the driver's mutex longer than 1 ms gets it before others.
 const (
 	lateAfter = 20 * time.Millisecond
 	hearLimit = 250 * time.Millisecond
 )
 
-// keepTime ticks the machine whenever it wants to be woken.
+// keepTime ticks the machine at its wake times.
 func (d *Driver) keepTime() {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -33,7 +32,7 @@ func (d *Driver) keepTime() {
 		}
 		switch {
 		case d.isDue():
-			d.wake = protocol.Never // the timer has fired: it must be set anew
+			d.wake = protocol.Never // the timer has fired: it must be set again
 			d.step(&protocol.Event{Kind: protocol.Tick})
 			d.deliver()
 		case !d.closed:
@@ -44,12 +43,11 @@ func (d *Driver) keepTime() {
 	}
 }
 
-// isDue reports whether the machine wants to be woken by now. It is called with the mutex held.
+// isDue reports whether the machine's wake time has come. It is called with the mutex held.
 func (d *Driver) isDue() bool { return !d.closed && d.machine.Wake() <= d.Now() }
 
-// hearFirst lets what has arrived be stepped before the machine judges time: this process did not run when
-// the time came, or its machine was at work, and what would have prevented what is judged may have waited
-// for the same reason.
+// hearFirst lets pending input be stepped before the machine judges time: this process did not run when the time came,
+// or its machine was busy, and input that would have prevented an expiry may have waited for the same reason.
 func (d *Driver) hearFirst(pause *time.Timer) {
 	for begun := time.Now(); ; {
 		at := time.Now().Add(lateAfter)

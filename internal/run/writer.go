@@ -7,9 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// writer performs the machine's writes one after another on a goroutine of its
-// own, because a sync takes milliseconds. The machine has one write in flight, so
-// the queue is as short.
+// writer performs the machine's writes one after another on its own goroutine, because a sync takes milliseconds. The
+// machine has one write in flight, so the queue is as short.
 type writer struct {
 	storage Storage
 	answer  func(storage.Saved)
@@ -41,7 +40,7 @@ func (w *writer) signal() {
 	}
 }
 
-// close lets run end after the writes that are queued.
+// close ends run after the queued writes.
 func (w *writer) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

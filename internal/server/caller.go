@@ -14,26 +14,25 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// caller is the caller, as the port has found out: by a certificate, or by the system at
-// the other end of a socket. Its zero value is a caller of which nothing is known.
+// caller is the identity of the caller as established by the port: by a certificate, or by the system for a Unix
+// socket. The zero value is an unknown caller.
 type caller struct {
 	name     string // for people
-	identity string // for comparison: a session is its opener's alone
+	identity string // for comparison: only its opener may use a session
 }
 
-// called returns what a client is called in listings and logs: what is known of it, or
-// else what it says of itself.
+// called returns the client's name in listings and logs: the established one, or else the one that it gives itself.
 func (v caller) called(itself string) string { return cmp.Or(v.name, itself) }
 
-// known is what an edge knows of a call besides its request.
+// known is an edge's knowledge of a call besides its request.
 type known struct {
 	caller  caller
-	arrived protocol.Time // 0: it arrives now
+	arrived protocol.Time // 0: now
 }
 
 type knownKey struct{}
 
-// arrived is when a call has reached this member.
+// arrived returns when a call reached this member.
 func (s *service) arrived(ctx context.Context) protocol.Time {
 	if v, is := ctx.Value(knownKey{}).(known); is && v.arrived != 0 {
 		return v.arrived
@@ -41,7 +40,7 @@ func (s *service) arrived(ctx context.Context) protocol.Time {
 	return s.now()
 }
 
-// callerOf returns who makes a call.
+// callerOf returns the caller of a call.
 func callerOf(ctx context.Context) caller {
 	if v, is := ctx.Value(knownKey{}).(known); is {
 		return v.caller
@@ -52,7 +51,7 @@ func callerOf(ctx context.Context) caller {
 	return caller{}
 }
 
-// recognize finds out who makes a request of HTTP.
+// recognize establishes the caller of an HTTP request.
 func (h *web) recognize(c *exchange) error {
 	if h.certificates == nil || c.r.TLS == nil {
 		return nil
@@ -67,7 +66,7 @@ func (h *web) recognize(c *exchange) error {
 	return nil
 }
 
-// admitUnary lets clients in, regardless of what else may connect to the port.
+// admitUnary admits clients, regardless of what else may connect to the port.
 func (g *grpcServer) admitUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	wasGreeted(ctx)
 	if err := g.admit(ctx, info.FullMethod); err != nil {
@@ -83,13 +82,13 @@ func (g *grpcServer) admitStream(server any, stream grpc.ServerStream, info *grp
 	} else if err := g.admit(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}
-	if info.FullMethod != schema.Sessions_Open_FullMethodName { // which says by itself when it was greeted
+	if info.FullMethod != schema.Sessions_Open_FullMethodName { // which records itself when it was greeted
 		wasGreeted(stream.Context())
 	}
 	return handler(server, stream)
 }
 
-// passedOn is a stream that another member passes on: its context has the caller.
+// passedOn is a stream passed on by another member: its context has the caller.
 type passedOn struct {
 	grpc.ServerStream
 	context context.Context
@@ -97,7 +96,8 @@ type passedOn struct {
 
 func (p *passedOn) Context() context.Context { return p.context }
 
-// passedOn returns who has asked where a member passes a call on, or asks for itself, as a certificate proves; false where none does.
+// passedOn returns the original caller if a certificate proves that a member passes a call on, or calls for itself;
+// otherwise false.
 func (g *grpcServer) passedOn(ctx context.Context) (v caller, is bool) {
 	first := func(key string) string {
 		if all := metadata.ValueFromIncomingContext(ctx, key); len(all) > 0 {
@@ -115,7 +115,7 @@ func (g *grpcServer) passedOn(ctx context.Context) (v caller, is bool) {
 	return caller{first(callerKey), first(identityKey)}, true
 }
 
-// admit refuses a caller that is no client. Whether it is a member, the members' service decides.
+// admit refuses a caller that is not a client. The members' service decides whether it is a member.
 func (g *grpcServer) admit(ctx context.Context, method string) error {
 	v := secure.Of(ctx)
 	if v == nil || v.Refusal == nil || ofMembers(method) {
@@ -125,7 +125,7 @@ func (g *grpcServer) admit(ctx context.Context, method string) error {
 	return api.ToStatus(failed("connect", "", "", api.Fail(api.CodeUnauthenticated, v.Refusal.Error())))
 }
 
-// ofMembers reports whether a method is one that members call.
+// ofMembers reports whether a method is for members.
 func ofMembers(method string) bool {
 	return strings.HasPrefix(method, "/"+schema.Members_ServiceDesc.ServiceName+"/")
 }

@@ -14,34 +14,32 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// rateLimit is the name of the limit of what one client may ask.
+// rateLimit is the name of the limit on a client's request rate.
 const rateLimit = "requests_per_second"
 
-// maxClients is how many clients are counted separately.
+// maxClients is the maximum number of clients that are counted separately.
 const maxClients = 16_384
 
-// clients counts what each client asks, where Limits.Rate bounds that. A client is whose
-// certificate was verified, by its name, and otherwise who comes from one address, by
-// that: all its connections, streams and sessions together, so that opening more of them
-// gains nothing. Of an IPv6 address the network counts, of which one machine has all
-// addresses.
+// clients counts the requests of each client, if Limits.Rate bounds them. A client is identified by the name in its
+// verified certificate, and otherwise by its address, with all its connections, streams and sessions together, so
+// opening more of them gains nothing. An IPv6 client is identified by its network, because one machine has all
+// addresses of it.
 //
-// A bucket has a second's worth of tokens, or Limits.Burst, for what asks for something,
-// and as many again for what keeps or gives back: a release, a cancel, a renewal, an end
-// are refused only to a client that sends twice as many as it may ask. So a client that
-// keeps to what it was refused never loses its session or strands a lock by this limit.
+// A bucket has the tokens of one second, or Limits.Burst, for new requests, and as many again for requests that keep or
+// release: a release, cancel, renewal or end is refused only to a client that sends twice its allowance. So a client
+// that respects its refusals never loses its session or strands a lock by this limit.
 type clients struct {
 	rate  rate.Limit
 	burst int
-	value int64 // of the limit, as its error reports it
+	value int64 // of the limit, for its error
 
 	mu     sync.Mutex
 	byName map[string]*client
-	others *client       // shares its tokens among those for which there is no room
-	swept  protocol.Time // when those who have been quiet were forgotten last
+	others *client       // shared by the clients for which there is no room
+	swept  protocol.Time // when idle clients were last forgotten
 }
 
-// client is the client that asks. A nil one has no limit.
+// client is the rate state of one client. Nil has no limit.
 type client struct {
 	all *clients
 
@@ -50,7 +48,7 @@ type client struct {
 	streams int // open ones; guarded by the mutex of clients
 }
 
-// newClients returns nil where there is no limit.
+// newClients returns nil if there is no limit.
 func newClients(l Limits) *clients {
 	if l.Rate == 0 {
 		return nil
@@ -92,8 +90,7 @@ func (c *clients) findLocked(name string, now protocol.Time) *client {
 	return one
 }
 
-// sweep forgets, at most once a second, who has no stream and a full bucket: a new one
-// is no different.
+// sweep forgets, at most once a second, clients without a stream and with a full bucket: a new one would be the same.
 func (c *clients) sweep(now protocol.Time) {
 	if now-c.swept < time.Second {
 		return
@@ -128,8 +125,8 @@ func (c *client) leave() {
 	c.streams--
 }
 
-// admit takes a token for each of what was asked at now, and returns how many of them
-// have got one: requests ask for something, and returns keep or give back.
+// admit takes tokens for a number of requests at now, and returns how many got one. Requests are new work; returns keep
+// or release.
 func (c *client) admit(now protocol.Time, requests, returns int) (mayRequest, mayReturn int) {
 	if c == nil {
 		return requests, returns
@@ -141,7 +138,7 @@ func (c *client) admit(now protocol.Time, requests, returns int) (mayRequest, ma
 	return mayRequest, mayReturn
 }
 
-// admitAll takes a token for each, or none where there are too few, and reports which.
+// admitAll takes a token for each, or none if there are too few, and reports whether it did.
 func (c *client) admitAll(now protocol.Time, requests, returns int) bool {
 	if c == nil {
 		return true
@@ -152,18 +149,18 @@ func (c *client) admitAll(now protocol.Time, requests, returns int) bool {
 	return mayRequest == requests && mayReturn == returns && c.bucket.AllowN(instant(now), requests+returns)
 }
 
-// left returns how many of each there are tokens for.
+// left returns for how many of each there are tokens.
 func (c *client) left(now protocol.Time, requests, returns int) (mayRequest, mayReturn int) {
 	tokens := int(c.bucket.TokensAt(instant(now)))
 	mayReturn = min(returns, tokens)
 	return min(requests, max(0, tokens-mayReturn-c.all.burst)), mayReturn
 }
 
-// instant is a time of the driver's clock as a bucket wants it.
+// instant converts a time of the driver's clock for a bucket.
 func instant(now protocol.Time) time.Time { return time.Unix(0, int64(now)) }
 
-// admit admits one request of the client of that name that asks for so many things, all or
-// none, or returns the ErrLimit that refuses it.
+// admit admits a client's call with that many requests and returns, all or none, or returns the ErrLimit that refuses
+// it.
 func (s *service) admit(name string, requests, returns int, now protocol.Time) error {
 	if s.clients == nil {
 		return nil
@@ -177,15 +174,14 @@ func (s *service) admit(name string, requests, returns int, now protocol.Time) e
 
 func (c *clients) refusal() error { return &holdfast.LimitError{Limit: rateLimit, Value: c.value} }
 
-// clientName says whose requests are counted together: identity is who the client has
-// proved to be, or "".
+// clientName returns the name under which a client's requests are counted: identity is its verified identity, or "".
 func clientName(address, identity string) string {
 	if identity != "" {
 		return identity
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return "this machine" // a socket in the file system
+		return "this machine" // a Unix socket
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
@@ -199,7 +195,7 @@ func clientName(address, identity string) string {
 	return ip.String()
 }
 
-// callerName is clientName for a call of gRPC.
+// callerName is clientName for a gRPC call.
 func callerName(ctx context.Context) string {
 	caller, known := peer.FromContext(ctx)
 	if !known {

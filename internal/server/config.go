@@ -25,83 +25,75 @@ import (
 type Config struct {
 	// Driver drives the member's machines: a session.Machine over a protocol.Stack.
 	Driver *run.Driver
-	// Spaces are the lockspaces, each with its port in the stack. Their order is that
-	// of every listing.
+	// Spaces are the lockspaces, each with its port in the stack. Listings keep their order.
 	Spaces []Space
-	// Identity returns who this member is. It is asked again for every answer that
-	// tells it.
+	// Identity returns this member's identity. It is called for every answer that contains it.
 	Identity func() Identity
-	// View returns the latest view, which turns members' ids into names. Nil means a
-	// view of this member alone.
+	// View returns the latest view, which maps members' ids to names. Nil means a view of this member alone.
 	View func() protocol.View
-	// Who returns what this member knows of itself and of the others. Nil means what the
-	// view says.
+	// Who returns this member's knowledge of itself and of the others. Nil means that only the view is known.
 	Who func(context.Context) (*membership.Self, error)
-	// Members takes messages of other members, which come to port 4040 as well.
-	// Nil means that there are none.
+	// Members receives messages of other members, which also arrive on port 4040. Nil means that there are no other
+	// members.
 	Members interface{ Register(grpc.ServiceRegistrar) }
-	// Others asks other members for the events of their clients: a transport of members
-	// does. Nil means that watchers see only the events of this member's clients. This
-	// member's own events are for its node to tell; Observer.Source has them.
+	// Others subscribes to the events of other members' clients: a transport of members does. Nil means that watchers
+	// see only the events of this member's clients. The node sends this member's own events to the others;
+	// Observer.Source has them.
 	Others events.Peers
-	// Insiders returns the addresses of the members that serve clients in this one's place, because it has no part in the
-	// spaces that are kept on disks; none while it has one. Sessions, and requests in those spaces, are passed on to them.
-	// It is called often. Nil means none.
+	// Insiders returns the addresses of the members that serve clients in this one's place, because it has no part in
+	// the spaces that are kept on disks; none while it has one. Sessions, and requests in those spaces, are passed on
+	// to them. It is called often. Nil means none.
 	Insiders func() []string
-	// Leave lets the member leave in good order, and Drain lets it do so when nothing is
-	// held through it any more, which ctx bounds. Their provider ends the process
-	// then; the functions do not wait for that. Nil refuses the call.
+	// Leave starts an orderly leave of the member, and Drain one that waits until no lock is held through it, within
+	// ctx. Their provider ends the process afterwards; the functions do not wait for that. Nil refuses the call.
 	Leave, Drain func(ctx context.Context) error
-	// Lag returns how long what arrives waits until the member's machines are stepped with it, and whether
-	// that is so long that new work is refused. Nil means what the Driver measures.
+	// Lag returns how long input waits before the member's machines are stepped with it, and whether that is long
+	// enough to refuse new work. Nil means the Driver's measurement.
 	Lag func() (late time.Duration, overloaded bool)
-	// Forcer makes a view without the quorum that is lost for good: a *host.Node does.
-	// Nil refuses the calls.
+	// Forcer makes a view without its permanently lost quorum: a *host.Node does. Nil refuses the calls.
 	Forcer Forcer
-	// Observer is what the driver's Config.Observe feeds: the metrics, and the events.
+	// Observer is fed by the driver's Config.Observe: metrics and events.
 	Observer *Observer
-	// Limits bound what clients may ask. A zero field means its default.
+	// Limits bound clients' requests. A zero field means its default.
 	Limits Limits
-	// Hosts are further names under which HTTP requests may address this server,
-	// besides localhost, the loopback addresses, the address that the connection came
-	// to, the machine's name, and the hosts of Identity's addresses. A request for
-	// another host is refused: a browser that was tricked sends one.
+	// Hosts are further host names for HTTP requests to this server, besides localhost, the loopback addresses, the
+	// address of the connection, the machine's name, and the hosts of Identity's addresses. A request for another host
+	// is refused: a tricked browser sends such a request.
 	Hosts []string
-	// Certificates encrypt both ports, and say who clients are. Nil means what TLS says.
+	// Certificates encrypt both ports, and identify clients. If nil, TLS applies.
 	Certificates *certificate.Store
-	// TLS is what Certificates are made of where those are nil: the server's certificate,
-	// what clients must show (ClientAuth), and who vouches for them (ClientCAs) and for
-	// other members (RootCAs). Nil means plain text.
+	// TLS is used if Certificates is nil: the server's certificate, what clients must show (ClientAuth), and the
+	// authorities of clients (ClientCAs) and of other members (RootCAs). Nil means plain text.
 	TLS *tls.Config
-	// Logger gets what operators should know. Nil discards.
+	// Logger is the server's logger. Nil discards.
 	Logger *slog.Logger
 }
 
-// Forcer makes a view without the quorum that is lost for good.
+// Forcer makes a view without its permanently lost quorum.
 type Forcer interface {
-	// PlanForce returns what a view of the named founders alone would be.
+	// PlanForce returns the view that forcing with just the named founders would give.
 	PlanForce(ctx context.Context, members []string) (*schema.ForcePlan, error)
 	// Force makes it, unless the confirmed plan no longer holds.
 	Force(ctx context.Context, order *schema.ForceViewRequest) (*schema.ForcedView, error)
-	// Forced returns the latest view that was forced; nil where there is none.
+	// Forced returns the latest forced view; nil if there is none.
 	Forced() *schema.ForcedView
 }
 
-// Space is one lockspace as it is served.
+// Space is one lockspace as the server serves it.
 type Space struct {
 	Name     string
 	Port     protocol.Port // in the stack; 1 is the first
 	Protocol string        // "central", …
 	Class    holdfast.Class
 	HasGrace bool // names stay taken for a while after a hold limit
-	// Options are those of the protocol as they hold, for status to show.
+	// Options are the protocol's effective options, for status.
 	Options map[string]string
-	// Store and Settings are for status to show, where locks are kept in a store: the URL without its
-	// password, and what all processes that use it must agree on.
+	// Store and Settings are for status, if locks are kept in a store: the URL without its password, and the settings
+	// that all its users must agree on.
 	Store, Settings string
 
-	described protocol.Descriptor // from newService on
-	edge      edge.Space          // from newService on
+	described protocol.Descriptor // set by newService
+	edge      edge.Space          // set by newService
 }
 
 // Identity identifies this member.
@@ -109,56 +101,51 @@ type Identity struct {
 	Member  *schema.Member
 	Cluster string
 	Version string
-	// Sync is how long the disk of the data folder takes to sync a small write. Zero means that nothing is kept there.
+	// Sync is the latency of a small synced write to the data folder. Zero means that there is none.
 	Sync time.Duration
 }
 
-// Limits bound what one server does for its clients.
+// Limits bound the resources that one server spends on its clients.
 type Limits struct {
-	// NameBytes is how long a lock's name may be. Zero means 512, which is also the
-	// most.
+	// NameBytes is the maximum length of a lock's name. Zero means 512, which is also the upper bound.
 	NameBytes int
-	// MessageBytes is how large a request may be. Zero means 4 MiB.
+	// MessageBytes is the maximum size of a request. Zero means 4 MiB.
 	MessageBytes int64
-	// LongPoll is how long one HTTP request may wait. Zero means 60 s.
+	// LongPoll is the maximum wait of one HTTP request. Zero means 60 s.
 	LongPoll time.Duration
-	// Grace is how long a request that LongPoll has ended keeps its place in the
-	// queue, for the same request to be sent again. Zero means 10 s.
+	// Grace is how long a request that LongPoll has ended keeps its place in the queue, so that it can be repeated.
+	// Zero means 10 s.
 	Grace time.Duration
-	// Requests is how many requests are remembered by their id, while they wait and
-	// when they were granted; one for several names counts once for each. Zero means
-	// 100,000.
+	// Requests is the maximum number of requests remembered by id, while they wait and after their grant; one for
+	// several names counts once for each. Zero means 100,000.
 	Requests int
 	// Remember is how long a granted request is remembered by its id. Zero means 5 min.
 	Remember time.Duration
-	// Names is how many names one request may ask for. Zero means 1,000.
+	// Names is the maximum number of names in one request. Zero means 1,000.
 	Names int
-	// Connections is how many connections each port serves at once; fewer where there are too few Descriptors. Zero
-	// means 20,000.
+	// Connections is the maximum number of connections at each port; fewer if there are too few Descriptors. Zero means
+	// 20,000.
 	Connections int
-	// Descriptors is how many files and connections the process may have open. 256 of them, or half if that is less,
-	// are kept for files and for connections to others; each port serves half of the rest at most. Zero means the
+	// Descriptors is the maximum number of open files and connections of the process. 256 of them, or half if that is
+	// less, are reserved for files and outgoing connections; each port gets at most half of the rest. Zero means the
 	// process's limit of open files.
 	Descriptors int
-	// Rate is how many requests a second one client may make: operations of its streams,
-	// names of its acquires, calls. A client is whose certificate was verified, and
-	// otherwise who comes from one address. Zero means that there is no limit, because no
-	// number fits: what one machine may ask that serves many users is what another must
-	// not, and every bound of memory holds without it. It keeps the time of this member's
-	// processors fair among its clients; see `holdfast bench` for what there is.
+	// Rate is the maximum number of requests per second of one client: operations of its streams, names of its
+	// acquires, calls. A client is identified by its verified certificate, and otherwise by its address. Zero means no
+	// limit, because no single number fits: a machine with many users may need more than another should have, and every
+	// bound of memory holds without it. It divides this member's CPU time fairly among its clients; `holdfast bench`
+	// shows how much there is.
 	Rate int
-	// Burst is how many requests a client may make at once, where there is a Rate. Zero
-	// means those of a second.
+	// Burst is the maximum number of requests at once, if there is a Rate. Zero means those of a second.
 	Burst int
-	// Watchers is how many feeds of events are served at once, other members' apart. Zero
-	// means 1,000.
+	// Watchers is the maximum number of feeds of events, not counting those of other members. Zero means 1,000.
 	Watchers int
-	// Header is how long a client may take to send a request's header. Zero means 10 s.
+	// Header is the time limit for receiving a request's header. Zero means 10 s.
 	Header time.Duration
-	// Body is how long a client may take to send a request, header and body, and how
-	// long it may keep a part of an answer waiting. Zero means 30 s.
+	// Body is the time limit for receiving a request, header and body, and for sending one part of an answer. Zero
+	// means 30 s.
 	Body time.Duration
-	// Idle is how long a connection may do nothing. Zero means 2 min.
+	// Idle is how long a connection may be idle. Zero means 2 min.
 	Idle time.Duration
 }
 
@@ -202,7 +189,7 @@ func (c *Config) resolve() error {
 	return c.Limits.resolve()
 }
 
-// alone is the view of a member without others.
+// alone returns the view of a member without others.
 func alone(me *schema.Member) func() protocol.View {
 	id := protocol.ID(me.GetId())
 	view := protocol.View{Number: 1, Coordinator: id, Members: []protocol.Member{{ID: id, Name: me.GetName(), Address: me.GetAddress(), Founder: me.GetFounder()}}}

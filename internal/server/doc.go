@@ -1,10 +1,10 @@
-// Package server serves one member's lockspaces: to programs over
-// gRPC on port 4040, to people and scripts as JSON over HTTP on port 4041.
+// Package server serves one member's lockspaces: to programs over gRPC on port 4040, to people and scripts as JSON over
+// HTTP on port 4041.
 //
-// It decides nothing about locks. It checks what a client asks, hands it to the
-// member's machines through a [run.Driver], and sends back what they decide. The service type
-// has the calls of the schema, and both ports call its methods, so that they cannot differ;
-// the streams of port 4040 speak to the driver by package edge, which has their rules.
+// It makes no decisions about locks. It checks a client's request, passes it to the member's machines through a
+// [run.Driver], and sends back their decision. The service type implements the calls of the schema, and both ports use
+// its methods, so they cannot differ. The streams of port 4040 reach the driver through package edge, which has their
+// rules.
 //
 //	stream*.go  grpc*.go                port 4040: sessions as streams, the calls
 //	http.go  http_listen.go             port 4041: routes, refusals, health
@@ -17,62 +17,50 @@
 //
 // # One-shot requests
 //
-// An acquire over HTTP opens a session of its own, or names one that another acquire
-// has opened. That, the ids of the requests and the requests for all names are one step of the driver, as far as each
-// is answered at once. Every ttl in an answer counts from the moment the client sent the
-// request: the server counts from when the request reached it, which is later, so a
-// client that counts from its own sending has stopped believing before this member
-// takes the session for expired.
+// An acquire over HTTP opens its own session, or names one that an earlier acquire opened. The session, the request ids
+// and the requests for all names take one step of the driver, as far as each is answered at once. Every ttl in an
+// answer counts from the moment the client sent the request: the server counts from when the request reached it, which
+// is later, so a client that counts from its own sending stops believing before this member considers the session
+// expired.
 //
-// A request that waits is present as long as its connection is. When that closes,
-// the request is cancelled; a grant that crosses it is given back. Only the long
-// poll's own end keeps the place in the queue for a while, for a request that has an
-// id, so that it can be sent again.
+// A waiting request lives as long as its connection. When that closes, the request is cancelled, and a grant in transit
+// is given back. Only when a long poll times out does a request with an id keep its place in the queue for a while, so
+// that the client can send it again.
 //
-// An id makes a request act once (type requests). Sent again while it waits, it goes
-// on waiting, by the clock of its first arrival; sent again after it was granted, it
-// gets the same grant as long as that stands, and afterwards what has become of
-// it. Without a session the id is unique among all clients, so it should be
-// drawn at random. It is remembered for Limits.Remember after the grant. Where members
-// share sessions, a request of a session may come again through another one: the member
-// that decides gets the id, and finds out (lock.Request.Once).
+// An id makes a request idempotent (type requests). Repeated while it waits, the request keeps waiting, timed from its
+// first arrival. Repeated after the grant, it gets the same grant as long as that is valid, and afterwards its outcome.
+// Without a session the id must be unique among all clients, so it should be random. It is remembered for
+// Limits.Remember after the grant. If members share sessions, a session's request may be repeated through another
+// member: the member that decides gets the id, and detects the repetition (lock.Request.Once).
 //
-// A one-shot session is attached to nothing, so the answer to its next request reports what it
-// has lost. A renewal of a session that has lost one of several locks is refused with that
-// loss, once, and has renewed the session all the same. A loss is remembered for the
-// client that releases the lock later, up to a number for all sessions together; past
-// that the answer is not_held.
+// A one-shot session has no stream, so the answer to its next request reports its losses. A renewal of a session that
+// has lost one of several locks is refused with that loss, once, but still renews the session. A loss is remembered for
+// the client that releases the lock later, up to a limit for all sessions together; beyond it the answer is not_held.
 //
 // # Bounds
 //
-// Nothing that comes in is trusted. Connections, headers, bodies, names, lists and
-// the time that a client takes to send or to read are bounded by [Limits], and what
-// exceeds them is refused, counted and named. Unknown fields, parameters and paths
-// are refused. Every limit has its name, its error and its count: docs/limits.md lists
-// them, and docs/bad-input.md what else may come. A request for a host that is not this member is refused, because a
-// browser that was tricked sends such requests; every call that changes something is
-// a POST of application/json, which another site's page may not send. A mistake of
-// this server in one request ends that request alone.
+// No input is trusted. Connections, headers, bodies, names, lists and the time that a client takes to send or to read
+// are bounded by [Limits], and what exceeds them is refused, counted and named. Unknown fields, parameters and paths
+// are refused. Every limit has its name, its error and its count: docs/limits.md lists them, and docs/bad-input.md
+// covers other bad input. A request for a host that is not this member is refused, because a tricked browser sends such
+// requests; every call that changes something is a POST of application/json, which another site's page
+// may not send. A bug of this server in one request ends only that request.
 //
 // # In a cluster
 //
-// Every member serves, whichever of them decides. What only the authority knows (lists,
-// a lock in full, how a space is) is asked of it and answered here, or unavailable within
-// seconds. A member that is in no view, or has no lease, takes no session, with that as the reason;
-// the sessions that it has go on to their deadlines. The welcome tells clients where the authority
-// and the other members are, and later events tell them when that changes. Messages of
-// other members come to port 4040, too (Config.Members).
+// Every member serves clients, regardless of which one decides. Calls that only the authority can answer (lists, a lock
+// in full, the state of a space) are forwarded to it and answered here, or fail as unavailable within seconds. A member
+// that is in no view, or has no lease, accepts no new session, and gives that as the reason; its existing sessions keep
+// their deadlines. The welcome gives clients the addresses of the authority and the other members; later events report
+// changes. Messages of other members also arrive on port 4040 (Config.Members).
 //
 // # Events and metrics
 //
-// An [Observer] sees each step's effects under the driver's mutex. It keeps nothing,
-// never blocks, and fills queues; a reader that lets its queue run full is dropped, with
-// that reason. Events are those of all members' clients, whichever member is watched (package
-// events); events of views and spaces show them as this member sees them.
+// An [Observer] sees each step's effects under the driver's mutex. It keeps no state, never blocks, and fills queues; a
+// reader whose queue fills up is dropped, with that reason. Events cover the clients of all members, regardless of
+// which member is watched (package events); events about views and spaces show this member's view of them.
 //
-// Metrics are each member's own: what its clients do, and what they wait for and lose.
-// The metrics of a cluster are the sums of its members' counters and histograms, and of
-// holdfast_sessions. What is asked of the authority of a space is the same everywhere,
-// and is not to be added up: holdfast_locks, holdfast_waiters, holdfast_reign. No label
-// carries a lock's name.
+// Metrics are per member: the operations, waits and losses of its own clients. For a cluster, add up the members'
+// counters and histograms, and holdfast_sessions. Metrics that come from the authority of a space are the same on all
+// members; do not add them up: holdfast_locks, holdfast_waiters, holdfast_reign. No label carries a lock's name.
 package server

@@ -7,27 +7,26 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What all feeds of a member may write together in a second, so that watchers, however many they
-// are, leave the processors to those who lock. A watcher that is behind gets more at once; one that
-// falls too far behind is dropped (unread_events).
+// Limits on the writes of all feeds of a member per second, so that watchers, however many, leave CPU time for locks. A
+// watcher that is behind gets more at once; one that falls too far behind is dropped (unread_events).
 const (
 	feedBytes = 32 << 20
-	feedWrite = 8 << 10              // what a write costs besides its bytes, counted as bytes
-	feedBurst = feedBytes / 4        // how much of it may come at once
+	feedWrite = 8 << 10              // overhead of a write, counted as bytes
+	feedBurst = feedBytes / 4        // maximum burst
 	feedPause = 5 * time.Millisecond // between two writes of one feed
 )
 
-// feedPace keeps the feeds of a member within what they may write.
+// feedPace limits the write rate of a member's feeds.
 type feedPace struct{ limiter *rate.Limiter }
 
 func newFeedPace() feedPace {
 	return feedPace{rate.NewLimiter(feedBytes, feedBurst)}
 }
 
-// feedTurn is the part of one feed in it.
+// feedTurn is the share of one feed.
 type feedTurn struct {
 	pace feedPace
-	next time.Time // not before that
+	next time.Time // earliest time of the next write
 }
 
 // wait waits until the feed may write these texts, or ctx ends.

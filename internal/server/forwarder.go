@@ -29,23 +29,24 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// forwarder passes on what clients ask of a member that has no part in the spaces that are kept on disks: a guest without a folder, or one
-// that was not added yet. It goes to members that have. A session's stream is passed on as it is, frame by frame, so the client
-// has its session at the other member, and all that is promised to it is what it would be without this one: deadlines
-// count from when the client has sent, and what is passed on comes later only. Calls in one go are made anew (forwarder_calls.go).
+// forwarder passes on clients' requests at a member that has no part in the spaces that are kept on disks: a guest
+// without a folder, or one that was not added yet. They go to members that have. A session's stream is passed on
+// unchanged, frame by frame, so the client has its session at the other member, with the same promises as without this
+// one: deadlines count from the client's sending, and forwarding only delays it. Single calls are made again
+// (forwarder_calls.go).
 //
-// A member that passes on says who has asked; the other one believes that only if a certificate proves that it is a member. In plain
-// text nothing is known of clients, here or there.
+// A forwarding member names the original caller; the other one believes it only if a certificate proves that it is a
+// member. In plain text clients have no identity at either member.
 type forwarder struct {
 	service *service
-	where   func() []string // the members that have a part; empty where this one has
+	where   func() []string // the members that have a part; empty if this one has
 	open    func(address string, dialer *socket.Dialer) (*grpc.ClientConn, error)
-	// patience is how long a client may take to say hello.
+	// patience is the time limit for a client's hello.
 	patience time.Duration
 
 	mu     sync.Mutex
 	closed bool
-	next   int            // where the next search among where begins: not all go to the same one
+	next   int            // where the next search among where begins, to spread the load
 	ways   map[string]way // by address
 	passes map[*pass]struct{}
 }
@@ -56,7 +57,7 @@ type way struct {
 	dialer *socket.Dialer
 }
 
-// pass is one stream or call that is passed on.
+// pass is one stream or call being passed on.
 type pass struct {
 	address string
 	conn    *grpc.ClientConn
@@ -64,13 +65,13 @@ type pass struct {
 }
 
 const (
-	// What a forwarder says of itself and of the client. The words go between members.
+	// Metadata by which a forwarder identifies itself and the client. They go between members.
 	forwarderKey = "holdfast-nonmember"
 	callerKey    = "holdfast-visitor"
 	identityKey  = "holdfast-identity"
 
-	insiderNext  = 250 * time.Millisecond // a member that is not connected by then is not waited for alone
-	insiderLimit = 2 * time.Second        // when no member is connected by then, the client is refused
+	insiderNext  = 250 * time.Millisecond // after this the next member is tried as well
+	insiderLimit = 2 * time.Second        // without a connection by then, the client is refused
 )
 
 func newForwarder(c Config, s *service) *forwarder {
@@ -90,7 +91,7 @@ func newForwarder(c Config, s *service) *forwarder {
 	return o
 }
 
-// unreached says of each address why there is no connection.
+// unreached explains, for each address, why there is no connection.
 func (o *forwarder) unreached(addresses []string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -108,8 +109,8 @@ func (o *forwarder) unreached(addresses []string) string {
 // passesOn reports whether clients are served by other members.
 func (o *forwarder) passesOn() bool { return len(o.where()) > 0 }
 
-// begin finds a member, and begins to pass something on to it. About says which member is tried first. The context ends when
-// ctx does, when that member is not there any more, and by finish, which is to be called.
+// begin finds a member, and begins to pass something on to it. About determines which member is tried first. The
+// context ends when ctx does, when that member is no longer listed, and by finish, which must be called.
 func (o *forwarder) begin(ctx context.Context, by caller, about about) (*pass, context.Context, error) {
 	if forwarders := metadata.ValueFromIncomingContext(ctx, forwarderKey); len(forwarders) > 0 {
 		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", o.service.identity().Member.GetName(), forwarders[0])}
@@ -146,12 +147,12 @@ func (o *forwarder) finish(p *pass) {
 	delete(o.passes, p)
 }
 
-// about is the subject of a call that is passed on: a session, which the member that it was opened at knows best, and alone where members have
-// spaces in memory as well; or a request with an id, which acts once at one member. Both are "" where it is neither.
+// about is the subject of a forwarded call: a session, which the member that opened it knows best, and alone if members
+// have spaces in memory as well; or a request with an id, which acts once at one member. Both are "" if it is neither.
 type about struct{ session, request string }
 
-// order is in which order members are tried. The first is the member of the session; for a request without one it is the same each time, as
-// long as the members are; and otherwise each time another one.
+// order returns the order in which members are tried. The first is the member of the session; for a request without a
+// session it is always the same, as long as the members are; and otherwise it rotates.
 func (o *forwarder) order(about about) []string {
 	there := o.where()
 	if len(there) == 0 {
@@ -169,14 +170,14 @@ func (o *forwarder) order(about about) []string {
 	all := slices.Concat(there[first:], there[:first])
 	view := o.service.view()
 	id, _, _ := strings.Cut(about.session, ".") // the secret
-	of, _ := lock.ParseSessionID(id)            // what is none is refused there
+	of, _ := lock.ParseSessionID(id)            // an invalid one is refused there
 	if member, listed := view.Of(protocol.ID(of.Member)); listed && slices.Contains(all, member.Address) {
 		all = append([]string{member.Address}, slices.DeleteFunc(all, func(a string) bool { return a == member.Address })...)
 	}
 	return all
 }
 
-// find waits until a member is connected: one after the other is tried, and the first that can be reached is taken.
+// find waits until a member is connected: it tries one after the other, and takes the first that can be reached.
 func (o *forwarder) find(ctx context.Context, p *pass, addresses []string) error {
 	limit, done := context.WithTimeout(ctx, insiderLimit)
 	defer done()
@@ -200,7 +201,7 @@ func (o *forwarder) find(ctx context.Context, p *pass, addresses []string) error
 				failed++
 				waiting = last && failed < len(addresses)
 			case <-next.C:
-				waiting = last // the last one is waited for as long as any
+				waiting = last // the last one gets all the remaining time
 			}
 		}
 		next.Stop()
@@ -214,7 +215,7 @@ func (o *forwarder) find(ctx context.Context, p *pass, addresses []string) error
 	return &holdfast.UnavailableError{Why: "no member is known that has a part in the spaces that are kept on disks"}
 }
 
-// connected waits until a connection is there, and returns nil when it cannot be made, or ctx ends.
+// connected waits for a connection, and returns nil if it cannot be made, or ctx ends.
 func connected(ctx context.Context, address string, conn *grpc.ClientConn) *pass {
 	conn.ResetConnectBackoff()
 	conn.Connect()
@@ -251,11 +252,12 @@ func (o *forwarder) conn(address string) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-// moved ends what is passed on to members that are not there any more: their clients go to another one, through this one or not.
+// moved ends the forwarding to members that are no longer listed: their clients move to another one, through this one
+// or not.
 func (o *forwarder) moved() {
 	there := o.where()
 	if len(there) == 0 {
-		return // this member has a part by now: what is under way goes on
+		return // this member has a part by now: forwarding under way continues
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -267,12 +269,12 @@ func (o *forwarder) moved() {
 	for address, way := range o.ways {
 		if !slices.Contains(there, address) {
 			delete(o.ways, address)
-			_ = way.conn.Close() // it fails when it is closed already
+			_ = way.conn.Close() // it fails if it is already closed
 		}
 	}
 }
 
-// close ends all that is passed on.
+// close ends all forwarding.
 func (o *forwarder) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -281,11 +283,11 @@ func (o *forwarder) close() {
 		p.end(errForwarderClosed)
 	}
 	for _, way := range o.ways {
-		_ = way.conn.Close() // it fails when it is closed already
+		_ = way.conn.Close() // it fails if it is already closed
 	}
 }
 
-// stream passes a session's stream on. Its error is a status.
+// stream forwards a session's stream. Its error is a status.
 func (o *forwarder) stream(stream grpc.ServerStream) error {
 	first, err := o.first(stream)
 	if err != nil {
@@ -301,7 +303,7 @@ func (o *forwarder) stream(stream grpc.ServerStream) error {
 	if err == nil {
 		err = there.SendMsg(first)
 	}
-	if err != nil && !errors.Is(err, io.EOF) { // then RecvMsg says why
+	if err != nil && !errors.Is(err, io.EOF) { // then RecvMsg returns the reason
 		return o.broken(ctx, p, err)
 	}
 	o.service.background.Go(func() { o.forth(p, stream, there) })
@@ -324,7 +326,7 @@ func (o *forwarder) stream(stream grpc.ServerStream) error {
 	}
 }
 
-// first receives the first frame of a client, which has its hello. A client that says nothing is not waited for.
+// first receives a client's first frame, which has its hello, within a time limit.
 func (o *forwarder) first(stream grpc.ServerStream) (*frames.Raw, error) {
 	frame, received := &frames.Raw{}, make(chan error, 1)
 	o.service.background.Go(func() { received <- stream.RecvMsg(frame) })
@@ -343,8 +345,8 @@ func (o *forwarder) first(stream grpc.ServerStream) (*frames.Raw, error) {
 	}
 }
 
-// sessionOf returns the session that a hello goes on with; "" for a new one, and where the frame cannot be read: the member that it
-// is passed on to reports that.
+// sessionOf returns the session that a hello resumes; "" for a new one, or if the frame cannot be read: the other
+// member reports that.
 func sessionOf(frame *frames.Raw) string {
 	operations := &frames.Operations{}
 	defer operations.Release()
@@ -354,7 +356,7 @@ func sessionOf(frame *frames.Raw) string {
 	return operations.List()[0].GetHello().GetSession()
 }
 
-// forth passes on what the client says, until it has said all or the stream ends.
+// forth forwards the client's frames, until it has sent all or the stream ends.
 func (o *forwarder) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStream) {
 	for {
 		frame := &frames.Raw{}
@@ -369,12 +371,12 @@ func (o *forwarder) forth(p *pass, stream grpc.ServerStream, there grpc.ClientSt
 			return
 		}
 		if there.SendMsg(frame) != nil {
-			return // RecvMsg says why
+			return // RecvMsg returns the reason
 		}
 	}
 }
 
-// broken says why something is passed on no more: what the other member has said, or that it is lost.
+// broken returns why the forwarding ended: the other member's answer, or its loss.
 func (o *forwarder) broken(ctx context.Context, p *pass, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, holdfast.ErrUnavailable) {
 		return api.ToStatus(failed("connect", "", "", cause))

@@ -18,12 +18,12 @@ import (
 func (s *service) forwarderIn(name string) *forwarder {
 	space, err := s.space(name)
 	if err != nil {
-		return nil // the call says so
+		return nil // the call reports it
 	}
 	return s.forwarderAt(space)
 }
 
-// forwarderAt is the forwarder if a space's requests are to be passed on; nil where this member serves them itself.
+// forwarderAt returns the forwarder if a space's requests are to be passed on; nil if this member serves them itself.
 func (s *service) forwarderAt(space *Space) *forwarder {
 	if !space.described.Lasting || !s.forwarder.passesOn() {
 		return nil
@@ -39,7 +39,8 @@ func (s *service) forwarderOf(c credentials) *forwarder {
 	return s.forwarder
 }
 
-// passOn makes a call anew at a member that has a part, and returns its answer. The error is as this member's own would be.
+// passOn makes a call again at a member that has a part, and returns its answer. The error has the same form as this
+// member's own.
 func passOn[A proto.Message](ctx context.Context, o *forwarder, about about, op, method string, request proto.Message, answer A) (A, error) {
 	var none A
 	p, ctx, err := o.begin(ctx, callerOf(ctx), about)
@@ -53,7 +54,7 @@ func passOn[A proto.Message](ctx context.Context, o *forwarder, about about, op,
 	return answer, nil
 }
 
-// passOnBriefly is passOn for a call that does not wait: it goes on when its client has gone.
+// passOnBriefly is passOn for a call that does not wait: it continues when its client has gone.
 func passOnBriefly[A proto.Message](ctx context.Context, o *forwarder, about about, op, method string, request proto.Message, answer A) (A, error) {
 	ctx, done := context.WithTimeoutCause(context.WithoutCancel(ctx), o.service.limits.LongPoll, errLongPoll)
 	defer done()
@@ -77,7 +78,7 @@ func (o *forwarder) renew(ctx context.Context, r *schema.RenewRequest, arrived p
 	return renewed, nil
 }
 
-// snapshot passes on a copy of a space as it comes, and keeps none of it.
+// snapshot forwards a copy of a space as it arrives, without keeping any of it.
 func (o *forwarder) snapshot(ctx context.Context, by caller, space string, to pieces) error {
 	p, ctx, err := o.begin(ctx, by, about{})
 	if err != nil {
@@ -100,7 +101,7 @@ func (o *forwarder) snapshot(ctx context.Context, by caller, space string, to pi
 	return api.FromStatus(opSnapshot, o.broken(ctx, p, err))
 }
 
-// status is how a space is, as a member says that has a part in it.
+// status returns the state of a space, from a member that has a part in it.
 func (o *forwarder) status(space string) (*schema.Space, error) {
 	ctx, done := context.WithTimeout(o.service.life, insiderLimit)
 	defer done()
@@ -116,7 +117,7 @@ func (o *forwarder) status(space string) (*schema.Space, error) {
 	return nil, failed("status", space, "", fmt.Errorf("%w: member %s does not have it", holdfast.ErrUnavailable, all.GetMember().GetName()))
 }
 
-// unready says why a space cannot grant; "" where it can, as a member says that has a part in it.
+// unready returns why a space cannot grant, from a member that has a part in it; "" if it can.
 func (o *forwarder) unready(space string) string {
 	switch document, err := o.status(space); {
 	case err != nil:

@@ -24,36 +24,35 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// The bounds of the port that no user has had a reason to set.
+// Limits of the port that are not configurable.
 const (
 	maxStreams     = 1_000            // sessions and calls of one connection at once
 	maxHeaderBytes = 16 << 10         // of one call
-	pingAfter      = 20 * time.Second // a connection that says nothing is asked whether it lives
-	pingAtMost     = 5 * time.Second  // clients may ask as often
-	outboxEvents   = 100_000          // what may wait for a client to read it
+	pingAfter      = 20 * time.Second // after this an idle connection is pinged
+	pingAtMost     = 5 * time.Second  // minimum interval of clients' pings
+	outboxEvents   = 100_000          // maximum of unread answers of a client
 	outboxBytes    = 16 << 20
 	unsentBytes    = 256 << 20 // of all clients
-	unsentShare    = 64 << 10  // what each may have there when that is passed
-	memberFrame    = 2 << 20   // of another member
+	unsentShare    = 64 << 10  // of each, when that is exceeded
+	memberFrame    = 2 << 20   // maximum frame of another member
 
-	// What a client may send before it is read: on a stream, and on all of a connection.
-	// Where they are given gRPC does not measure the connection's bandwidth, for which it
-	// would send a ping with nearly every frame.
+	// Flow control windows of a stream and of a connection. With explicit values gRPC does not measure the connection's
+	// bandwidth, for which it would send a ping with nearly every frame.
 	streamWindow     = 256 << 10
 	connectionWindow = 1 << 20
 )
 
-// grpcServer serves port 4040: package schema over HTTP/2. Sessions are streams, see
-// stream; everything one-shot is the service's.
+// grpcServer serves port 4040: package schema over HTTP/2. Sessions are streams, see stream; the service has all single
+// calls.
 type grpcServer struct {
 	schema.UnimplementedSessionsServer
 
 	service *service
 	rpc     *grpc.Server
-	// certificates say who is a member. Nil without TLS.
+	// certificates identify members. Nil without TLS.
 	certificates *certificate.Store
-	// patience is how long a client may take to begin: the handshake of a connection,
-	// the hello of a stream. It is also how long its last answer waits to be read.
+	// patience is the time limit for a client to begin: for the handshake of a connection, and the hello of a stream.
+	// It is also how long its last answer waits to be read.
 	patience    time.Duration
 	edge        edge.Config
 	connections int
@@ -119,7 +118,7 @@ func (g *grpcServer) options(c Config) []grpc.ServerOption {
 	}
 }
 
-// serve answers the connections of l until stop. The error is nil after stop.
+// serve serves the connections of l until stop. The error is nil after stop.
 func (g *grpcServer) serve(l net.Listener) error {
 	within := bound(l, g.connections, g.service.observer).as("grpc").among(g.service.doors)
 	err := g.rpc.Serve(inTurn{within, g.stile})
@@ -129,9 +128,8 @@ func (g *grpcServer) serve(l net.Listener) error {
 	return nil
 }
 
-// stop ends every stream with unavailable, so that clients look elsewhere, waits
-// for the calls under way until ctx ends, and then ends those, too. Afterwards
-// nothing of this server runs.
+// stop ends every stream with unavailable, so that clients go elsewhere, waits for the calls under way until ctx ends,
+// and then ends those, too. Afterwards nothing of this server runs.
 func (g *grpcServer) stop(ctx context.Context) {
 	g.service.observer.source.End()
 	g.service.stop()

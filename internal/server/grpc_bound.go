@@ -12,17 +12,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/sparing"
 )
 
-// doors is what all listeners of a server share: how many connections the process has descriptors for, so that what it
-// keeps on disks, and its connections to other members, find theirs.
+// doors are shared by all listeners of a server: they divide the process's descriptors, so that disk files and
+// connections to other members get theirs.
 type doors struct {
-	most   int // connections of all listeners together
-	each   int // of one: a flood of one port leaves the other its half
+	most   int // maximum connections of all listeners together
+	each   int // of one: a flood at one port leaves the other its half
 	open   atomic.Int64
 	log    sparing.Log
 	logger *slog.Logger
 }
 
-// newDoors shares the process's descriptors out.
+// newDoors divides the process's descriptors.
 func newDoors(l Limits, logger *slog.Logger) *doors {
 	d := quietDoors(l, logger)
 	if d.each < l.Connections {
@@ -32,22 +32,21 @@ func newDoors(l Limits, logger *slog.Logger) *doors {
 	return d
 }
 
-// quietDoors is newDoors without a word of it in the log.
+// quietDoors is newDoors without logging.
 func quietDoors(l Limits, logger *slog.Logger) *doors {
 	most := descriptors.ForConnections(l.Descriptors)
 	return &doors{most: most, each: max(most/2, 1), logger: logger}
 }
 
-// say logs what happens at a bound once a minute.
+// say logs events at a bound once a minute.
 func (d *doors) say(sentence string, args ...any) {
 	if news, held := d.log.News(sentence); news {
 		d.logger.Warn(sentence, append(args, "times_before", held)...)
 	}
 }
 
-// boundListener accepts connections up to a number. One more is closed at once: a
-// client that is turned away tries another member, one that hangs in the backlog
-// does not know that it should.
+// boundListener accepts a limited number of connections. One more is closed at once: a rejected client tries another
+// member, while one stuck in the backlog does not know that it should.
 type boundListener struct {
 	net.Listener
 	limit    int64
@@ -62,13 +61,13 @@ func bound(l net.Listener, limit int, observer *Observer) *boundListener {
 	return &boundListener{Listener: l, limit: int64(limit), observer: observer, inUse: prometheus.NewGauge(prometheus.GaugeOpts{})}
 }
 
-// as says in the metrics of which port the connections are, grpc or http.
+// as sets the connections' port in the metrics, grpc or http.
 func (l *boundListener) as(port string) *boundListener {
 	l.inUse, l.port = l.observer.open.WithLabelValues(port), port
 	return l
 }
 
-// among has the listener share the process's descriptors with others.
+// among makes the listener share the process's descriptors with others.
 func (l *boundListener) among(d *doors) *boundListener {
 	l.doors, l.limit = d, min(l.limit, int64(d.each))
 	return l
@@ -107,7 +106,7 @@ func (l *boundListener) enter() bool {
 	return true
 }
 
-// leave gives a place back.
+// leave returns a place.
 func (l *boundListener) leave() {
 	l.open.Add(-1)
 	if l.doors != nil {
@@ -115,7 +114,7 @@ func (l *boundListener) leave() {
 	}
 }
 
-// fail counts that no descriptor is left for a connection. The servers accept again after a while.
+// fail counts a connection refused for lack of descriptors. The servers accept again after a while.
 func (l *boundListener) fail(err error) error {
 	if descriptors.Exhausted(err) {
 		l.observer.refused("files")

@@ -14,17 +14,17 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// grpcHealth answers grpc.health.v1.Health as /readyz does: "" and the name of the
-// Sessions service are serving when every space can grant, and that name with
-// "/SPACE" behind it when that one can; a member that hinders the others is serving none.
+// grpcHealth answers grpc.health.v1.Health as /readyz does. "" and the name of the Sessions service are serving when
+// every space can grant, and that name followed by "/SPACE" when that space can; a member that hinders the others
+// serves none.
 type grpcHealth struct {
 	health.UnimplementedHealthServer
 	service *service
 	ending  context.Context
-	every   time.Duration // how often a Watch looks
+	every   time.Duration // poll interval of a Watch
 }
 
-// check returns the health of a service; found is false for one that is not here.
+// check returns the health of a service; found is false for an unknown one.
 func (h *grpcHealth) check(name string) (state health.HealthCheckResponse_ServingStatus, found bool) {
 	spaces := h.service.spaces
 	if name != "" && name != schema.Sessions_ServiceDesc.ServiceName && name != schema.Locks_ServiceDesc.ServiceName {
@@ -47,7 +47,7 @@ func (h *grpcHealth) check(name string) (state health.HealthCheckResponse_Servin
 	return health.HealthCheckResponse_SERVING, true
 }
 
-// Check says how a service is now.
+// Check returns the current health of a service.
 func (h *grpcHealth) Check(_ context.Context, request *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
 	state, found := h.check(request.GetService())
 	if !found {
@@ -56,7 +56,7 @@ func (h *grpcHealth) Check(_ context.Context, request *health.HealthCheckRequest
 	return &health.HealthCheckResponse{Status: state}, nil
 }
 
-// List says how all services are.
+// List returns the health of all services.
 func (h *grpcHealth) List(context.Context, *health.HealthListRequest) (*health.HealthListResponse, error) {
 	names := []string{"", schema.Sessions_ServiceDesc.ServiceName, schema.Locks_ServiceDesc.ServiceName}
 	for _, space := range h.service.spaces {
@@ -70,7 +70,7 @@ func (h *grpcHealth) List(context.Context, *health.HealthListRequest) (*health.H
 	return all, nil
 }
 
-// Watch says how a service is, and says it again whenever that changes.
+// Watch sends the health of a service, and again whenever it changes.
 func (h *grpcHealth) Watch(request *health.HealthCheckRequest, stream grpc.ServerStreamingServer[health.HealthCheckResponse]) error {
 	look := time.NewTicker(h.every)
 	defer look.Stop()

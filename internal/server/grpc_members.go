@@ -10,13 +10,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// closeLimit is how long this member still sends another one its events, when
-// the server ends.
+// closeLimit is how long this member still sends another one its events when the server ends.
 const closeLimit = time.Second
 
-// endMembers ends the streams of other members with the server: they have no end of
-// their own, and those members look for this one elsewhere or not at all. Those of events
-// end by themselves, once the last event is sent.
+// endMembers ends the streams of other members with the server: they do not end by themselves, and those members look
+// for this one elsewhere or not at all. Those of events end by themselves, once the last event is sent.
 func (g *grpcServer) endMembers(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if !ofMembers(info.FullMethod) {
 		return handler(server, stream)

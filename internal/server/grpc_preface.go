@@ -8,17 +8,17 @@ import (
 	transport "google.golang.org/grpc/credentials"
 )
 
-// preface is what a client of HTTP/2 says first (RFC 9113 §3.4).
+// preface is the first message of an HTTP/2 client (RFC 9113 §3.4).
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// countedCredentials counts connections that fail in the handshake of their
-// encryption, or send something after it that is not the beginning of HTTP/2.
+// countedCredentials counts connections that fail in the TLS handshake, or then send something other than the HTTP/2
+// preface.
 type countedCredentials struct {
 	transport.TransportCredentials
 	observer *Observer
 }
 
-// ServerHandshake encrypts a connection.
+// ServerHandshake performs the handshake of a connection.
 func (c countedCredentials) ServerHandshake(raw net.Conn) (net.Conn, transport.AuthInfo, error) {
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
@@ -33,13 +33,13 @@ func (c countedCredentials) Clone() transport.TransportCredentials {
 	return countedCredentials{c.TransportCredentials.Clone(), c.observer}
 }
 
-// prefacedConn looks at the first bytes of a connection. One that sends others than those
-// with which HTTP/2 begins, or only some of them, is counted when it is closed.
+// prefacedConn checks the first bytes of a connection. One that sends something other than the HTTP/2 preface, or only
+// a part of it, is counted when it is closed.
 type prefacedConn struct {
 	net.Conn
 	observer *Observer
-	read     atomic.Int64 // how many of the preface's bytes have come
-	odd      atomic.Bool  // others have come
+	read     atomic.Int64 // number of the preface's bytes received
+	odd      atomic.Bool  // other bytes were received
 	once     sync.Once
 }
 

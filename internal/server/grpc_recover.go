@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// recoverUnary keeps a mistake in the answering of one call from ending the member:
-// the call is answered with internal, and the stack is logged.
+// recoverUnary keeps a panic in one call from ending the member: the call is answered with internal, and the stack is
+// logged.
 func (g *grpcServer) recoverUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 	defer func() {
 		if mistake := recover(); mistake != nil {
@@ -33,7 +33,7 @@ func (g *grpcServer) recoverStream(server any, stream grpc.ServerStream, info *g
 	return handler(server, stream)
 }
 
-// panicked logs and counts a mistake.
+// panicked logs and counts a panic.
 func (g *grpcServer) panicked(method string, mistake any, stack []byte) {
 	g.service.observer.refused("internal")
 	g.service.logger.Error("a call has panicked", "method", method, "panic", fmt.Sprint(mistake), "stack", string(stack))

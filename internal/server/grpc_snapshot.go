@@ -22,7 +22,7 @@ import (
 // opSnapshot names the operation in errors and metrics.
 const opSnapshot = "snapshot"
 
-// snapshotsAtOnce is how many snapshots this member sends at a time: each keeps the state of one shard in memory.
+// snapshotsAtOnce is the maximum number of snapshots sent at a time: each keeps the state of one shard in memory.
 const snapshotsAtOnce = 1
 
 // Snapshot sends a copy of a space.
@@ -48,12 +48,12 @@ func (s *service) Snapshot(r *schema.SnapshotRequest, stream grpc.ServerStreamin
 	return err
 }
 
-// pieces sends what is written.
+// pieces is a writer that sends the written data.
 type pieces struct {
 	to grpc.ServerStreamingServer[schema.SnapshotPiece]
 }
 
-// Write sends b, which stays its owner's.
+// Write sends b, and does not retain it.
 func (p pieces) Write(b []byte) (int, error) {
 	if err := p.to.Send(&schema.SnapshotPiece{Data: slices.Clone(b)}); err != nil {
 		return 0, err
@@ -61,7 +61,7 @@ func (p pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// snapshot writes a copy of a space, shard by shard, each as new as this call.
+// snapshot writes a copy of a space, shard by shard, each at least as new as this call.
 func (s *service) snapshot(ctx context.Context, name string, by caller, to pieces) (err error) {
 	space, err := s.space(name)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *service) writeSnapshot(ctx context.Context, space *Space, to pieces) (*
 	return summary, w.End()
 }
 
-// copyShard asks for the state of a shard, as new as this call.
+// copyShard asks for the state of a shard, at least as new as this call.
 func (s *service) copyShard(ctx context.Context, space *Space, shard int) (*protocol.Copied, error) {
 	question := &protocol.Copy{Shard: shard}
 	reply, err := s.driver.Do(ctx, space.Port, question)

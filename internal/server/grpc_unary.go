@@ -16,11 +16,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// oneShot is a service whose calls take one message and give one, served as streams of
-// one message each way. On the wire that is the same. Here it lets this server see what
-// is wrong with a request, so that it is counted: of a call that is not a stream, gRPC
-// refuses such a one by itself. To gRPC they are no streams either when it comes to
-// interceptors, which it leaves out: so they are called here.
+// oneShot serves a service's unary methods as streams of one message each way. On the wire that is the same. Here it
+// lets this server see malformed requests, to count them: for unary methods gRPC refuses them by itself. gRPC does not
+// call interceptors for them: so they are called here.
 func (g *grpcServer) oneShot(service grpc.ServiceDesc) *grpc.ServiceDesc {
 	service.Streams = slices.Clone(service.Streams)
 	for i := range service.Streams {
@@ -43,7 +41,7 @@ func (g *grpcServer) oneShot(service grpc.ServiceDesc) *grpc.ServiceDesc {
 	return &service
 }
 
-// serveOne serves a method that takes one message and gives one.
+// serveOne serves a method with one request and one answer.
 func (g *grpcServer) serveOne(method grpc.MethodDesc) grpc.StreamHandler {
 	return func(server any, stream grpc.ServerStream) error {
 		counted := false
@@ -63,7 +61,7 @@ func (g *grpcServer) serveOne(method grpc.MethodDesc) grpc.StreamHandler {
 	}
 }
 
-// receiveOne takes the request of a call.
+// receiveOne receives the request of a call.
 func (s *service) receiveOne(stream grpc.ServerStream, request proto.Message) error {
 	switch err := stream.RecvMsg(request); {
 	case errors.Is(err, io.EOF):
@@ -86,7 +84,7 @@ func (g *grpcServer) admitCall(ctx context.Context, request any, _ *grpc.UnarySe
 	return handler(ctx, request)
 }
 
-// costOf returns what a request asks for and what it keeps or gives back, to be admitted.
+// costOf returns a request's number of new requests, and of those that keep or release, for admission.
 func costOf(request any) (requests, returns int) {
 	switch r := request.(type) {
 	case *schema.AcquireRequest:
@@ -97,9 +95,8 @@ func costOf(request any) (requests, returns int) {
 	return 1, 0
 }
 
-// tooLarge refuses a message beyond message_bytes. That limit is the one of the
-// connection as well, where gRPC keeps it, unless other members' frames, which come to
-// the same port, may be larger.
+// tooLarge refuses a message beyond message_bytes. That is also the limit of the connection, enforced by gRPC, unless
+// other members' frames, which come to the same port, may be larger.
 func (s *service) tooLarge(size func() int) error {
 	if s.limits.MessageBytes >= memberFrame || int64(size()) <= s.limits.MessageBytes {
 		return nil
@@ -108,8 +105,7 @@ func (s *service) tooLarge(size func() int) error {
 	return api.ToStatus(api.Fail(api.CodeTooLarge, fmt.Sprintf("the message has more than %d bytes, which message_bytes allows", s.limits.MessageBytes)))
 }
 
-// unreceived counts what came instead of a message, where that is its sender's fault.
-// gRPC has told the sender what is wrong.
+// unreceived counts malformed input, if its sender is at fault. gRPC has reported the fault to the sender.
 func (s *service) unreceived(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:
@@ -120,7 +116,7 @@ func (s *service) unreceived(err error) error {
 	return err
 }
 
-// countRefusal counts the refusal of a call, as those of HTTP are.
+// countRefusal counts the refusal of a call, as for HTTP.
 func (s *service) countRefusal(err error) {
 	switch code := api.Code(err); code {
 	case api.CodeBadRequest, api.CodeName, api.CodeDenied:
@@ -128,7 +124,7 @@ func (s *service) countRefusal(err error) {
 	}
 }
 
-// unknownCall answers who calls what is not here.
+// unknownCall answers calls of unknown methods.
 func (g *grpcServer) unknownCall(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
 	g.service.observer.refused(api.CodeUnknownPath)

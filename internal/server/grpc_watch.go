@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 )
 
-// Watch sends what happens in a space, or in all, as it happens. Its header says
-// that from now on nothing is missed without a report.
+// Watch sends the events of a space, or of all, as they happen. Its header marks the moment from which no event is
+// missing without a report.
 func (s *service) Watch(r *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.WatchEvent]) error {
 	err := s.follow(stream.Context(), r, grpcFeed{stream})
 	switch {
@@ -37,9 +37,9 @@ type grpcFeed struct {
 
 func (f grpcFeed) begin() error { return f.stream.SendHeader(metadata.MD{}) }
 
-func (grpcFeed) idle() error { return nil } // gRPC looks after its connections
+func (grpcFeed) idle() error { return nil } // gRPC keeps its connections alive
 
-// send sends what has happened: each event was encoded once for all watchers.
+// send sends events: each was encoded once for all watchers.
 func (f grpcFeed) send(ctx context.Context, turn *feedTurn, happened []*events.Batch) error {
 	var parts [][]byte
 	for _, batch := range happened {

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 )
 
-// maxHTTPHeader bounds the header of a request.
+// maxHTTPHeader is the maximum size of a request's header.
 const maxHTTPHeader = 32 << 10
 
 // web serves port 4041: the service as JSON over HTTP.
@@ -36,8 +36,7 @@ type web struct {
 	bound        int
 	certificates *certificate.Store // nil in plain text
 
-	// own is read-locked by each request on a connection of server, and gone is set
-	// under its lock when there shall be no more.
+	// own is read-locked by each request on a connection of server; gone is set under its lock to stop further ones.
 	own  sync.RWMutex
 	gone bool
 }
@@ -56,27 +55,27 @@ func newWeb(c Config, s *service) *web {
 	return h
 }
 
-// exchange is one request on its way through a handler.
+// exchange is one request in a handler.
 type exchange struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	arrived time.Duration // on the driver's clock
-	path    []string      // what stands for the fields of the path, still encoded
+	path    []string      // values of the path's fields, still encoded
 	space   string        // from the path
 	caller  caller
 }
 
-// route is one row of the table of calls. Its path is cut at slashes; {space} stands
-// for one part, and {name=**} for all that follow.
+// route is one row of the table of calls. Its path is split at slashes; {space} matches one part, and {name=**} all
+// that follow.
 type route struct {
 	method string
 	path   []string
-	call   *webCall // nil where it is none of the schema's
+	call   *webCall // nil for calls outside the schema
 	serve  func(c *exchange) error
 }
 
-// table lists the calls: those of the schema, and what says how this member is, which costs no token, because those who
-// look after it ask. docs/design/formats.md §1 says which part of them is stable.
+// table lists the calls: those of the schema, and those about this member's health, which cost no token, because
+// monitoring uses them. docs/design/formats.md §1 defines which parts are stable.
 func (h *web) table() []route {
 	get := func(path string, serve func(*exchange) error) route {
 		return route{http.MethodGet, strings.Split(path, "/"), nil, func(c *exchange) error {
@@ -93,8 +92,7 @@ func (h *web) table() []route {
 	)
 }
 
-// match reports whether a path, cut at slashes and still encoded, is the route's,
-// and what stands for its fields.
+// match reports whether a path, split at slashes and still encoded, matches the route, with the values of its fields.
 func (t *route) match(parts []string) (fields []string, ok bool) {
 	for i, want := range t.path {
 		switch {
@@ -111,13 +109,13 @@ func (t *route) match(parts []string) (fields []string, ok bool) {
 	return fields, len(parts) == len(t.path)
 }
 
-// ServeHTTP answers one request. Even if serving it fails, it is answered or its connection
-// is closed, and others go on.
+// ServeHTTP answers one request. Even if serving it panics, it is answered or its connection is closed, and others
+// continue.
 func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &exchange{w: w, r: r, arrived: h.service.now()}
 	markServed(r.Context())
 	defer h.recovered(c)
-	h.setWriteDeadline(c, time.Time{}) // the last answer on this connection has left one
+	h.setWriteDeadline(c, time.Time{}) // the last answer on this connection has set one
 	if err := h.serve(c); err != nil {
 		h.refuse(c, err)
 	}
@@ -126,8 +124,8 @@ func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve finds the route, checks what all calls have in common, and calls it.
 func (h *web) serve(c *exchange) error {
 	if c.r.ContentLength != 0 {
-		// A body that is never read has its limit as well: when the request was answered,
-		// what is left of it is waited for, to go on with the next.
+		// An unread body has its limit as well: after the answer the server reads the rest of it, to reuse the
+		// connection.
 		if err := c.limitRead(time.Now().Add(h.service.limits.Body)); err != nil {
 			return err
 		}
@@ -163,7 +161,7 @@ func (h *web) serve(c *exchange) error {
 	return api.Fail(api.CodeUnknownPath, fmt.Sprintf("unknown path %.200q; GET /v1/openapi.json lists them", c.r.URL.EscapedPath()))
 }
 
-// statusError is a refusal whose status is not the one that goes with its code.
+// statusError is a refusal with a status other than that of its code.
 type statusError struct {
 	status int
 	allow  []string
@@ -207,8 +205,8 @@ func (h *web) write(c *exchange, status int, contentType string, document proto.
 	h.writeBytes(c, status, contentType, append(h.json.Append(nil, document), '\n'))
 }
 
-// writeBytes sends an answer. A reader that does not take it in time loses its connection.
-// So does one whose connection breaks, and no error can be sent to it.
+// writeBytes sends an answer. A reader that does not take it in time loses its connection. So does one whose connection
+// breaks, and no error can be sent to it.
 func (h *web) writeBytes(c *exchange, status int, contentType string, body []byte) {
 	header := c.w.Header()
 	header.Set("Content-Type", contentType)
@@ -221,13 +219,12 @@ func (h *web) writeBytes(c *exchange, status int, contentType string, body []byt
 	}
 }
 
-// limitWrite gives the reader of the next part of an answer its time.
+// limitWrite sets the time limit for the next part of an answer.
 func (h *web) limitWrite(c *exchange) {
 	h.setWriteDeadline(c, time.Now().Add(h.service.limits.Body))
 }
 
-// setWriteDeadline does nothing on a server that knows no deadlines; it has its own
-// way to end slow connections.
+// setWriteDeadline has no effect on a server without deadlines, which has its own way to end slow connections.
 func (h *web) setWriteDeadline(c *exchange, at time.Time) {
 	err := http.NewResponseController(c.w).SetWriteDeadline(at)
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -235,7 +232,7 @@ func (h *web) setWriteDeadline(c *exchange, at time.Time) {
 	}
 }
 
-// recovered keeps a mistake of this server in one request.
+// recovered confines a panic of this server to one request.
 func (h *web) recovered(c *exchange) {
 	mistake := recover()
 	if mistake == nil {
@@ -264,8 +261,7 @@ func (h *web) health(c *exchange) error {
 	return nil
 }
 
-// ready is GET /readyz: every space can grant, or a line says for each that cannot
-// why not.
+// ready is GET /readyz: every space can grant, or one line gives the reason for each that cannot.
 func (h *web) ready(c *exchange) error {
 	if lines := h.service.unready(); len(lines) > 0 {
 		c.w.Header().Set("Retry-After", "1")
@@ -282,9 +278,8 @@ func (h *web) measures(c *exchange) error {
 	return nil
 }
 
-// newServer returns the server of the port, with its limits in time and size. There
-// is no limit for a whole request, which may wait for long; its header, its body and
-// each part of its answer have their own.
+// newServer returns the server of the port, with its limits of time and size. There is no limit for a whole request,
+// which may wait for long; its header, its body and each part of its answer have their own.
 func (h *web) newServer(c Config) *http.Server {
 	return &http.Server{
 		Handler:           http.HandlerFunc(h.serveOwn),

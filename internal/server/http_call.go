@@ -25,11 +25,11 @@ import (
 // webCall is a call of the schema as HTTP serves it.
 type webCall struct {
 	op     string
-	bound  []string // the fields of the request that stand in the path
-	waits  bool     // for other members or for what is held; Acquire may wait, too
+	bound  []string // the request's fields that are in the path
+	waits  bool     // for other members or for holders; Acquire may wait, too
 	posted bool
 	serve  func(service any, ctx context.Context, decode func(any) error, around grpc.UnaryServerInterceptor) (any, error)
-	// With a request that has the field given, the body of the answer is the one element of the list alone.
+	// If the request has the field given, the body of the answer is just the one element of the list named by alone.
 	given, alone protoreflect.FieldDescriptor
 }
 
@@ -96,9 +96,9 @@ func (h *web) answerCall(c *exchange, t *webCall) error {
 	return nil
 }
 
-// within is the context of a call. One that does not wait is answered even if its client has closed its side of the
-// connection behind its request, as nc -N and some proxies do. One that waits ends then: a client that has gone
-// does just that, and would be granted what it does not use.
+// within returns the context of a call. A call that does not wait is answered even if its client has closed its side of
+// the connection after the request, as nc -N and some proxies do. One that waits ends then: a client that has gone
+// looks the same, and would be granted a lock that it does not use.
 func (h *web) within(ctx context.Context, t *webCall, request any) (context.Context, context.CancelFunc) {
 	if t.waits {
 		return context.WithTimeoutCause(ctx, h.service.limits.LongPoll, errLongPoll)
@@ -112,10 +112,10 @@ func (h *web) within(ctx context.Context, t *webCall, request any) (context.Cont
 	return waiting, func() { stop(); end(nil) }
 }
 
-// errSideClosed refuses a wait whose client has perhaps gone.
+// errSideClosed refuses a wait whose client may have gone.
 var errSideClosed = &holdfast.UnavailableError{Why: "the client has closed its side of the connection, which ends its wait; keep it open for as long as wait, or ask without wait"}
 
-// read reads the request of a call, and takes its tokens. The error names what is wrong and where it was meant for.
+// read reads the request of a call, and takes its tokens. The error names what is wrong and its intended target.
 func (h *web) read(c *exchange, t *webCall, into proto.Message) error {
 	err := h.readParts(c, t, into)
 	if err == nil {
@@ -202,8 +202,8 @@ func checkContent(header http.Header) error {
 	return nil
 }
 
-// limitRead says until when the rest of the request must have come; the zero time is
-// no limit. It does nothing on a server that knows no deadlines.
+// limitRead sets the deadline for the rest of the request; the zero time is no limit. It has no effect on a server
+// without deadlines.
 func (c *exchange) limitRead(at time.Time) error {
 	err := http.NewResponseController(c.w).SetReadDeadline(at)
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -212,8 +212,8 @@ func (c *exchange) limitRead(at time.Time) error {
 	return nil
 }
 
-// readBody reads the body within its limits of size and time. After it the
-// connection has no limit in time: the request may wait.
+// readBody reads the body within its limits of size and time. After it the connection has no time limit: the request
+// may wait.
 func (c *exchange) readBody(limits Limits) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limits.MessageBytes))
 	var large *http.MaxBytesError
@@ -226,7 +226,7 @@ func (c *exchange) readBody(limits Limits) ([]byte, error) {
 	return body, c.limitRead(time.Time{})
 }
 
-// clientOf says who asks, for people.
+// clientOf returns the caller's description, for people.
 func clientOf(r *http.Request) string {
 	const most = 80
 	client := "http " + r.RemoteAddr

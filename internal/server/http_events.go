@@ -10,8 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 )
 
-// events answers Watch with server-sent events until either side has enough. The first comment says that from now on nothing
-// is missed without a report, later ones that the connection lives, and the last one why this side ends it.
+// events answers Watch with server-sent events until either side ends it. The first comment marks the moment from which
+// no event is missing without a report, later ones show that the connection is alive, and the last one gives this
+// side's reason for the end.
 func (h *web) events(c *exchange, t *webCall) error {
 	request := &schema.WatchRequest{}
 	if err := h.read(c, t, request); err != nil {
@@ -36,7 +37,7 @@ func (h *web) events(c *exchange, t *webCall) error {
 	return nil
 }
 
-// errHead ends the feed of a request for the header alone.
+// errHead ends the feed of a HEAD request.
 var errHead = errors.New("the header was asked for")
 
 // webFeed is the answer to a watcher.
@@ -62,8 +63,8 @@ func (f *webFeed) idle() error { return f.comment("still here") }
 
 func (f *webFeed) comment(text string) error { return f.write([]byte(": " + text + "\n\n")) }
 
-// send sends what has happened, as a browser's EventSource reads it. The text was made once for all watchers with one
-// filter, and the document of an event for all.
+// send sends events, in the form for a browser's EventSource. The text is made once for all watchers with one filter,
+// and the document of an event once for all.
 func (f *webFeed) send(ctx context.Context, turn *feedTurn, happened []*events.Batch) error {
 	var parts [][]byte
 	for _, batch := range happened {
@@ -92,7 +93,7 @@ func (f *webFeed) send(ctx context.Context, turn *feedTurn, happened []*events.B
 	return f.write(parts...)
 }
 
-// write writes a part and sees that it leaves at once.
+// write writes a part and flushes it.
 func (f *webFeed) write(parts ...[]byte) error {
 	f.h.limitWrite(f.c)
 	for _, part := range parts {

@@ -31,14 +31,14 @@ func (h *web) accept(l net.Listener) error {
 	return nil
 }
 
-// stop answers what is under way, and closes what is left when ctx ends. Nothing runs
-// afterwards that came over the connections of accept.
+// stop answers the requests under way, and closes the rest when ctx ends. Afterwards nothing runs that came over the
+// connections of accept.
 func (h *web) stop(ctx context.Context) error {
 	err := h.server.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("end the HTTP requests under way: %w", err), h.server.Close())
 	}
-	h.own.Lock() // those whose connections were closed notice that soon
+	h.own.Lock() // requests on closed connections notice that soon
 	defer h.own.Unlock()
 	h.gone = true
 	return err
@@ -54,13 +54,13 @@ func (h *web) serveOwn(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// quietLog takes what net/http says about single connections.
+// quietLog receives net/http's messages about single connections.
 func quietLog(logger *slog.Logger) *log.Logger {
 	return slog.NewLogLogger(logger.Handler(), slog.LevelDebug)
 }
 
-// countedListener counts connections that sent something which never became a
-// request: garbage, or a header that was not finished in time.
+// countedListener counts connections whose input never became a request: garbage, or a header that was not finished in
+// time.
 type countedListener struct {
 	net.Listener
 	observer *Observer
@@ -112,16 +112,15 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// markServed notes that the connection's bytes were a request.
+// markServed records that the connection's bytes were a request.
 func markServed(ctx context.Context) {
 	if c, ok := ctx.Value(connectionKey{}).(*countedConn); ok {
 		c.served.Store(true)
 	}
 }
 
-// hosts are the names under which requests may address this server. A page in a
-// browser on this machine can reach a server on loopback under a name that its
-// author made point there; such a request says so in its Host header.
+// hosts are the host names allowed in requests to this server. A page in a browser on this machine can reach a server
+// on loopback under a name that its author points there; such a request shows it in its Host header.
 type hosts struct {
 	names    map[string]bool
 	identity func() Identity
@@ -138,8 +137,7 @@ func newHosts(c Config) hosts {
 	return h
 }
 
-// check refuses a request for another host. A request of HTTP/1.0 without one comes
-// from no browser.
+// check refuses a request for another host. A request of HTTP/1.0 without one does not come from a browser.
 func (h *hosts) check(r *http.Request) error {
 	host := hostOf(r.Host)
 	if host == "" || h.names[host] {
@@ -158,10 +156,9 @@ func (h *hosts) check(r *http.Request) error {
 	return api.Fail(api.CodeDenied, fmt.Sprintf("host %.100q is not one of this member's; address it as localhost, by its address, or as it is advertised", r.Host))
 }
 
-// checkOrigin refuses what a browser does on behalf of a page from elsewhere. Browsers say
-// so: in Origin, in every request whose answer could be read or that could change
-// something, and in Sec-Fetch-Site. A link to here that is followed is no such request.
-// Only browsers send either header.
+// checkOrigin refuses requests of a browser on behalf of a page from elsewhere. Browsers mark them: in Origin, in every
+// request whose answer could be read or that could change something, and in Sec-Fetch-Site. Following a link to here is
+// not such a request. Only browsers send either header.
 func checkOrigin(r *http.Request) error {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		from, err := url.Parse(origin)
@@ -177,8 +174,8 @@ func checkOrigin(r *http.Request) error {
 	return nil
 }
 
-// hostOf returns the host of an address without port and brackets, in lower case,
-// and an IP address in its shortest form.
+// hostOf returns the host of an address without port and brackets, in lower case, and an IP address in its shortest
+// form.
 func hostOf(address string) string {
 	host := address
 	if h, _, err := net.SplitHostPort(address); err == nil {

@@ -10,13 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// mostLosses is how many losses are remembered, of all sessions together.
+// mostLosses is the maximum number of remembered losses, of all sessions together.
 const mostLosses = 16_384
 
-// losses remembers what one-shot sessions have lost. The session machine reports it with every
-// renewal, whichever lock that is about, and as long as the session lives; a client
-// hears it once, and again when it asks for that lock, so reported losses are kept here. Past
-// its bound the oldest is forgotten, and a client that asks for that gets not_held.
+// losses remembers the losses of one-shot sessions. The session machine reports a loss with every renewal, for any
+// lock, as long as the session lives; a client gets it once, and again when it asks for that lock, so reported losses
+// are kept here. Past its bound the oldest is forgotten, and a client that asks for that gets not_held.
 type losses struct {
 	mu        sync.Mutex
 	bound     int
@@ -38,7 +37,7 @@ func newLosses() *losses {
 	return &losses{bound: mostLosses, bySession: map[lock.SessionID][]*loss{}}
 }
 
-// add remembers what session c has lost.
+// add records losses of session c.
 func (l *losses) add(c credentials, lost []session.Lost) {
 	if len(lost) == 0 {
 		return
@@ -70,7 +69,7 @@ func (l *losses) push(n *loss) {
 	l.next = (l.next + 1) % l.bound
 }
 
-// why returns why session c has lost that grant, or "", and counts it as reported.
+// why returns why session c has lost that grant, or "", and marks it as reported.
 func (l *losses) why(c credentials, port protocol.Port, name string, token holdfast.Token) holdfast.Loss {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,8 +89,7 @@ func (l *losses) find(c credentials, port protocol.Port, name string, token hold
 	return nil
 }
 
-// unreported returns the first loss of session c that was not reported yet, and counts all
-// of them as reported.
+// unreported returns the first unreported loss of session c, and marks all of them as reported.
 func (l *losses) unreported(c credentials) (first loss, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +104,7 @@ func (l *losses) unreported(c credentials) (first loss, found bool) {
 	return first, found
 }
 
-// proves compares two credentials in a time that does not tell where they differ.
+// proves compares two credentials in constant time.
 func (c credentials) proves(other credentials) bool {
 	return c.id == other.id && subtle.ConstantTimeCompare(c.secret[:], other.secret[:]) == 1
 }

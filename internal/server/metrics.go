@@ -18,9 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Observer sees everything that a member's machines decide, and makes the metrics of it
-// and, with an events.Source, the events for watchers. It is made before the driver, whose
-// Config.Observe is its Observe; New takes it over.
+// Observer sees all decisions of a member's machines, and produces its metrics and, with an events.Source, the events
+// for watchers. It is made before the driver, whose Config.Observe is its Observe; New takes it over.
 type Observer struct {
 	registry *prometheus.Registry
 	spaces   []observed // by port, from port 1 on
@@ -32,15 +31,15 @@ type Observer struct {
 	recoveries *prometheus.CounterVec
 	recovery   *prometheus.HistogramVec
 	open       *prometheus.GaugeVec   // connections, by port
-	dropped    *prometheus.CounterVec // messages for other members that never left
-	unsaved    prometheus.Counter     // writes of the stable cell that have failed
+	dropped    *prometheus.CounterVec // messages for other members that were never sent
+	unsaved    prometheus.Counter     // failed writes of the stable cell
 	heard      heard
 
 	source *events.Source
-	stirs  chan struct{} // holds one when a space may be in another state
+	stirs  chan struct{} // holds one when the state of a space may have changed
 }
 
-// observed is what counts for one space; its metrics are looked up once.
+// observed has the metrics of one space, looked up once.
 type observed struct {
 	name string
 	wait prometheus.Observer
@@ -144,7 +143,7 @@ func (o *Observer) Observe(now protocol.Time, effects *protocol.Effects) {
 	if len(effects.Raises)+len(effects.Notes) > 0 {
 		select {
 		case o.stirs <- struct{}{}:
-		default: // the state will be looked at anyway
+		default: // the state will be checked anyway
 		}
 	}
 }
@@ -156,8 +155,7 @@ func (o *Observer) spaceAt(port protocol.Port) string {
 	return o.spaces[port-1].name
 }
 
-// typeName returns the name of a message's type without its package; of one that brings another,
-// that one's.
+// typeName returns the name of a message's type without its package; for one that carries another, that one's.
 func typeName(message any) string {
 	if bringing, is := message.(interface{ Kind() string }); is {
 		return bringing.Kind()
@@ -166,15 +164,14 @@ func typeName(message any) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// Source returns the source of events made of what is observed, which sends them to other
-// members.
+// Source returns the source of events, which sends them to other members.
 func (o *Observer) Source() *events.Source { return o.source }
 
 // decided counts one decision.
 func (s *observed) decided(now protocol.Time, d *lock.Decision) {
 	switch d.Kind {
 	case lock.Granted:
-		if d.Since != 0 { // otherwise it answers a request for another hold limit
+		if d.Since != 0 { // otherwise it answers a request for a new hold limit
 			s.wait.Observe(d.Waited.Seconds())
 		}
 	case lock.Released, lock.Lost:
@@ -189,8 +186,7 @@ func (s *observed) decided(now protocol.Time, d *lock.Decision) {
 	}
 }
 
-// operation counts one operation of a client by its outcome. Space is "" for what
-// is about no space.
+// operation counts one operation of a client by its outcome. Space is "" for an operation without a space.
 func (o *Observer) operation(space, op string, err error) {
 	result := resultOK
 	if err != nil {
@@ -202,8 +198,8 @@ func (o *Observer) operation(space, op string, err error) {
 	}
 }
 
-// limitOf returns the name of the limit that err is about, or limit where it is not one
-// that this member knows: another member may have said anything.
+// limitOf returns the name of err's limit, or limit if this member does not know it: another member may have sent
+// anything.
 func limitOf(err error) string {
 	var limit *holdfast.LimitError
 	if errors.As(err, &limit) && slices.Contains(limits(), limit.Limit) {
@@ -212,7 +208,7 @@ func limitOf(err error) string {
 	return api.CodeLimit
 }
 
-// limits are the names of the limits at which a client is refused.
+// limits returns the names of the limits at which a client is refused.
 func limits() []string {
 	return []string{
 		"sessions", "locks_per_session", "waiters_per_name", "names", "requests", "watchers",
@@ -220,21 +216,20 @@ func limits() []string {
 	}
 }
 
-// refused counts input that was refused before it could ask anything. Why is one of
-// a small fixed set of words.
+// refused counts input that was refused before it became a request. Why is one of a small fixed set of words.
 func (o *Observer) refused(why string) { o.refusals.WithLabelValues(why).Inc() }
 
 // frame counts one frame of a client's stream, received or sent.
 func (o *Observer) frame(direction string) { o.frames.WithLabelValues(direction).Inc() }
 
-// state collects what is asked at each look at the metrics.
+// state collects the metrics that are computed at each scrape.
 type state struct {
 	service *service
 
 	locks, waiters, reign, ready, needs, view, members, expected, sessions, watchers, requests, sync, lag, overloaded, unwritten *prometheus.Desc
 }
 
-// register adds to the observer's metrics what only the service knows.
+// register adds the service's own metrics to the observer's.
 func (s *service) register() error {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("holdfast_"+name, help, labels, nil)
@@ -270,14 +265,14 @@ func (s *service) register() error {
 	return nil
 }
 
-// Describe is for the registry.
+// Describe implements prometheus.Collector.
 func (c *state) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.needs, c.view, c.members, c.expected, c.sessions, c.watchers, c.requests, c.sync, c.lag, c.overloaded, c.unwritten} {
 		out <- desc
 	}
 }
 
-// Collect implements prometheus.Collector. It leaves out figures that can no longer be asked for.
+// Collect implements prometheus.Collector. It leaves out figures that are no longer available.
 func (c *state) Collect(out chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)

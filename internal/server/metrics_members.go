@@ -11,9 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Members returns what counts the messages between members, for the Config of their
-// transport: what comes in, what never left, and who was refused and why. What is sent is
-// counted by Observe.
+// Members returns the observer of messages between members, for the Config of their transport: it counts received and
+// dropped messages, and refused members by reason. Observe counts sent messages.
 func (o *Observer) Members() transport.Observer { return membersObserver{o: o} }
 
 type membersObserver struct {
@@ -21,14 +20,13 @@ type membersObserver struct {
 	o *Observer
 }
 
-// heard are the counters of what other members have sent, by space and type of message.
-// There are as many types as the codec knows.
+// heard are the counters of messages from other members, by space and type. There are as many types as the codec knows.
 type heard struct {
 	mu       sync.RWMutex
 	counters map[heardKey]prometheus.Counter
 }
 
-// heardKey has the type of a message; brings is that of what it brings, where it says so.
+// heardKey has the type of a message; brings is the type of the message that it carries, if any.
 type heardKey struct {
 	port    protocol.Port
 	message reflect.Type
@@ -55,17 +53,17 @@ func (m membersObserver) Received(port protocol.Port, message protocol.Message) 
 	counter.Inc()
 }
 
-// Dropped counts one message that never left.
+// Dropped counts one message that was never sent.
 func (m membersObserver) Dropped(_ protocol.Port, _ protocol.Message, why transport.Drop) {
 	m.o.dropped.WithLabelValues(string(why)).Inc()
 }
 
-// DroppedPacket counts one packet of the gossip that never left.
+// DroppedPacket counts one packet of the gossip that was never sent.
 func (m membersObserver) DroppedPacket(why transport.Drop) {
 	m.o.dropped.WithLabelValues("packet_" + string(why)).Inc()
 }
 
-// Refused counts a member that was refused.
+// Refused counts a refused member.
 func (m membersObserver) Refused(why string) {
 	if !strings.Contains(why, "member") {
 		why = "member_" + why

@@ -12,34 +12,31 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// requests remembers orders by the id that their clients gave them, so that each
-// acts once however often it is sent (P6): while it waits, so that a later long poll
-// goes on with it; and for a while after it was granted, so that a client that has
-// not seen the answer can ask for it again. A refused order has not acted, and is
-// remembered only until a client has its answer.
+// requests remembers orders by their clients' ids, so that each acts once however often it is sent (P6): while it
+// waits, so that a later long poll continues it; and for a while after its grant, so that a client that has not seen
+// the answer can repeat it. A refused order has not acted, and is remembered only until a client has its answer.
 //
-// It is bounded in time and in the number of names. At the bound a new id is an
-// ErrLimit named requests; none is forgotten before its time, because its repetition
-// would act again.
+// It is bounded in time and in the number of names. At the bound a new id is an ErrLimit named requests; none is
+// forgotten before its time, because its repetition would act again.
 type requests struct {
 	bound    int
 	remember time.Duration
 
 	mu        sync.Mutex
 	closed    bool           // no request's place is kept any more
-	graces    sync.WaitGroup // those that run, and those whose end is under way
-	names     int            // that all together ask for
+	graces    sync.WaitGroup // running graces, and those whose end is under way
+	names     int            // number of names in all of them
 	byKey     map[requestKey]*request
 	bySession map[lock.SessionID][]*request // granted ones
-	ended     []*request                    // granted ones, in the order in which they were
+	ended     []*request                    // granted ones, in the order of their grants
 }
 
-// requestKey names a request: by its id, among those of its session or, before there is
-// one, of the caller. The answer to a request has the secret of its session.
+// requestKey identifies a request: by its id, within its session or, before there is one, within the caller. The answer
+// to a request has the secret of its session.
 type requestKey struct{ session, identity, id string }
 
-// request is one remembered order. All but its constant parts is guarded by the
-// mutex of requests; taken and err may be read once done is closed.
+// request is one remembered order. The mutex of requests guards all but its constant parts; taken and err may be read
+// once done is closed.
 type request struct {
 	key    requestKey
 	order  *order
@@ -50,7 +47,7 @@ type request struct {
 	taken    *taken
 	err      error
 	finished protocol.Time
-	attached int         // connections that wait for it
+	attached int         // number of connections that wait for it
 	answered bool        // a client has its outcome
 	grace    *time.Timer // running while no connection is attached and its place is kept
 }
@@ -62,8 +59,8 @@ func newRequests(bound int, remember time.Duration) *requests {
 	}
 }
 
-// join attaches a connection to the request of o, which is made if it is not known.
-// The error is an ErrConflict for a known id with another content, or an ErrLimit.
+// join attaches a connection to the request of o, which is made if it is not known. The error is an ErrConflict for a
+// known id with different content, or an ErrLimit.
 func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q *request, made bool, err error) {
 	key := requestKey{o.given.id.String(), o.Caller.identity, o.Request}
 	r.mu.Lock()
@@ -87,7 +84,7 @@ func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q 
 	return q, true, nil
 }
 
-// remembered returns how many names the remembered requests ask for.
+// remembered returns the number of names in the remembered requests.
 func (r *requests) remembered() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,10 +99,10 @@ func (r *requests) stopGrace(q *request) {
 	q.grace = nil
 }
 
-// knows reports whether q was not forgotten yet.
+// knows reports whether q is still remembered.
 func (r *requests) knows(q *request) bool { return r.byKey[q.key] == q }
 
-// forget forgets q, but for its place among those that were granted.
+// forget forgets q, except for its place among the granted ones.
 func (r *requests) forget(q *request) {
 	if r.knows(q) {
 		delete(r.byKey, q.key)
@@ -128,14 +125,13 @@ func (r *requests) finish(q *request, t *taken, err error, now protocol.Time) (w
 		r.bySession[id] = append(r.bySession[id], q)
 		r.ended = append(r.ended, q)
 	case q.attached > 0:
-		r.forget(q) // those who wait have it
+		r.forget(q) // waiting connections have it
 	}
 	return true
 }
 
-// leave detaches a connection that waits no longer. With keep the request keeps its
-// place for the grace, after which abandon is called; without, it is over, unless
-// another connection waits or keeps it. It reports whether it is over.
+// leave detaches a connection that no longer waits. With keep the request keeps its place for the grace, after which
+// abandon is called; without, it is over, unless another connection waits or keeps it. It reports whether it is over.
 func (r *requests) leave(q *request, keep time.Duration, abandon func()) (over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +151,7 @@ func (r *requests) leave(q *request, keep time.Duration, abandon func()) (over b
 	return q.grace == nil && r.drop(q)
 }
 
-// lapse ends the grace of q, and reports whether the request is over with it.
+// lapse ends the grace of q, and reports whether that ends the request.
 func (r *requests) lapse(q *request) (over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,15 +162,14 @@ func (r *requests) lapse(q *request) (over bool) {
 	return r.drop(q)
 }
 
-// drop forgets a request that no client wants and cancels its wait. It reports whether this
-// is the first time.
+// drop forgets a request that no client wants and cancels its wait. It reports whether this is the first time.
 func (r *requests) drop(q *request) bool {
 	q.cancel()
 	if !r.knows(q) {
 		return false
 	}
 	r.forget(q)
-	for at, granted := range slices.Backward(r.ended) { // it is mostly among the latest
+	for at, granted := range slices.Backward(r.ended) { // it is usually among the latest
 		if granted == q {
 			r.ended = slices.Delete(r.ended, at, at+1)
 			r.forgetGrant(q)
@@ -184,8 +179,7 @@ func (r *requests) drop(q *request) bool {
 	return true
 }
 
-// close ends every grace, and returns the requests that are over with it. No request gets a
-// grace afterwards.
+// close ends every grace, and returns the requests that this ends. No request gets a grace afterwards.
 func (r *requests) close() (over []*request) {
 	r.mu.Lock()
 	r.closed = true
@@ -203,9 +197,8 @@ func (r *requests) close() (over []*request) {
 	return over
 }
 
-// answer detaches a connection that gets the outcome of q, which is done. First
-// says that it is the first to get it, gone that the client has since given up a
-// part of what it was granted.
+// answer detaches a connection that gets the outcome of q, which is done. First means that it is the first to get it,
+// gone that the client has since given up part of the grant.
 func (r *requests) answer(q *request) (first, gone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,7 +212,7 @@ func (r *requests) answer(q *request) (first, gone bool) {
 	return first, slices.ContainsFunc(q.taken.grants, func(g *grant) bool { return g.released })
 }
 
-// released says that a session has given up the hold of one request; 0 means all.
+// released records that a session has released one request; 0 means all.
 func (r *requests) released(id lock.SessionID, request uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -232,7 +225,7 @@ func (r *requests) released(id lock.SessionID, request uint64) {
 	}
 }
 
-// forgetOld forgets what was granted too long ago.
+// forgetOld forgets grants older than the limit.
 func (r *requests) forgetOld(now protocol.Time) {
 	for len(r.ended) > 0 && r.ended[0].finished+r.remember <= now {
 		q := r.ended[0]
@@ -243,7 +236,7 @@ func (r *requests) forgetOld(now protocol.Time) {
 	}
 }
 
-// forgetGrant forgets that the session of q has what q was granted.
+// forgetGrant removes q from its session's grants.
 func (r *requests) forgetGrant(q *request) {
 	id := q.taken.session.id
 	if rest := slices.DeleteFunc(r.bySession[id], func(other *request) bool { return other == q }); len(rest) > 0 {

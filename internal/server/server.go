@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Server serves one member's lockspaces on both ports. Its methods may be called
-// from many goroutines.
+// Server serves one member's lockspaces on both ports. It is safe for concurrent use.
 type Server struct {
 	service *service
 	web     *web
@@ -17,8 +16,8 @@ type Server struct {
 	watching sync.WaitGroup
 }
 
-// New returns a Server that serves nothing yet. The error names the field of c that
-// is wrong, and what is allowed. What it uses is freed by Shutdown.
+// New returns a Server that is not serving yet. The error names the invalid field of c, and the allowed values.
+// Shutdown frees its resources.
 func New(c Config) (*Server, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
@@ -36,20 +35,18 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// AcceptHTTP answers HTTP requests on the connections of l, encrypted if the Config
-// says so, until Shutdown, and then returns nil. It closes l.
+// AcceptHTTP serves HTTP requests on the connections of l, encrypted if the Config requires it, until Shutdown, and
+// then returns nil. It closes l.
 func (s *Server) AcceptHTTP(l net.Listener) error { return s.web.accept(l) }
 
-// AcceptGRPC answers gRPC calls on the connections of l, encrypted if the Config
-// says so, until Shutdown, and then returns nil. It closes l.
+// AcceptGRPC serves gRPC calls on the connections of l, encrypted if the Config requires it, until Shutdown, and then
+// returns nil. It closes l.
 func (s *Server) AcceptGRPC(l net.Listener) error { return s.rpc.serve(l) }
 
-// Shutdown ends the service in good order: no new connection is accepted, requests that
-// wait are refused as unavailable, and what is under way is answered.
-// When ctx ends first, the connections that remain are closed, and the error is the
-// context's. Sessions and their locks are the driver's, and stay. The Observer's Source sends
-// nothing more to other members. Afterwards nothing
-// of this server runs.
+// Shutdown stops the service gracefully: it accepts no new connections, refuses waiting requests as unavailable, and
+// answers those under way. If ctx ends first, the remaining connections are closed, and the error is the context's.
+// Sessions and their locks belong to the driver, and stay. The Observer's Source sends nothing more to other members.
+// Afterwards nothing of this server runs.
 func (s *Server) Shutdown(ctx context.Context) error {
 	var err error
 	s.once.Do(func() {

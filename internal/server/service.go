@@ -22,30 +22,29 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// service answers calls that are asked in one go, over gRPC and over HTTP: its exported methods are
-// the calls of the schema. Each checks its request, counts its outcome, and returns an error that
-// [api.ToStatus] and [api.NewProblem] can tell.
+// service implements the single calls, for gRPC and HTTP: its exported methods are the calls of the schema. Each checks
+// its request, counts its outcome, and returns an error that [api.ToStatus] and [api.NewProblem] can convert.
 type service struct {
 	schema.UnsafeLocksServer
 	schema.UnsafeAdminServer
 
-	leaving, draining func(context.Context) error // nil where this member is embedded in a program
+	leaving, draining func(context.Context) error // nil if this member is embedded in a program
 	driver            *run.Driver
 	me                protocol.ID
 	identity          func() Identity
 	view              func() protocol.View
-	who               func(context.Context) (*membership.Self, error) // nil where the view is all that is known
-	forcer            Forcer                                          // nil where no view can be forced
+	who               func(context.Context) (*membership.Self, error) // nil if only the view is known
+	forcer            Forcer                                          // nil if no view can be forced
 	lag               func() (time.Duration, bool)
 	admin             *admin.Service
-	seen              atomic.Pointer[protocol.Condition] // of the default space, when it was looked at last; nil before
-	moved             func(*edge.Roster)                 // tells the streams; nil where there are none
+	seen              atomic.Pointer[protocol.Condition] // of the default space, at the last check; nil before
+	moved             func(*edge.Roster)                 // notifies the streams; nil if there are none
 	observer          *Observer
-	gatherer          *events.Gatherer // of what happens through other members
+	gatherer          *events.Gatherer // events of other members
 	feeds             feedPace
 	limits            Limits
 	doors             *doors
-	clients           *clients // nil where they may ask as fast as they can
+	clients           *clients // nil without a rate limit
 	logger            *slog.Logger
 
 	spaces  []Space
@@ -56,35 +55,35 @@ type service struct {
 	requests  *requests
 	losses    *losses
 	forwarder *forwarder
-	snapshots atomic.Int64                            // that are being sent
-	cuts      [session.CutByEnrolment + 1]atomic.Bool // of a ttl, that were logged
+	snapshots atomic.Int64                            // number being sent
+	cuts      [session.CutByEnrolment + 1]atomic.Bool // logged causes of a cut ttl
 
-	// life ends when the server is shut down: what waits then is cancelled.
+	// life ends when the server is shut down: waiting calls are cancelled then.
 	life context.Context
 	stop context.CancelFunc
-	// background counts the requests that run without a connection of their own.
+	// background counts requests that run without their own connection.
 	background sync.WaitGroup
 }
 
-// acquireInput is an AcquireRequest in the terms of this program. Times and durations count on the driver's clock;
-// Arrived is when the request reached this member, and what is promised counts from then.
+// acquireInput is a decoded AcquireRequest. Times and durations are on the driver's clock; Arrived is when the request
+// reached this member, and promises count from then.
 type acquireInput struct {
 	Space string
 	Names []string
 	holdfast.Attributes
 	Wait    time.Duration // 0: do not wait
-	TTL     time.Duration // 0: the default, or as before with a Session
+	TTL     time.Duration // 0: the default, or unchanged with a Session
 	Session string        // id.secret; "" opens one
 	Require holdfast.Class
 	Request string // idempotency id; "" for none
-	Client  string // who asks, for people
+	Client  string // the client's description, for people
 	Caller  caller
 	Arrived protocol.Time
 
 	message *schema.AcquireRequest
 }
 
-// newService returns the service of a Config that was resolved.
+// newService returns the service of a resolved Config.
 func newService(c Config) (*service, error) {
 	me := protocol.ID(c.Identity().Member.GetId())
 	gatherer, err := events.NewGatherer(events.Config{Source: c.Observer.source, Self: me, Peers: c.Others, Logger: c.Logger})
@@ -124,7 +123,7 @@ func newService(c Config) (*service, error) {
 	return s, nil
 }
 
-// close cancels what waits, gives back grants that no client has heard of, and forgets.
+// close cancels waiting calls, gives back grants that no client has heard of, and forgets all requests.
 func (s *service) close() {
 	s.stop()
 	s.admin.Close()
@@ -135,7 +134,7 @@ func (s *service) close() {
 	}
 }
 
-// now is the driver's clock.
+// now returns the time on the driver's clock.
 func (s *service) now() protocol.Time { return s.driver.Now() }
 
 // space returns the lockspace of that name; "" is the default one. The error is an
@@ -169,7 +168,7 @@ func (s *service) spaceName(port protocol.Port) string {
 	return ""
 }
 
-// edge is what the edges of all streams have in common.
+// edge returns the shared configuration of all streams' edges.
 func (s *service) edge() edge.Config {
 	return edge.Config{
 		Space: func(name string) (*edge.Space, error) {
@@ -199,7 +198,7 @@ func (s *service) edge() edge.Config {
 	}
 }
 
-// checkName says what is wrong with a lock's name here.
+// checkName returns what is wrong with a lock's name here.
 func (s *service) checkName(name string) error {
 	if err := holdfast.CheckName(name); err != nil {
 		return err
@@ -210,7 +209,7 @@ func (s *service) checkName(name string) error {
 	return nil
 }
 
-// whyCut says why a client is given less than the ttl that it wanted; "" where it is not.
+// whyCut returns why a client gets less than the requested ttl; "" if it does not.
 func (s *service) whyCut(cut session.Cut, wanted, given time.Duration) string {
 	s.noteCut(cut, wanted, given)
 	return edge.WhyCut(cut)
@@ -223,16 +222,16 @@ func (s *service) noteCut(cut session.Cut, wanted, given time.Duration) {
 	}
 }
 
-// errClosing is the answer while the server is shut down.
+// errClosing is the answer during shutdown.
 var errClosing = fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
 
-// asking returns a question whose answer is waited for until the server is shut down: it outlives the request that wants it,
-// because an answer that no request takes may have opened a session or released a lock.
+// asking returns a question that lasts until the server is shut down: it outlives its request, because an answer that
+// arrives too late may have opened a session or released a lock.
 func (s *service) asking(port protocol.Port, fact any) *run.Question {
 	return &run.Question{Port: port, Fact: fact, Within: s.life}
 }
 
-// query puts one question to the machine at port and returns its answer. It outlives the request that wants it, too.
+// query asks the machine at port one question and returns its answer. It outlives its request, too.
 func query[T any](s *service, port protocol.Port, fact any) (T, error) {
 	reply, err := s.driver.Do(s.life, port, fact)
 	if err != nil {
@@ -242,7 +241,7 @@ func query[T any](s *service, port protocol.Port, fact any) (T, error) {
 	return run.AnswerTo[T](fact, reply)
 }
 
-// failed wraps an error of an operation for the one who asked; nil stays nil.
+// failed wraps an error of an operation for the caller; nil stays nil.
 func failed(op, space, name string, err error) error {
 	if err == nil {
 		return nil

@@ -16,27 +16,27 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// grant is one name that was granted.
+// grant is one granted name.
 type grant struct {
 	name     string
 	decision lock.Decision
-	holdEnd  protocol.Time // of its hold limit, on the holder's side; Never without
+	holdEnd  protocol.Time // of its hold limit, on the holder's side; Never without one
 	released bool          // its client has given it up; guarded by requests.mu
 }
 
-// taken is what became of an order that was granted.
+// taken is the state of an order during and after its grants.
 type taken struct {
 	session  credentials
 	opened   bool   // by this order
 	numbered uint64 // the id of its first request
 	requests []lock.Request
 	grants   []*grant         // in the order of sorted
-	renewed  *session.Renewed // what the session was promised when it was asked for; nil where a wait has followed
+	renewed  *session.Renewed // the session's promise when it was requested; nil after a wait
 }
 
-// Acquire takes one name or several, all or none. It waits as long as the request says but
-// no longer than the long-poll limit, after which the error is a waitingError; the
-// end of ctx cancels the request. The grants come in the order of the names.
+// Acquire takes one or several names, all or none. It waits as long as the request allows but no longer than the
+// long-poll limit, after which the error is a waitingError; the end of ctx cancels the request. The grants come in the
+// order of the names.
 func (s *service) Acquire(ctx context.Context, r *schema.AcquireRequest) (answer *schema.AcquiredAll, err error) {
 	in, err := s.acquireInput(ctx, r)
 	if err != nil {
@@ -79,8 +79,7 @@ type fulfilled struct {
 	err    error
 }
 
-// fulfil takes what an order asks for, and makes the answer. Where that is an error nothing
-// of it is held.
+// fulfil carries out an order, and makes the answer. If that is an error, none of its names is held.
 func (s *service) fulfil(ctx context.Context, o *order) (f fulfilled) {
 	if f.taken, f.err = s.take(ctx, o); f.err != nil {
 		f.err = s.refusal(o, f.err)
@@ -96,15 +95,15 @@ func (s *service) fulfil(ctx context.Context, o *order) (f fulfilled) {
 	return f
 }
 
-// take asks for what an order wants, at once as far as it is answered at once. If a name is refused, what was granted
-// is given back.
+// take makes an order's requests, in one step as far as they are answered at once. If a name is refused, the earlier
+// grants are given back.
 func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	if err := s.overload(); err != nil {
 		return nil, failed("acquire", o.space.Name, o.single(), err)
 	}
 	t := &taken{session: o.given}
 	first := s.asking(protocol.Below, opening(o.Client, o.TTL, o.Caller))
-	if o.Session != "" { // a request of a session is a sign of its life
+	if o.Session != "" { // a session's request is a sign of its life
 		first = s.asking(protocol.Below, o.given.renewal(o.TTL, o.Arrived))
 	}
 	var refused error
@@ -131,8 +130,8 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	return t, nil
 }
 
-// takes takes what an order was answered: its session, or that it lives on, the ids of its requests, or what became of one. The
-// error says why it was refused.
+// takes handles an answer to an order: its session, or its renewal, the ids of its requests, or the outcome of one. The
+// error is the reason for a refusal.
 func (s *service) takes(o *order, t *taken, answer *protocol.Reply) error {
 	switch result := answer.Result.(type) {
 	case *session.Opened:
@@ -160,7 +159,7 @@ func (s *service) takes(o *order, t *taken, answer *protocol.Reply) error {
 		t.grants = append(t.grants, g)
 		return nil
 	case lock.Lost, lock.Refused, lock.Released:
-		t.requests = t.requests[:n] // it is gone already
+		t.requests = t.requests[:n] // it is already gone
 	}
 	switch {
 	case d.Loss != "":
@@ -168,12 +167,12 @@ func (s *service) takes(o *order, t *taken, answer *protocol.Reply) error {
 	case errors.Is(d.Err, session.ErrUnknown):
 		return edge.ErrSession(t.session.id)
 	}
-	return cmp.Or(d.Err, holdfast.ErrNotHeld) // the latter where another request has ended the session, or this wait
+	return cmp.Or(d.Err, holdfast.ErrNotHeld) // the latter if another request has ended the session, or this wait
 }
 
-// next is what an order asks for next: the ids of its requests, then one name after the other, in sorted order, so that two
-// orders cannot wait for each other; nil when all were granted. The end of the long poll ends a wait and not the asking:
-// no client has to wait on for a name that is free. What ctx cuts short is cancelled by undo.
+// next returns an order's next question: the ids of its requests, then one name after the other, in sorted order, so
+// that two orders cannot deadlock; nil when all were granted. The end of the long poll ends a wait but not the
+// requests: a free name is still granted. If ctx ends first, undo cancels the rest.
 func (s *service) next(ctx context.Context, o *order, t *taken) (*run.Question, error) {
 	n := len(t.grants)
 	switch {
@@ -194,8 +193,8 @@ func (s *service) next(ctx context.Context, o *order, t *taken) (*run.Question, 
 	return &run.Question{Port: o.space.Port, Fact: &asked, Within: ctx}, nil
 }
 
-// undo gives back what an order was granted and takes back what it still asks for.
-// Each request is cancelled by its id, so nothing of another order is touched.
+// undo gives back an order's grants and withdraws its pending requests. Each request is cancelled by its id, so no
+// other order is affected.
 func (s *service) undo(o *order, t *taken) {
 	var all []protocol.Event
 	for i := range t.requests {
@@ -209,9 +208,8 @@ func (s *service) undo(o *order, t *taken) {
 	s.driver.Step(all...)
 }
 
-// present tells what was granted to a request that arrived at arrived: the ttl
-// counts from then. If something of it was lost meanwhile, that is the answer. Renewed is what its session was promised
-// for that just now; nil has it renewed.
+// present returns the grants for a request that arrived at arrived: the ttl counts from then. If one was lost
+// meanwhile, the loss is the answer. Renewed is the session's current promise; if nil, the session is renewed first.
 func (s *service) present(o *order, t *taken, arrived protocol.Time, renewed *session.Renewed) (answer *schema.AcquiredAll, err error) {
 	if renewed == nil {
 		renewed, err = s.touch(t.session, o.TTL, arrived)

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The names of operators' deeds on whole spaces, in errors and metrics.
+// Names of operators' actions on whole spaces, in errors and metrics.
 const (
 	opTransfer   = "transfer"
 	opReform     = "reform"
@@ -35,10 +35,10 @@ const (
 type deed struct {
 	op, space, reason string
 	member            string // transfer, reform: name or address
-	by                string // who does it, for listings and the log
+	by                string // the operator, for listings and the log
 }
 
-// deedOf reads what a request asks.
+// deedOf decodes a request.
 func deedOf(ctx context.Context, op string, r interface {
 	GetSpace() string
 	GetBy() string
@@ -46,7 +46,7 @@ func deedOf(ctx context.Context, op string, r interface {
 	return deed{op: op, space: r.GetSpace(), by: callerOf(ctx).called(r.GetBy())}
 }
 
-// newAdmin makes what does operators' deeds on the spaces of a Config.
+// newAdmin makes the service for operators' actions on the spaces of a Config.
 func newAdmin(c Config) (*admin.Service, error) {
 	spaces := make([]admin.Space, len(c.Observer.spaces))
 	for i := range spaces {
@@ -58,9 +58,8 @@ func newAdmin(c Config) (*admin.Service, error) {
 	return admin.New(admin.Config{Driver: c.Driver, View: c.View, Spaces: spaces, Logger: c.Logger})
 }
 
-// onSpace checks what an operator asks of a space, does it, and keeps who did what: in the
-// log, for those who watch, and in the metrics. Do returns what was done, in words; "" where
-// all was so already.
+// onSpace checks an operator's request about a space, carries it out, and records it: in the log, for watchers, and in
+// the metrics. Do returns what was done, in words; "" if nothing changed.
 func (s *service) onSpace(in deed, do func(space *Space) (done string, err error)) (err error) {
 	op := in.op
 	space, err := s.space(in.space)
@@ -116,7 +115,7 @@ func (s *service) Transfer(ctx context.Context, r *schema.TransferRequest) (answ
 	return answer, err
 }
 
-// Reform changes what a member is in a space whose members vote, and waits until all shards have it.
+// Reform changes a member's role in a space whose members vote, and waits until all shards have the change.
 func (s *service) Reform(ctx context.Context, r *schema.ReformRequest) (answer *schema.Shards, err error) {
 	if out := s.forwarderIn(r.GetSpace()); out != nil {
 		return passOn(ctx, out, about{}, opReform, schema.Admin_Reform_FullMethodName, r, &schema.Shards{})
@@ -140,7 +139,7 @@ func (s *service) Reform(ctx context.Context, r *schema.ReformRequest) (answer *
 	return answer, err
 }
 
-// Shards tells who votes in a space.
+// Shards returns the voters of a space.
 func (s *service) Shards(ctx context.Context, r *schema.ShardsRequest) (answer *schema.Shards, err error) {
 	space, err := s.space(r.GetSpace())
 	if err != nil {
@@ -156,7 +155,7 @@ func (s *service) Shards(ctx context.Context, r *schema.ShardsRequest) (answer *
 	return answer, nil
 }
 
-// shardsOf names who takes part.
+// shardsOf returns the participants by name.
 func (s *service) shardsOf(ctx context.Context, space string) (*schema.Shards, error) {
 	answer := &schema.Shards{Space: space}
 	found, err := s.admin.Shards(ctx, space)
@@ -191,8 +190,8 @@ func (s *service) shardsOf(ctx context.Context, space string) (*schema.Shards, e
 	return answer, nil
 }
 
-// Suspend stops new grants of a space, and waits until nothing is held. The end of the call before it is answered takes
-// it back.
+// Suspend stops new grants of a space, and waits until no lock is held. If the call ends before it is answered, the
+// suspension is cancelled.
 func (s *service) Suspend(ctx context.Context, r *schema.SuspendRequest) (answer *schema.Suspended, err error) {
 	if out := s.forwarderIn(r.GetSpace()); out != nil {
 		return passOn(ctx, out, about{}, opSuspend, schema.Admin_Suspend_FullMethodName, r, &schema.Suspended{})
@@ -220,8 +219,8 @@ func (s *service) Suspend(ctx context.Context, r *schema.SuspendRequest) (answer
 	return answer, err
 }
 
-// notSuspended names the holders that a suspension has waited for, or says why no member
-// decides, where it was the call that ended and not the wait.
+// notSuspended names the holders that a suspension has waited for, or says why no member decides, if the call ended
+// rather than the wait.
 func (s *service) notSuspended(space *Space, err error) error {
 	if errors.Is(err, errLongPoll) {
 		err = holdfast.ErrHeld
@@ -237,8 +236,7 @@ func (s *service) notSuspended(space *Space, err error) error {
 	return err
 }
 
-// inUse names one of the locks that a suspension has waited for, where its refusal does not
-// name the holder.
+// inUse names one of the locks that a suspension has waited for, if its refusal does not name the holder.
 func (s *service) inUse(space *Space, err error) error {
 	for l, failure := range s.names(s.life, space, protocol.Scan{Limit: math.MaxInt}) {
 		if failure != nil {
@@ -257,7 +255,7 @@ func (s *service) inUse(space *Space, err error) error {
 	return err
 }
 
-// called returns the name of the member that a session is at.
+// called returns the name of a session's member.
 func (s *service) called(id lock.SessionID) string {
 	view := s.view()
 	return view.Name(protocol.ID(id.Member))
@@ -292,7 +290,7 @@ func (s *service) suspendedDocument(space *Space, suspended bool, outcome admin.
 	return answer
 }
 
-// OpenSpace begins a space's instance at this member again.
+// OpenSpace starts a space's instance at this member again.
 func (s *service) OpenSpace(ctx context.Context, r *schema.OpenSpaceRequest) (answer *schema.OpenedSpace, err error) {
 	err = s.onSpace(deedOf(ctx, opOpenSpace, r), func(space *Space) (string, error) {
 		answer = &schema.OpenedSpace{Space: space.Name, Open: true}
@@ -301,7 +299,7 @@ func (s *service) OpenSpace(ctx context.Context, r *schema.OpenSpaceRequest) (an
 	return answer, err
 }
 
-// CloseSpace ends a space's instance at this member, and waits until nothing of it is left.
+// CloseSpace stops a space's instance at this member, and waits until nothing of it is left.
 func (s *service) CloseSpace(ctx context.Context, r *schema.CloseSpaceRequest) (answer *schema.OpenedSpace, err error) {
 	err = s.onSpace(deedOf(ctx, opCloseSpace, r), func(space *Space) (string, error) {
 		answer = &schema.OpenedSpace{Space: space.Name}
@@ -315,8 +313,7 @@ func (s *service) CloseSpace(ctx context.Context, r *schema.CloseSpaceRequest) (
 	return answer, err
 }
 
-// suspension returns the grant by which a space is suspended; nil where there is none, or
-// where no member can say.
+// suspension returns the grant by which a space is suspended; nil if there is none, or if no member can tell.
 func (s *service) suspension(space *Space, condition *protocol.Condition) *lock.Grant {
 	if condition.State != protocol.Suspended {
 		return nil
@@ -328,7 +325,7 @@ func (s *service) suspension(space *Space, condition *protocol.Condition) *lock.
 	return &shown.Holders[0]
 }
 
-// suspensionText says which owner or client has suspended a space, and why.
+// suspensionText describes which owner or client has suspended a space, and why.
 func (s *service) suspensionText(g *lock.Grant) string {
 	var text strings.Builder
 	text.WriteString("suspended by " + cmp.Or(g.Owner, g.Client))

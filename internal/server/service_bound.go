@@ -9,16 +9,15 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// A wait limit is a promise: the answer leaves within half a second of it, even if a member
-// is silent. The authority refuses first, since it knows most; its member a moment later
-// (lock.WaitGrace); and this edge ends what still goes on after answerGrace. It then
-// asks for the reason why nothing was granted, for explainLimit at the most.
+// A wait limit is a promise: the answer leaves within half a second of it, even if a member is silent. The authority
+// refuses first, since it knows most; its member a moment later (lock.WaitGrace); and after answerGrace this edge ends
+// everything still running. It then asks for the reason of the refusal, for at most explainLimit.
 const (
 	answerGrace  = lock.WaitGrace + 50*time.Millisecond
 	explainLimit = 100 * time.Millisecond
 )
 
-// errWaitOver ends what is done for an order whose wait limit has passed undecided.
+// errWaitOver ends an order whose wait limit has passed without a decision.
 var errWaitOver = errors.New("the wait limit has passed")
 
 // bounded ends a context with the wait limit of an order.
@@ -29,9 +28,8 @@ func (s *service) bounded(ctx context.Context, o *order) (context.Context, conte
 	return context.WithTimeoutCause(ctx, max(0, lock.After(o.waitEnd, answerGrace)-s.now()), errWaitOver)
 }
 
-// promptly returns what f returns, or false where a context ends before and f, which
-// otherwise ends with it, waits for an answer that does not come. Then late gets what f
-// returns some day.
+// promptly returns the result of f, or false if a context ends first and f, which should end with it, waits for an
+// answer that does not come. Then late gets the result of f when it arrives.
 func promptly[T any](ctx context.Context, s *service, f func() T, late func(T)) (got T, ok bool) {
 	done := make(chan T, 1)
 	s.background.Go(func() { done <- f() })
@@ -51,8 +49,7 @@ func promptly[T any](ctx context.Context, s *service, f func() T, late func(T)) 
 	}
 }
 
-// whyUnavailable adds to an ErrUnavailable what keeps this member from serving clients, as
-// status shows it.
+// whyUnavailable adds to an ErrUnavailable the reason why this member cannot serve clients, as in its status.
 func (s *service) whyUnavailable(err error) error {
 	if !errors.Is(err, holdfast.ErrUnavailable) || s.who == nil {
 		return err

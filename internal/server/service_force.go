@@ -17,10 +17,10 @@ import (
 // opForce names the operation in errors and metrics.
 const opForce = "force-view"
 
-// mostNamed is how many founders a view that is forced may have.
+// mostNamed is the maximum number of founders of a forced view.
 const mostNamed = 1000
 
-// PlanForce tells what a forced view would be. It changes nothing.
+// PlanForce returns the outcome of a forced view. It changes nothing.
 func (s *service) PlanForce(ctx context.Context, r *schema.PlanForceRequest) (plan *schema.ForcePlan, err error) {
 	members := r.GetMembers()
 	defer func() { s.observer.operation("", "plan-force", err) }()
@@ -35,7 +35,7 @@ func (s *service) PlanForce(ctx context.Context, r *schema.PlanForceRequest) (pl
 	return plan, nil
 }
 
-// ForceView makes a view without a quorum. Its caller may go before it is done.
+// ForceView makes a view without a quorum. It continues if its caller leaves.
 func (s *service) ForceView(ctx context.Context, r *schema.ForceViewRequest) (forced *schema.ForcedView, err error) {
 	order := proto.CloneOf(r)
 	order.By = callerOf(ctx).called(r.GetBy())
@@ -44,12 +44,12 @@ func (s *service) ForceView(ctx context.Context, r *schema.ForceViewRequest) (fo
 		return err
 	})
 	if err != nil {
-		return nil, err // forced is still being written where the call has ended
+		return nil, err // forced is still being written if the call has ended
 	}
 	return forced, nil
 }
 
-// forceView makes the view that was planned. The forcer has it in its log.
+// forceView makes the planned view. The forcer logs it.
 func (s *service) forceView(ctx context.Context, order *schema.ForceViewRequest) (forced *schema.ForcedView, err error) {
 	defer func() { s.observer.operation("", opForce, err) }()
 	if err := s.checkOrder(order); err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// leaveLimit is how long a leave may take where its caller does not say.
+// leaveLimit is the default time limit of a leave.
 const leaveLimit = time.Minute
 
-// Leave lets this member leave in good order.
+// Leave makes this member leave in an orderly way.
 func (s *service) Leave(ctx context.Context, r *schema.LeaveRequest) (*schema.Left, error) {
 	return s.depart(ctx, "leave", r.GetLimit(), leaveLimit, s.leaving)
 }
 
-// Drain lets this member leave when nothing is held through it.
+// Drain makes this member leave once no lock is held through it.
 func (s *service) Drain(ctx context.Context, r *schema.DrainRequest) (*schema.Left, error) {
 	return s.depart(ctx, "drain", r.GetLimit(), 0, s.draining)
 }
@@ -37,7 +37,7 @@ func (s *service) depart(ctx context.Context, op string, limit *durationpb.Durat
 	return &schema.Left{}, s.do(ctx, op, within, act)
 }
 
-// do does it within limit, 0 being none. Its caller may go before it is done.
+// do runs act within limit, 0 for none. It continues if its caller leaves.
 func (s *service) do(ctx context.Context, op string, limit time.Duration, act func(context.Context) error) error {
 	done := make(chan error, 1)
 	s.background.Go(func() {

@@ -17,15 +17,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// mostListed is the largest page of a listing, and the usual one.
+// mostListed is the maximum page size of a listing, and the default.
 const mostListed = 1000
 
-// scanned is how many names one step of a listing looks at. Between two steps the
-// driver serves others.
+// scanned is the number of names that one step of a listing examines. Between two steps the driver serves others.
 const scanned = 256
 
-// List returns a page of the live names of a space, in the order of their bytes. A
-// name that is live throughout is listed once; history is left to Show.
+// List returns a page of the live names of a space, in byte order. A name that is live throughout is listed once;
+// history is left to Show.
 func (s *service) List(ctx context.Context, r *schema.ListRequest) (answer *schema.LockPage, err error) {
 	space, err := s.space(r.GetSpace())
 	if err != nil {
@@ -58,8 +57,8 @@ func (s *service) List(ctx context.Context, r *schema.ListRequest) (answer *sche
 	return answer, nil
 }
 
-// names goes through the names that a Scan wants, in their order, Limit being about how many of
-// them are read. It asks for a few at a time, so that no lock waits long for a listing.
+// names iterates over the names that match a Scan, in order; Limit is about how many of them are read. It asks for a
+// few at a time, so that a listing does not delay locks for long.
 func (s *service) names(ctx context.Context, space *Space, wanted protocol.Scan) iter.Seq2[*lock.Lock, error] {
 	return func(yield func(*lock.Lock, error) bool) {
 		for {
@@ -90,7 +89,7 @@ func (s *service) names(ctx context.Context, space *Space, wanted protocol.Scan)
 	}
 }
 
-// Show returns one name in full. A free name has no holders. With stale it may be as old as this member's copy is, where
+// Show returns one name in full. A free name has no holders. With stale it may be as old as this member's copy, if
 // members have copies.
 func (s *service) Show(ctx context.Context, r *schema.ShowRequest) (answer *schema.Lock, err error) {
 	space, err := s.space(r.GetSpace())
@@ -112,8 +111,7 @@ func (s *service) Show(ctx context.Context, r *schema.ShowRequest) (answer *sche
 	return s.lockDocument(s.paper(), space, shown), nil
 }
 
-// paper is what the documents of one answer have in common: the view, and when sessions end, each
-// of which is asked for once.
+// paper is shared by the documents of one answer: the view, and the ends of sessions, each of which is queried once.
 type paper struct {
 	view protocol.View
 	ends map[lock.SessionID]protocol.Time
@@ -123,7 +121,7 @@ func (s *service) paper() *paper {
 	return &paper{s.view(), map[lock.SessionID]protocol.Time{}}
 }
 
-// lockDocument returns a lock as people see it.
+// lockDocument returns a lock as a document.
 func (s *service) lockDocument(p *paper, space *Space, l *lock.Lock) *schema.Lock {
 	document := &schema.Lock{
 		Space: space.Name, Name: l.Name, Mode: api.ToMode(l.Mode), Units: int32(l.Units), Capacity: int32(l.Capacity), Token: uint64(l.Token),
@@ -148,8 +146,8 @@ func (s *service) lockDocument(p *paper, space *Space, l *lock.Lock) *schema.Loc
 	return document
 }
 
-// holderDocument is grantDocument for a grant that has not ended: it does when its
-// session does, or before; but in its grace it does not depend on its session.
+// holderDocument is grantDocument for a grant that has not ended: it ends with its session at the latest; but in its
+// grace it does not depend on its session.
 func (s *service) holderDocument(p *paper, g lock.Grant) *schema.Grant {
 	if !g.Grace {
 		g.Until = min(g.Until, s.sessionEnd(p, g.Session))
@@ -165,8 +163,8 @@ func (s *service) grantDocument(p *paper, g lock.Grant) *schema.Grant {
 	}
 }
 
-// sessionEnd returns when a session ends unless it is renewed, as far as this member
-// knows; Never for what does not end by itself.
+// sessionEnd returns when a session ends unless it is renewed, as far as this member knows; Never if it does not end by
+// itself.
 func (s *service) sessionEnd(p *paper, id lock.SessionID) protocol.Time {
 	if end, known := p.ends[id]; known {
 		return end
@@ -180,7 +178,7 @@ func (s *service) sessionEnd(p *paper, id lock.SessionID) protocol.Time {
 	return end
 }
 
-// wallOrNone returns no time for what does not end.
+// wallOrNone returns nil for a time that never comes.
 func (s *service) wallOrNone(t protocol.Time) *timestamppb.Timestamp {
 	if t == protocol.Never {
 		return nil
@@ -188,8 +186,8 @@ func (s *service) wallOrNone(t protocol.Time) *timestamppb.Timestamp {
 	return s.wall(t)
 }
 
-// Break takes a name from its holders. They get a revocation; the name is free when
-// they have stopped, or can no longer believe that they hold it.
+// Break takes a name from its holders. They get a revocation; the name is free when they have stopped, or can no longer
+// believe that they hold it.
 func (s *service) Break(ctx context.Context, r *schema.BreakRequest) (answer *schema.Broken, err error) {
 	space, err := s.space(r.GetSpace())
 	if err != nil {

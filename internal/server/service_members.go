@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// self returns what this member knows of itself and of the others; nil where there is no
-// source for that, or where the member ends.
+// self returns this member's knowledge of itself and of the others; nil without a source for that, or if the member is
+// ending.
 func (s *service) self() *membership.Self {
 	if s.who == nil {
 		return nil
@@ -25,7 +25,7 @@ func (s *service) self() *membership.Self {
 	return self
 }
 
-// clusterDocument is a status without its spaces. Self is nil where only the view is known.
+// clusterDocument returns a status without its spaces. Self is nil if only the view is known.
 func (s *service) clusterDocument(view protocol.View, self *membership.Self) *schema.Status {
 	identity := s.identity()
 	me := &schema.Member{}
@@ -77,7 +77,7 @@ func (s *service) clusterDocument(view protocol.View, self *membership.Self) *sc
 	return document
 }
 
-// memberDocument returns what a view says of a member.
+// memberDocument returns a view's data on a member.
 func memberDocument(member protocol.Member, state, election string) *schema.Member {
 	return &schema.Member{
 		Name: member.Name, Id: uint64(member.ID), Incarnation: member.Tenure.Incarnation, Voter: member.Founder, Founder: member.Founder,
@@ -85,7 +85,7 @@ func memberDocument(member protocol.Member, state, election string) *schema.Memb
 	}
 }
 
-// roster returns where clients can go, as far as is known here.
+// roster returns the addresses for clients, as far as they are known here.
 func (s *service) roster() *edge.Roster {
 	view := s.view()
 	r := &edge.Roster{}
@@ -109,10 +109,9 @@ func (s *service) roster() *edge.Roster {
 	return r
 }
 
-// authority returns the member that decides in the default space; 0 while none is known.
-// That is the view's coordinator, unless an elder names the authority: then it is the one
-// that was found when the space was looked at last. Where all members decide, this one is
-// as good as any, and no client is sent elsewhere.
+// authority returns the member that decides in the default space; 0 while none is known. That is the view's
+// coordinator, unless an elder names the authority: then it is the one found at the last check of the space. If all
+// members decide, this one is as good as any, and no client is sent elsewhere.
 func (s *service) authority(view *protocol.View) protocol.ID {
 	seen := s.seen.Load()
 	if seen != nil && len(seen.Authority) > 1 {

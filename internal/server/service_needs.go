@@ -16,10 +16,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// needs says in words whose presence a space needs in order to grant, and names the members
-// that are here and without which it cannot: both empty where nothing depends on members that
-// vote. In spaces in memory that follows from the view ([membership.Self.Needs]); where members
-// vote on what a space decides, each shard needs more than half of its voters.
+// needs describes in words which members a space needs in order to grant, and names the present members without which
+// it cannot: both empty if it does not depend on voters. In spaces in memory that follows from the view
+// ([membership.Self.Needs]); if members vote on a space's decisions, each shard needs more than half of its voters.
 func (s *service) needs(view *protocol.View, space *Space, self *membership.Self) (text string, indispensable []string, err error) {
 	if self == nil || space.Store != "" || space.Class == holdfast.Available {
 		return "", nil, nil
@@ -58,7 +57,7 @@ func (s *service) needs(view *protocol.View, space *Space, self *membership.Self
 	return strings.Join(texts, "; "), indispensable, nil
 }
 
-// majority is what a shard needs: more than half of its voters.
+// majority returns a shard's need: more than half of its voters.
 func majority(view *protocol.View, voters []protocol.ID) membership.Need {
 	need := membership.Need{Voters: voters, Count: len(voters)/2 + 1}
 	for _, id := range voters {
@@ -72,7 +71,7 @@ func majority(view *protocol.View, voters []protocol.ID) membership.Need {
 	return need
 }
 
-// needText says a need as people read it:
+// needText describes a need for people:
 //
 //	2 of m1, m2, m3
 //	m1 and m2 (m3 is missing)
@@ -112,7 +111,7 @@ func needText(need membership.Need, self *membership.Self, name func(protocol.ID
 	return fmt.Sprintf("%s%s %s missing)", text, protocol.JoinNames(missing), verb)
 }
 
-// byName orders members that are missing: those without a name, which have never come, are last.
+// byName orders missing members: those without a name, which have never appeared, are last.
 func byName(a, b membership.Missing) int {
 	if (a.Name == "") != (b.Name == "") {
 		return cmp.Compare(b.Name, a.Name)
@@ -120,8 +119,8 @@ func byName(a, b membership.Missing) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address))
 }
 
-// naming returns what names a member: one that is not in the view by the newest view that is
-// known here, or as a missing one. Only one of which nothing is known is named by its id.
+// naming returns a function that names a member: one outside the view by the newest view known here, or as a missing
+// one. Only an unknown one is named by its id.
 func naming(view *protocol.View, self *membership.Self) func(protocol.ID) string {
 	return func(id protocol.ID) string {
 		if member, listed := view.Of(id); listed || self == nil {
@@ -145,7 +144,7 @@ func names(ids []protocol.ID, name func(protocol.ID) string) []string {
 	return all
 }
 
-// missingDocuments lists the voters that are not here.
+// missingDocuments lists the missing voters.
 func (s *service) missingDocuments(self *membership.Self) (all []*schema.MissingMember) {
 	for _, m := range self.Missing {
 		all = append(all, &schema.MissingMember{Name: m.Name, Address: m.Address, Since: s.wall(m.Since)})

@@ -22,17 +22,17 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// order is an acquireInput that was checked.
+// order is a checked acquireInput.
 type order struct {
 	acquireInput
 	space   *Space
-	sorted  []string // the names in the order in which they are asked for
+	sorted  []string // the names in request order
 	given   credentials
 	waitEnd protocol.Time     // 0: do not wait
-	digest  [sha256.Size]byte // of an order with an id: what it asks for
+	digest  [sha256.Size]byte // of an order with an id: its content
 }
 
-// acquireInput reads a request. The error says what is wrong with it.
+// acquireInput decodes a request. The error says what is wrong with it.
 func (s *service) acquireInput(ctx context.Context, r *schema.AcquireRequest) (in acquireInput, err error) {
 	by := callerOf(ctx)
 	in = acquireInput{
@@ -64,7 +64,7 @@ func (s *service) acquireInput(ctx context.Context, r *schema.AcquireRequest) (i
 	return in, err
 }
 
-// atLeast reads a duration that may be left out, as 0.
+// atLeast decodes an optional duration, 0 if absent.
 func atLeast(field string, d *durationpb.Duration, least time.Duration) (time.Duration, error) {
 	if got := d.AsDuration(); d == nil || got >= least {
 		return got, nil
@@ -72,8 +72,8 @@ func atLeast(field string, d *durationpb.Duration, least time.Duration) (time.Du
 	return 0, api.Fail(api.CodeBadRequest, fmt.Sprintf("%s: %v: want at least %v", field, d.AsDuration(), least))
 }
 
-// once is what the deciding member gets with an order that may come through another member, too: one with a session
-// and an id. Where there is no session each member opens another one.
+// once returns the identity of an order that may come through another member, too, for the deciding member: one with a
+// session and an id. Without a session each member opens another one.
 func (o *order) once() (id string, content uint64) {
 	if o.Session == "" || o.Request == "" {
 		return "", 0
@@ -145,7 +145,7 @@ func (s *service) checkAll(o *order) (err error) {
 	return err
 }
 
-// maxRequestID is how long an idempotency id may be.
+// maxRequestID is the maximum length of an idempotency id.
 const maxRequestID = 64
 
 func unprintable(r rune) bool { return r < ' ' || r > '~' }
@@ -158,9 +158,9 @@ func (o *order) single() string {
 	return ""
 }
 
-// digestOf condenses what a request asks for, without the caller, the time of asking and the rest of
-// its wait. It is kept in the logs of spaces, so it does not depend on the order of the fields, nor on
-// fields that are zero: a field that is added changes no sum of a request without it.
+// digestOf hashes the content of a request, without the caller, the time and the rest of its wait. Spaces keep it in
+// their logs, so it does not depend on the order of the fields, nor on zero fields: adding a field changes no hash of a
+// request without it.
 func digestOf(in acquireInput) (sum [sha256.Size]byte, err error) {
 	in.Client, in.Arrived, in.Wait = "", 0, min(in.Wait, 1)
 	var fields map[string]json.RawMessage

@@ -8,15 +8,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
-// overloaded is the name of the limit at which a member with more to do than it can refuses new work.
+// overloaded is the name of the limit at which an overloaded member refuses new work.
 const overloaded = "overload"
 
-// retryOverload is the wait that a refused client is asked to keep.
+// retryOverload is the pause requested from a refused client.
 const retryOverload = time.Second
 
-// overload refuses new work, a session or a request for a lock, where this member is behind with what has
-// arrived already; nil where it is not. What keeps or gives back goes on: heartbeats, releases, cancels,
-// other hold limits, resumptions. So a member that cannot keep up loses no session to serve another one.
+// overload refuses new work, a session or a request for a lock, if this member is behind with its input; nil if it is
+// not. Operations that keep or release continue: heartbeats, releases, cancels, new hold limits, resumptions. So an
+// overloaded member loses no session in order to serve another one.
 func (s *service) overload() error {
 	late, over := s.lag()
 	if !over {

@@ -7,11 +7,11 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// errLongPoll ends a wait because one HTTP request waits no longer.
+// errLongPoll ends a wait at the time limit of one HTTP request.
 var errLongPoll = errors.New("the long poll is over")
 
-// waitingError is an ErrHeld that may be asked again: the wait is not over. A request
-// with an id has kept its place in the queue, for a while.
+// waitingError is an ErrHeld that may be repeated: the wait is not over. A request with an id keeps its place in the
+// queue for a while.
 type waitingError struct {
 	err  error
 	kept bool
@@ -26,8 +26,8 @@ func (e *waitingError) Error() string {
 
 func (e *waitingError) Unwrap() error { return e.err }
 
-// refusal completes the error of an order that was not granted with the holder of the
-// name, and with whether asking again goes on with the wait.
+// refusal completes the error of a refused order with the holder of the name, and with whether a repetition continues
+// the wait.
 func (s *service) refusal(o *order, err error) error {
 	name := o.single()
 	var wrapped *holdfast.Error
@@ -49,7 +49,7 @@ func (s *service) refusal(o *order, err error) error {
 	return failed("acquire", o.space.Name, name, err)
 }
 
-// holds makes an ErrHeld of the error of a wait that goes on.
+// holds turns the error of a continuing wait into an ErrHeld.
 func holds(err error) error {
 	if errors.Is(err, holdfast.ErrHeld) {
 		return err
@@ -57,8 +57,8 @@ func holds(err error) error {
 	return holdfast.ErrHeld
 }
 
-// explain tells who holds the name that an ErrHeld is about. Where the refusal itself does
-// not say it, because it was the wait that ended and not the request, that is asked for.
+// explain adds the holder of the name to an ErrHeld. If the refusal does not have it, because the wait ended and not
+// the request, explain asks for it.
 func (s *service) explain(space *Space, name string, err error) error {
 	ctx, cancel := context.WithTimeout(s.life, explainLimit)
 	defer cancel()

@@ -11,8 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// acquireOnce is acquire for a request with an id: it takes part in the request of that id,
-// at any stage.
+// acquireOnce is acquire for a request with an id: it joins the request of that id, at any stage.
 func (s *service) acquireOnce(ctx context.Context, o *order) (answer *schema.AcquiredAll, err error) {
 	q, made, err := s.requests.join(s.life, o, s.now())
 	if err != nil {
@@ -51,7 +50,7 @@ func (s *service) acquireOnce(ctx context.Context, o *order) (answer *schema.Acq
 	return s.presentWithin(within, q, first, o)
 }
 
-// presentWithin tells what q was granted, for the first time or again, while a context lasts.
+// presentWithin returns the grants of q, for the first time or again, before a context ends.
 func (s *service) presentWithin(ctx context.Context, q *request, first bool, o *order) (*schema.AcquiredAll, error) {
 	got, ok := promptly(ctx, s, func() (f fulfilled) {
 		if !first {
@@ -77,7 +76,7 @@ func (s *service) presentWithin(ctx context.Context, q *request, first bool, o *
 	return got.answer, got.err
 }
 
-// run takes what q asks for.
+// run carries out q.
 func (s *service) run(q *request) {
 	t, err := s.take(q.ctx, q.order)
 	if wanted := s.requests.finish(q, t, err, s.now()); !wanted && err == nil {
@@ -85,7 +84,7 @@ func (s *service) run(q *request) {
 	}
 }
 
-// leave stops waiting for q on behalf of one connection.
+// leave ends one connection's wait for q.
 func (s *service) leave(q *request, keep time.Duration) {
 	lapsed := func() {
 		if s.requests.lapse(q) {
@@ -97,8 +96,7 @@ func (s *service) leave(q *request, keep time.Duration) {
 	}
 }
 
-// giveBack undoes a request that is over, if it was granted already; otherwise the
-// goroutine that runs it does so.
+// giveBack undoes a request that is over, if it was already granted; otherwise the goroutine that runs it does so.
 func (s *service) giveBack(q *request) {
 	select {
 	case <-q.done:
@@ -109,8 +107,8 @@ func (s *service) giveBack(q *request) {
 	}
 }
 
-// presentAgain tells what q was granted to another connection, if all of it still
-// stands: a copy of a request that has ended is never reported as held (docs/design/membership.md §9, V21).
+// presentAgain returns the grants of q to another connection, if all of them still stand: a copy of a request that has
+// ended is never reported as held (docs/design/membership.md §9, V21).
 func (s *service) presentAgain(q *request, arrived protocol.Time) (answer *schema.AcquiredAll, err error) {
 	o := q.order
 	if answer, err = s.present(o, q.taken, arrived, nil); err != nil {

@@ -20,18 +20,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// credentials are what a client proves its session with.
+// credentials authenticate a session's client.
 type credentials struct {
 	id       lock.SessionID
 	secret   session.Secret
-	identity string // of the caller that shows them, as the port has found out; "" where it has not
+	identity string // of the caller, as established by the port; "" if unknown
 }
 
 // String returns id.secret, which only the client may see.
 func (c credentials) String() string { return c.id.String() + "." + edge.FormatSecret(c.secret) }
 
-// parseCredentials reads id.secret, shown by a caller of that identity. The error does not
-// repeat the text, which may be a secret.
+// parseCredentials parses id.secret from a caller of that identity. The error does not repeat the text, which may be a
+// secret.
 func parseCredentials(text, identity string) (credentials, error) {
 	public, private, _ := strings.Cut(text, ".")
 	id, known := lock.ParseSessionID(public)
@@ -42,15 +42,14 @@ func parseCredentials(text, identity string) (credentials, error) {
 	return credentials{id, secret, identity}, nil
 }
 
-// renewal renews a session for what its client has asked at arrived.
+// renewal returns the call that renews a session for a request at arrived.
 func (c credentials) renewal(ttl time.Duration, arrived protocol.Time) *session.Renew {
 	return &session.Renew{ID: c.id, Secret: c.secret, Identity: c.identity, TTL: ttl, Arrived: arrived}
 }
 
-// heed keeps what the answer to a renewal says to be lost, for a client that asks about that. The error is
-// unknown_session, the Loss with which the session has ended, or unavailable where
-// nothing more can be promised now: then the session goes on to the deadline that it
-// has.
+// heed records the losses in the answer to a renewal, for later questions of the client. The error is unknown_session,
+// the Loss with which the session has ended, or unavailable if nothing more can be promised now: then the session keeps
+// its deadline.
 func (s *service) heed(c credentials, renewed *session.Renewed) error {
 	s.losses.add(c, renewed.Lost)
 	if err := renewed.Err; err == nil || holdfast.Why(err) != "" && err != session.ErrUnknown ||
@@ -69,8 +68,8 @@ func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time)
 	return renewed, err
 }
 
-// OpenSession opens a session that holds nothing yet. A member that passes on what concerns durable spaces passes this on,
-// too: such a session is known where they are.
+// OpenSession opens a session without locks. A member that forwards requests of durable spaces forwards this, too: such
+// a session is known there.
 func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest) (answer *schema.OpenedSession, err error) {
 	defer func() { s.observer.operation("", "open", err) }()
 	by := callerOf(ctx)
@@ -87,7 +86,7 @@ func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest)
 		return answer, err
 	}
 	open := opening(client, wanted, by)
-	open.Number = rand.Uint64() | 1 // it outlasts the locks that are taken in it
+	open.Number = rand.Uint64() | 1 // it outlasts the locks taken in it
 	opened, err := query[*session.Opened](s, protocol.Below, open)
 	if err == nil {
 		err = s.whyUnavailable(opened.Err)
@@ -102,13 +101,13 @@ func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest)
 	}, nil
 }
 
-// opening opens a session that lives by its requests, and ends with its last lock.
+// opening returns the call that opens a session kept alive by its requests, which ends with its last lock.
 func opening(client string, ttl time.Duration, by caller) *session.Open {
 	return &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity}
 }
 
-// Renew lets a session live on. Where it has lost a lock since the last report, the
-// answer is that loss, once, though the session may live on with its others.
+// Renew renews a session. If it has lost a lock since the last report, the answer is that loss, once, though the
+// session may live on with its others.
 func (s *service) Renew(ctx context.Context, r *schema.RenewRequest) (answer *schema.Renewed, err error) {
 	defer func() { s.observer.operation("", "renew", err) }()
 	wanted, err := atLeast("ttl", r.GetTtl(), time.Millisecond)
@@ -137,18 +136,17 @@ func (s *service) Renew(ctx context.Context, r *schema.RenewRequest) (answer *sc
 	}, nil
 }
 
-// roundedTTL cuts a ttl to whole milliseconds: the answer never exceeds
-// what the client has.
+// roundedTTL truncates a ttl to whole milliseconds: the answer never exceeds the actual promise.
 func roundedTTL(ttl time.Duration) time.Duration {
 	return max(0, ttl).Truncate(time.Millisecond)
 }
 
-// expiresIn is what is left of a ttl that counts from when a request has arrived.
+// expiresIn returns the rest of a ttl that counts from a request's arrival.
 func (s *service) expiresIn(ttl time.Duration, arrived protocol.Time) *durationpb.Duration {
 	return api.Span(roundedTTL(ttl - (s.now() - arrived)))
 }
 
-// EndSession ends a session and tells what it held, in all spaces.
+// EndSession ends a session and returns its former holds, in all spaces.
 func (s *service) EndSession(ctx context.Context, r *schema.EndSessionRequest) (answer *schema.SessionReleased, err error) {
 	defer func() { s.observer.operation("", "end", err) }()
 	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity)
@@ -180,8 +178,8 @@ func released(space, name string, token holdfast.Token) *schema.ReleasedLock {
 	return &schema.ReleasedLock{Space: space, Name: name, Token: uint64(token), Released: true}
 }
 
-// Release gives up a grant, and answers when the authority has taken it. For a grant that was
-// lost before, the answer is that loss.
+// Release releases a grant, and answers when the authority has confirmed it. For a grant that was lost before, the
+// answer is that loss.
 func (s *service) Release(ctx context.Context, r *schema.ReleaseRequest) (answer *schema.ReleasedLock, err error) {
 	space, err := s.space(r.GetSpace())
 	if err != nil {
@@ -228,8 +226,8 @@ func (s *service) Release(ctx context.Context, r *schema.ReleaseRequest) (answer
 	return released(space.Name, name, token), nil
 }
 
-// whyNot turns the refusal of a release into the loss that is behind it, if there
-// is one: asking the session brings out losses that could not be reported before.
+// whyNot replaces the refusal of a release by the loss behind it, if there is one: a query of the session reveals
+// losses that could not be reported before.
 func (s *service) whyNot(c credentials, port protocol.Port, name string, token holdfast.Token, refused error) error {
 	if holdfast.Why(refused) != "" {
 		return refused

@@ -22,7 +22,7 @@ func (s *service) Status(context.Context, *schema.StatusRequest) (answer *schema
 	return answer, err
 }
 
-// statusQuietly is Status without being counted as an operation, with the number of this member's sessions.
+// statusQuietly is Status without counting it as an operation, with the number of this member's sessions.
 func (s *service) statusQuietly() (answer *schema.Status, sessions int, err error) {
 	view, self := s.view(), s.self()
 	answer = s.clusterDocument(view, self)
@@ -95,8 +95,8 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 	return document, err
 }
 
-// lastsUntil is when the state of a space that cannot grant is expected to end: as the space says, or else as its member says that
-// has no place in the view; Never where neither knows, and where the space can grant.
+// lastsUntil returns when the state of a space that cannot grant is expected to end: from the space, or else from its
+// member if that has no place in the view; Never if neither knows, or if the space can grant.
 func lastsUntil(condition *protocol.Condition, self *membership.Self) protocol.Time {
 	switch {
 	case condition.State == protocol.Ready:
@@ -109,8 +109,8 @@ func lastsUntil(condition *protocol.Condition, self *membership.Self) protocol.T
 	return protocol.Never
 }
 
-// closedAt names the members at which the space is closed: this one by its own word, the others by
-// what they have reported to the coordinator.
+// closedAt names the members at which the space is closed: this one by its own state, the others by their reports to
+// the coordinator.
 func (s *service) closedAt(space *Space, condition *protocol.Condition, self *membership.Self) (names []string) {
 	me := s.identity().Member
 	if self == nil {
@@ -135,8 +135,8 @@ func (s *service) inspect(space *Space) (*protocol.Condition, error) {
 	return query[*protocol.Condition](s, space.Port, &protocol.Inspect{})
 }
 
-// unready returns a line for each space that cannot grant, with why, and one where this member is in the way of others (hinders);
-// none if all is well.
+// unready returns a line with the reason for each space that cannot grant, and one if this member hinders others
+// (hinders); none if all is well.
 func (s *service) unready() (lines []string) {
 	for i := range s.spaces {
 		space := &s.spaces[i]
@@ -165,15 +165,15 @@ func (s *service) unready() (lines []string) {
 	return lines
 }
 
-// hinders reports whether a member whose spaces can grant is not ready with them: clients do better with another one, because this
-// one's state cannot be written; or no other may be stopped now, because the cluster does not count on this one yet. Spaces over a
-// store go on without a view. A member alone goes on: clients have no other.
+// hinders reports whether a member is not ready although its spaces can grant: because clients do better with another
+// one, since this one's state cannot be written; or because no other may be stopped now, since the cluster does not
+// count on this one yet. Spaces over a store work without a view. A member alone continues: clients have no other.
 func hinders(self *membership.Self, spaces []Space) bool {
 	inViews := func(space Space) bool { return !space.described.Stores }
 	return self != nil && self.Founders > 1 && (self.Stale != nil || self.Uncounted && slices.ContainsFunc(spaces, inViews))
 }
 
-// conditionText says in a line how a space is.
+// conditionText describes the state of a space in one line.
 func (s *service) conditionText(space *Space, condition *protocol.Condition) string {
 	text, why := space.Name+": "+condition.State.String(), condition.Why
 	if g := s.suspension(space, condition); g != nil && why == "" {
@@ -188,8 +188,8 @@ func (s *service) conditionText(space *Space, condition *protocol.Condition) str
 	return text
 }
 
-// retryAfter returns in how many seconds a space may be asked again that cannot
-// grant now: when its state is expected to end, if that is known, within a minute.
+// retryAfter returns after how many seconds to retry a space that cannot grant now: when its state is expected to end,
+// if known, within a minute.
 func (s *service) retryAfter(spaceName string) int {
 	const most = time.Minute
 	space := s.byName[spaceName]

@@ -14,9 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// watchSpaces tells when a space changes its state and where clients can go, and
-// measures recoveries, until the server is shut down. It looks whenever something was raised or noted, and
-// once a second for what only time has changed.
+// watchSpaces reports changes of the spaces' states and of the addresses for clients, and measures recoveries, until
+// the server is shut down. It checks whenever a fact or note appears, and once a second for changes by time alone.
 func (s *service) watchSpaces() {
 	const interval = time.Second
 	ticker := time.NewTicker(interval)
@@ -29,7 +28,7 @@ func (s *service) watchSpaces() {
 			s.lookAt(&s.spaces[i], &states[i])
 		}
 		s.forwarder.moved()
-		known = s.announceMoved(known) // to look may have taken as long as another member's answer
+		known = s.announceMoved(known) // the check may have taken as long as another member's answer
 		select {
 		case <-s.life.Done():
 			return
@@ -39,7 +38,7 @@ func (s *service) watchSpaces() {
 	}
 }
 
-// announceMoved tells the streams where clients can go, if that is another place than before.
+// announceMoved sends the streams the addresses for clients, if they have changed.
 func (s *service) announceMoved(before *edge.Roster) *edge.Roster {
 	if s.moved == nil {
 		return before
@@ -65,7 +64,7 @@ func (s *service) lookAt(space *Space, last *spaceState) {
 		s.seen.Store(condition)
 	}
 	if err != nil || last.seen && last.state == condition.State {
-		return // shut down, or as before
+		return // shut down, or unchanged
 	}
 	now := s.now()
 	if last.seen && last.state == protocol.Recovering {
@@ -80,20 +79,20 @@ func (s *service) lookAt(space *Space, last *spaceState) {
 	*last = spaceState{true, condition.State, now}
 }
 
-// feed is where the events of a watcher go.
+// feed receives the events of a watcher.
 type feed interface {
-	begin() error // nothing is missed from now on without a report
+	begin() error // no event is missing from now on without a report
 	idle() error  // nothing has happened for a while
 	send(ctx context.Context, turn *feedTurn, happened []*events.Batch) error
 }
 
-// beatEvery is how often a feed shows that it lives while nothing happens.
+// beatEvery is how often an idle feed shows that it is alive.
 const beatEvery = 15 * time.Second
 
-// errLeaving ends the feeds of a member that ends.
+// errLeaving ends the feeds of a leaving member.
 var errLeaving = errors.New("this member is leaving")
 
-// follow sends a feed what happens, until ctx ends, the watcher is too slow (events.ErrSlow), this member leaves
+// follow sends events to a feed, until ctx ends, the watcher is too slow (events.ErrSlow), this member leaves
 // (errLeaving) or the feed returns an error.
 func (s *service) follow(ctx context.Context, r *schema.WatchRequest, to feed) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -128,10 +127,9 @@ func (s *service) follow(ctx context.Context, r *schema.WatchRequest, to feed) e
 	}
 }
 
-// watch subscribes to the events of a space, or of all with "", whose names begin
-// with prefix, whichever member they happen through. Events without a name (view, space)
-// come with every prefix. It waits until the other members tell, or do not answer. The
-// error is an ErrSpace, an ErrLimit named watchers, or ErrUnavailable where ctx ends.
+// watch subscribes to the events of a space, or of all with "", whose names begin with prefix, through any member.
+// Events without a name (view, space) match every prefix. It waits until the other members send, or do not answer. The
+// error is an ErrSpace, an ErrLimit named watchers, or ErrUnavailable if ctx ends.
 func (s *service) watch(ctx context.Context, r *schema.WatchRequest) (f *events.Feed, err error) {
 	defer func() { s.observer.operation("", "watch", err) }()
 	if r.GetSpace() != "" {

@@ -20,18 +20,16 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A stream carries one session for as long as it does not break. It drives the two halves of package edge. Three goroutines
-// share it, however many operations are under way:
+// A stream carries one session until it breaks. It drives the two halves of package edge. Three goroutines share it,
+// however many operations are under way:
 //
-//   - Open, the handler, waits for the end and says how it ended. Returning from it
-//     is what wakes the other two, even if they are blocked.
-//   - read takes frames and steps the driver, once a frame. What is answered at once and
-//     is little, it sends by itself: see answer.
-//   - write sends what else the outbox gathers, once a batch.
+//   - Open, the handler, waits for the end and returns the status. Its return wakes the other two, even if they are
+//     blocked.
+//   - read receives frames and steps the driver, once a frame. It sends small immediate answers by itself: see answer.
+//   - write sends everything else in the outbox, once a batch.
 //
-// What becomes of the operations comes from the driver by Deliver, on the goroutine that
-// stepped it. A client that does not read fills its own outbox and nothing else, and at
-// the outbox's bound its stream is broken.
+// The driver reports the outcomes of operations by Deliver, on the goroutine that stepped it. A client that does not
+// read fills only its own outbox, and at the outbox's bound its stream is broken.
 type stream struct {
 	server *grpcServer
 	rpc    grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]
@@ -40,12 +38,12 @@ type stream struct {
 	sink    uint64
 	session lock.SessionID // guarded by occupants
 	opening chan any       // the answer to the hello
-	owner   *client        // whose requests these are, where they are bounded in number
+	owner   *client        // for the rate limit, if there is one
 
 	mu   sync.Mutex // guards box
 	box  edge.Outbox
 	wake chan struct{} // has a value when there may be something to take
-	held atomic.Bool   // a goroutine is about to look into the box anyway
+	held atomic.Bool   // a goroutine is about to check the box anyway
 
 	opened     chan struct{} // closed when the client has been greeted
 	finishing  chan struct{} // closed when only the outbox is left to send
@@ -57,7 +55,7 @@ type stream struct {
 	gone    chan struct{} // closed when nothing of it can step the driver any more
 
 	sending sync.Mutex      // its owner takes from the box and sends
-	batch   []edge.Outgoing // memory of the sender
+	batch   []edge.Outgoing // the sender's memory
 }
 
 func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]) *stream {
@@ -75,8 +73,8 @@ func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[schema.ClientFrame, s
 	}
 }
 
-// Open serves one stream. It returns once the stream is over: without an error
-// where the client ended it or was refused in a frame, with a status otherwise.
+// Open serves one stream. It returns once the stream is over: without an error if the client ended it or was refused in
+// a frame, with a status otherwise.
 func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]) error {
 	if g.service.forwarder.passesOn() {
 		return g.service.forwarder.stream(rpc)
@@ -91,8 +89,8 @@ func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[schema.ClientFrame, schem
 	return s.result()
 }
 
-// wait returns when the stream is over. A client that neither greets in time nor
-// reads its last words in time is not waited for.
+// wait returns when the stream is over. It does not wait for a client that fails to greet, or to read its last
+// messages, in time.
 func (s *stream) wait() {
 	patience := time.NewTimer(s.server.patience)
 	defer patience.Stop()
@@ -115,7 +113,7 @@ func (s *stream) wait() {
 	}
 }
 
-// result is the status with which a stream that is over ends.
+// result returns the status of a stream that is over.
 func (s *stream) result() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +127,7 @@ func (s *stream) result() error {
 	return api.ToStatus(err)
 }
 
-// change changes the outbox, and lets the others know if that ends the stream. It never blocks.
+// change changes the outbox, and notifies the other goroutines if that ends the stream. It never blocks.
 func (s *stream) change(change func(*edge.Outbox)) {
 	s.mu.Lock()
 	change(&s.box)
@@ -138,7 +136,7 @@ func (s *stream) change(change func(*edge.Outbox)) {
 	s.heed(state, result)
 }
 
-// heed lets the others know that the stream ends.
+// heed notifies the other goroutines that the stream ends.
 func (s *stream) heed(state edge.State, result error) {
 	if state == edge.Finishing {
 		s.finishOnce.Do(func() { close(s.finishing) })
@@ -154,14 +152,13 @@ func (s *stream) heed(state edge.State, result error) {
 	}
 }
 
-// end ends the stream now; what the outbox still has is not sent. The first end
-// counts. It never blocks.
+// end ends the stream now; the rest of the outbox is not sent. The first end counts. It never blocks.
 func (s *stream) end(result error) { s.change(func(o *edge.Outbox) { o.End(result) }) }
 
 // finish ends the stream as soon as the outbox is sent. It never blocks.
 func (s *stream) finish(result error) { s.change(func(o *edge.Outbox) { o.Finish(result) }) }
 
-// read takes the client's frames until the stream is over.
+// read receives the client's frames until the stream is over.
 func (s *stream) read() {
 	defer s.leave()
 	frame := &frames.Operations{}
@@ -177,9 +174,8 @@ func (s *stream) read() {
 	<-s.ended
 }
 
-// receive takes the next frame. Where none comes it says how the stream ends and
-// reports false. A client that has only closed its own direction still gets what
-// was answered so far.
+// receive receives the next frame. Without one it sets the stream's status and reports false. A client that has only
+// closed its own direction still gets the pending answers.
 func (s *stream) receive(frame *frames.Operations) bool {
 	err := s.rpc.RecvMsg(frame)
 	if errors.Is(err, io.EOF) {
@@ -196,7 +192,7 @@ func (s *stream) receive(frame *frames.Operations) bool {
 	return false
 }
 
-// leave lets go of the session, which lives on until its TTL is over.
+// leave releases the session, which lives on until its TTL is over.
 func (s *stream) leave() {
 	if s.sink != 0 {
 		s.server.service.driver.Detach(s.sink)
@@ -208,8 +204,7 @@ func (s *stream) leave() {
 	s.server.live.remove(s)
 }
 
-// perform does what a frame asks for, in its order, and reports whether the stream
-// goes on.
+// perform executes a frame's operations, in order, and reports whether the stream continues.
 func (s *stream) perform(operations []*schema.Operation, arrived protocol.Time) bool {
 	event := edge.Event{Operations: operations, Allowance: s.admit(operations, arrived)}
 	for len(event.Operations) > 0 {
@@ -219,7 +214,7 @@ func (s *stream) perform(operations []*schema.Operation, arrived protocol.Time) 
 		s.held.Store(true)
 		s.server.service.driver.Step(out.Calls...)
 		s.held.Store(false)
-		s.answer() // and for what was refused here
+		s.answer() // and for refusals made here
 		event.Operations, event.Before = event.Operations[out.Taken:], event.Before+out.Taken
 		out.Reset()
 		s.server.scratches.Put(out)
@@ -230,9 +225,8 @@ func (s *stream) perform(operations []*schema.Operation, arrived protocol.Time) 
 	return true
 }
 
-// understand turns operations into calls, and reports whether the stream goes on
-// after them. A mistake of its own must not end the member: it is refused as one
-// and ends the stream.
+// understand turns operations into calls, and reports whether the stream continues after them. A panic here must not
+// end the member: it is a refusal and ends the stream.
 func (s *stream) understand(arrived protocol.Time, event *edge.Event, out *edge.Effects) (goesOn bool) {
 	defer func() {
 		if mistake := recover(); mistake != nil {
@@ -256,7 +250,7 @@ func (s *stream) admit(operations []*schema.Operation, arrived protocol.Time) *e
 	return &edge.Allowance{Requests: requests, Returns: returns, Refusal: s.owner.all.refusal()}
 }
 
-// say puts what the machine says into the outbox without waking the writer, and counts what it refuses.
+// say puts the machine's messages into the outbox without waking the writer, and counts refusals.
 func (s *stream) say(out *edge.Effects) {
 	if !out.ForOutbox() {
 		return
@@ -269,16 +263,14 @@ func (s *stream) say(out *edge.Effects) {
 	s.change(func(o *edge.Outbox) { o.Apply(out) })
 }
 
-// countRefusal counts a refusal by its code. That of a limit is counted by its name, when
-// it is sent.
+// countRefusal counts a refusal by its code. That of a limit is counted by the limit's name, when it is sent.
 func (s *stream) countRefusal(err error) {
 	if code := api.Code(err); code != api.CodeLimit {
 		s.server.service.observer.refused(code)
 	}
 }
 
-// Deliver implements run.Sink: it lets the outbox hear the replies, and wakes the
-// writer once.
+// Deliver implements run.Sink: it passes the replies to the outbox, and wakes the writer once.
 func (s *stream) Deliver(replies []protocol.Reply) {
 	s.mu.Lock()
 	answer := s.box.Hear(replies)
@@ -287,7 +279,7 @@ func (s *stream) Deliver(replies []protocol.Reply) {
 	if answer != nil {
 		select {
 		case s.opening <- answer:
-		default: // it was answered before
+		default: // it was already answered
 		}
 	}
 	if state != edge.Open {

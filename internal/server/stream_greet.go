@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// greet takes the first frame that says anything, and does what the machine wants for its greeting. It returns the rest of that frame, or
-// false when the stream is over, after its reason was sent or as its end.
+// greet takes the first non-empty frame, and performs the effects of its greeting. It returns the rest of that frame,
+// or false when the stream is over, after its reason was sent or as its end.
 func (s *stream) greet(frame *frames.Operations) (rest []*schema.Operation, arrived protocol.Time, ok bool) {
 	for len(frame.List()) == 0 {
 		if !s.receive(frame) {
@@ -46,7 +46,7 @@ func (s *stream) greet(frame *frames.Operations) (rest []*schema.Operation, arri
 	}
 }
 
-// provide does what the greeting wants next.
+// provide performs the greeting's next effect.
 func (s *stream) provide(do *edge.Effect, arrived protocol.Time) (answer any, err error) {
 	switch do.Kind {
 	case edge.Admit:
@@ -67,11 +67,11 @@ func (s *stream) provide(do *edge.Effect, arrived protocol.Time) (answer any, er
 	return s.query(do.Fact)
 }
 
-// errGone says that the client has left before it was answered.
+// errGone reports that the client has left before it was answered.
 var errGone = errors.New("the client has gone")
 
-// query puts one question about the session and waits for its answer, which comes
-// with the stream's other replies so that their order is kept.
+// query asks one question about the session and waits for its answer, which comes with the stream's other replies so
+// that their order is kept.
 func (s *stream) query(fact any) (any, error) {
 	s.server.service.driver.Step(protocol.Event{
 		Kind: protocol.Call, Port: protocol.Below, Fact: fact,

@@ -32,7 +32,7 @@ func (l *liveStreams) remove(s *stream) {
 	delete(l.all, s)
 }
 
-// announce tells all streams where clients can go.
+// announce sends all streams the addresses for clients.
 func (l *liveStreams) announce(r *edge.Roster) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +42,7 @@ func (l *liveStreams) announce(r *edge.Roster) {
 	}
 }
 
-// close ends all streams and lets none begin.
+// close ends all streams and allows no new one.
 func (l *liveStreams) close(result error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,17 +52,16 @@ func (l *liveStreams) close(result error) {
 	}
 }
 
-// occupants says which stream serves a session. There is one at a time: a later one
-// waits until nothing of the earlier can step the driver any more, so that no
-// operation of a stream that its client has given up acts after the resumption
+// occupants records which stream serves a session. There is one at a time: a later one waits until nothing of the
+// earlier can step the driver any more, so that no operation of an abandoned stream takes effect after the resumption
 // (a cancelled acquire would come back).
 type occupants struct {
 	mu        sync.Mutex
 	bySession map[lock.SessionID]*stream
 }
 
-// occupy ends the earlier stream of session id with a status, and waits until it is gone. It
-// reports false if ctx ended before.
+// occupy ends the earlier stream of session id with a status, and waits until it is gone. It reports false if ctx ended
+// before.
 func (o *occupants) occupy(ctx context.Context, id lock.SessionID, s *stream, why error) bool {
 	for {
 		o.mu.Lock()

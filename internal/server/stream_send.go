@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// signal wakes the writer, unless a goroutine looks into the box anyway: nothing that is put there meanwhile needs it.
+// signal wakes the writer, unless a goroutine is about to check the box anyway: it finds anything that is put there
+// meanwhile.
 func (s *stream) signal() {
 	if s.held.Load() {
 		return
@@ -20,8 +21,7 @@ func (s *stream) signal() {
 	}
 }
 
-// write sends what the reader does not send by itself, a batch at a time, until the stream
-// is over.
+// write sends everything that the reader does not, a batch at a time, until the stream is over.
 func (s *stream) write() {
 	for {
 		select {
@@ -44,7 +44,7 @@ func (s *stream) write() {
 	}
 }
 
-// flush sends all that has gathered, and reports whether there was something.
+// flush sends everything in the outbox, and reports whether there was anything.
 func (s *stream) flush() (sent bool, err error) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
@@ -64,13 +64,12 @@ func (s *stream) sendGathered() (sent bool, err error) {
 	return true, s.send(s.batch)
 }
 
-// atOnce is how many events the reader sends by itself.
+// atOnce is the maximum number of events that the reader sends by itself.
 const atOnce = 16
 
-// answer sends what the frame that was just performed has led to. If that is little it
-// does so on the reader's own goroutine, since to wake another one costs more than the rest
-// of a lock; a client that does not read its answers is then not read any further. Much is
-// left to the writer, while the reader goes on: there the outbox has its bound.
+// answer sends the results of the last frame. If there are few it does so on the reader's own goroutine, since waking
+// another one costs more than the rest of a lock; a client that does not read its answers is then not read any further.
+// Many are left to the writer, while the reader continues: there the outbox has its bound.
 func (s *stream) answer() {
 	if s.waiting() > atOnce || !s.sending.TryLock() {
 		s.signal()
@@ -109,14 +108,13 @@ func (s *stream) send(batch []edge.Outgoing) error {
 	return nil
 }
 
-// frame is the memory of a frame, used again and again: a message is encoded before
-// SendMsg returns, and is not read afterwards.
+// frame is the reusable memory of a frame: a message is encoded before SendMsg returns, and is not read afterwards.
 type frame struct {
 	edge.Frame
 	done map[outcome]int
 }
 
-// outcome is a kind of call in a space, to count its outcomes by.
+// outcome is a kind of call in a space, as a key for counting outcomes.
 type outcome struct {
 	port protocol.Port
 	call edge.Call
@@ -124,7 +122,7 @@ type outcome struct {
 
 func newFrame() *frame { return &frame{done: map[outcome]int{}} }
 
-// fill makes messages of the first events of batch and returns of how many. It counts what they say of operations; what was done is
+// fill makes messages of the first events of batch and returns their number. It counts their outcomes; successes are
 // counted together, once a frame.
 func (f *frame) fill(batch []edge.Outgoing, g *grpcServer) int {
 	n := f.Fill(batch, &g.edge, g.service.driver.Wall(0))
@@ -143,7 +141,7 @@ func (f *frame) fill(batch []edge.Outgoing, g *grpcServer) int {
 	return n
 }
 
-// counted tells the observer what was done.
+// counted reports the successes to the observer.
 func (f *frame) counted(service *service) {
 	//tidy:unordered each is a counter of its own
 	for o, n := range f.done {
@@ -152,7 +150,7 @@ func (f *frame) counted(service *service) {
 	clear(f.done)
 }
 
-// isSlow says whether a stream has ended because its client does not read.
+// isSlow reports whether a stream has ended because its client does not read.
 func isSlow(result error) bool {
 	var limit *holdfast.LimitError
 	return errors.As(result, &limit) && limit.Limit == edge.UnreadAnswers

@@ -12,21 +12,21 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/turns"
 )
 
-// How many connections of the gRPC port are greeted at a time, how many more of those that have said
-// something wait in the process, and how long one may take before it is counted no more.
+// How many connections of the gRPC port are greeted at a time, how many more with input wait in the process, and how
+// long one may take before it no longer counts.
 const (
 	greetedAtOnce = 256
 	greetingLine  = 256
 	greetingLimit = 2 * time.Second
 )
 
-// turnstile has the connections of a port greeted in turn (package turns): encrypted, made one of HTTP/2, and its first
-// call heard. Thousands of them at once would delay the heartbeats of present sessions. Those
-// whose turn has not come wait where they cost nothing: in the system's queue of connections that were not accepted. A
-// connection that says nothing takes no turn, and keeps none from theirs.
+// turnstile limits concurrent handshakes of a port (package turns): TLS, the HTTP/2 preface, and the first call.
+// Thousands of them at once would delay the heartbeats of existing sessions. The others wait where they cost nothing:
+// in the system's queue of connections that were not accepted. A connection without input takes no turn, and blocks no
+// other.
 type turnstile struct {
 	*turns.Turns
-	longest int // line of connections that have said something
+	longest int // maximum number of waiting connections with input
 }
 
 func newTurnstile(most, longest int, limit time.Duration) *turnstile {
@@ -49,26 +49,26 @@ func (l inTurn) Accept() (net.Conn, error) {
 	return l.stile.greet(c), nil
 }
 
-// Close accepts no connection any more.
+// Close stops accepting connections.
 func (l inTurn) Close() error {
 	l.stile.Close()
 	return l.Listener.Close()
 }
 
-// greetedConn is read on when it is its turn.
+// greetedConn is a connection that is read further only in its turn.
 type greetedConn struct {
 	net.Conn
 	stile *turnstile
-	said  atomic.Bool // something
+	said  atomic.Bool // it has sent input
 
 	mu   sync.Mutex
-	turn *turns.Turn // nil before it has said something
+	turn *turns.Turn // nil before its first input
 	over bool        // it was greeted, or is closed
 }
 
 func (t *turnstile) greet(c net.Conn) *greetedConn { return &greetedConn{Conn: c, stile: t} }
 
-// await waits until it is the connection's turn, once.
+// await waits for the connection's turn, once.
 func (c *greetedConn) await() {
 	if c.said.Swap(true) {
 		return
@@ -83,7 +83,7 @@ func (c *greetedConn) await() {
 	<-c.turn.Come()
 }
 
-// greeted says that the connection needs no turn any more.
+// greeted ends the connection's turn.
 func (c *greetedConn) greeted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *greetedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// RemoteAddr returns where the connection comes from, and lets a call that came over it end its turn.
+// RemoteAddr returns the remote address, by which a call on the connection can end its turn.
 func (c *greetedConn) RemoteAddr() net.Addr { return callerAddress{c.Conn.RemoteAddr(), c} }
 
 type callerAddress struct {
@@ -119,7 +119,7 @@ type callerAddress struct {
 	conn *greetedConn
 }
 
-// wasGreeted says that a call has come over its connection, which needs no turn any more.
+// wasGreeted ends the turn of a call's connection.
 func wasGreeted(ctx context.Context) {
 	if p, known := peer.FromContext(ctx); known {
 		if from, is := p.Addr.(callerAddress); is {

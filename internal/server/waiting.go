@@ -23,9 +23,9 @@ import (
 
 // WaitingConfig configures a Waiting. Why and Identity are required.
 type WaitingConfig struct {
-	// Why says why this process serves nothing yet: a sentence. It is asked for every refusal.
+	// Why returns a sentence that says why this process serves nothing yet. It is called for every refusal.
 	Why func() string
-	// Identity returns who this process is to be, for the hosts under which HTTP requests may address it.
+	// Identity returns this process's future identity, for the hosts of HTTP requests.
 	Identity func() Identity
 	// Limits, Hosts, Certificates and Logger are as in Config.
 	Limits       Limits
@@ -34,13 +34,13 @@ type WaitingConfig struct {
 	Logger       *slog.Logger
 }
 
-// Waiting answers on the ports of a process that is no member yet, because it does not know which spaces there are: it lives
-// (/healthz), it is not ready (/readyz, grpc.health.v1), and refuses every other call with the reason. It reads no call.
-// When it is stopped its listeners are there still, for a Server. Its methods are called by one goroutine.
+// Waiting answers on the ports of a process that is not a member yet, because it does not know its spaces: it is alive
+// (/healthz), it is not ready (/readyz, grpc.health.v1), and refuses every other call with the reason. It reads no
+// call. After it is stopped its listeners are still open, for a Server. One goroutine calls its methods.
 type Waiting struct {
 	config   WaitingConfig
 	hosts    hosts
-	observer *Observer // its connections are bounded; nothing shows what it counts
+	observer *Observer // its connections are bounded; its counts are not shown
 	doors    *doors
 	rpc      *grpc.Server
 	web      *http.Server
@@ -52,7 +52,7 @@ type Waiting struct {
 	serving sync.WaitGroup
 }
 
-// NewWaiting returns a Waiting that answers nothing yet. The error names the field of c that is wrong.
+// NewWaiting returns a Waiting that does not answer yet. The error names the invalid field of c.
 func NewWaiting(c WaitingConfig) (*Waiting, error) {
 	switch {
 	case c.Why == nil:
@@ -162,8 +162,8 @@ func (w *Waiting) write(to http.ResponseWriter, r *http.Request, status int, con
 	}
 }
 
-// Shutdown answers what is under way, and closes what is left when ctx ends. Nothing of this Waiting runs afterwards, and its
-// listeners are open. The error says that one of them cannot be used any more.
+// Shutdown answers the calls under way, and closes the rest when ctx ends. Nothing of this Waiting runs afterwards, and
+// its listeners are open. The error reports a listener that can no longer be used.
 func (w *Waiting) Shutdown(ctx context.Context) error {
 	w.end()
 	done := make(chan struct{})
@@ -188,7 +188,7 @@ func (w *Waiting) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// lent is a listener that stays open when it is closed: then it accepts nothing until its deadline is set anew.
+// lent is a listener that stays open when it is closed: it then accepts nothing until its deadline is reset.
 type lent struct {
 	net.Listener
 	timed interface{ SetDeadline(time.Time) error }
@@ -211,24 +211,24 @@ func (l *lent) Close() error {
 	return l.timed.SetDeadline(time.Unix(1, 0))
 }
 
-// waitingHealth says that nothing is served.
+// waitingHealth reports that nothing is served.
 type waitingHealth struct {
 	health.UnimplementedHealthServer
 	ending context.Context
 }
 
-// Check says how a service is now.
+// Check returns the current health of a service.
 func (*waitingHealth) Check(context.Context, *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
 	return &health.HealthCheckResponse{Status: health.HealthCheckResponse_NOT_SERVING}, nil
 }
 
-// List says how all services are.
+// List returns the health of all services.
 func (*waitingHealth) List(context.Context, *health.HealthListRequest) (*health.HealthListResponse, error) {
 	not := &health.HealthCheckResponse{Status: health.HealthCheckResponse_NOT_SERVING}
 	return &health.HealthListResponse{Statuses: map[string]*health.HealthCheckResponse{"": not}}, nil
 }
 
-// Watch says how a service is, and ends when this one does: the watcher asks again.
+// Watch sends the health of a service, and ends when this Waiting does: the watcher asks again.
 func (h *waitingHealth) Watch(_ *health.HealthCheckRequest, stream grpc.ServerStreamingServer[health.HealthCheckResponse]) error {
 	if err := stream.Send(&health.HealthCheckResponse{Status: health.HealthCheckResponse_NOT_SERVING}); err != nil {
 		return err

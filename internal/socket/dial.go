@@ -19,10 +19,10 @@ func Dial(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, network, address)
 }
 
-// Dialer opens the connections of one address, and remembers how the network has answered the latest: gRPC tells that as a
-// sentence alone. Its zero value uses [Dial].
+// Dialer opens connections to one address, and remembers the network's latest error: gRPC passes it on only as text.
+// Its zero value uses [Dial].
 type Dialer struct {
-	Through func(ctx context.Context, address string) (net.Conn, error) // Dial, if it is nil
+	Through func(ctx context.Context, address string) (net.Conn, error) // nil means Dial
 
 	mu  sync.Mutex
 	err error
@@ -41,8 +41,8 @@ func (d *Dialer) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// Reason returns why there was no connection, in the words of the system. It is nil where there was one, where none was tried, and
-// where the time was over before the network has answered.
+// Reason returns the system's reason for the last failure to connect. It is nil after a success, before the first
+// attempt, and if the time was over before the network answered.
 func (d *Dialer) Reason() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

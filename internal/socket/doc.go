@@ -1,23 +1,19 @@
-// Package socket listens on Unix domain sockets, and says which user and process has
-// connected.
+// Package socket listens on Unix domain sockets, and identifies the user and process of each connection.
 //
-// # Who may connect
+// # Permissions
 //
-// The mode of the socket's file says so, as for any file: a process that may write it
-// may connect. The folder counts, too. The file has its mode from the moment that it is
-// there: it is made under another name, and moved.
+// The mode of the socket's file decides, as for any file: a process that may write it may connect. The folder's mode
+// counts, too. The file has its mode from the start: it is created under another name, and renamed.
 //
-// # A socket that is there already
+// # Existing sockets
 //
-// A socket without a listener is left over from a process that was killed, and is
-// replaced; one with a listener is never touched, and neither is a file that is no socket.
-// The file PATH.lock keeps two processes from replacing one at the same time: the process
-// that listens has it locked, and the system unlocks it when that process ends, however it
-// does. It stays there.
+// A socket without a listener is left over from a process that was killed, and is replaced; one with a listener is
+// never touched, and neither is a file that is not a socket. The file PATH.lock keeps two processes from replacing one
+// at the same time: the listening process holds a lock on it, which the system releases when that process ends in any
+// way. The file stays.
 //
-// # Who has connected
+// # Peers
 //
-// The system tells which user and which process has connected ([Peer]); neither can be
-// made up. Linux has SO_PEERCRED for it, the BSDs and macOS LOCAL_PEERCRED. A system
-// without either is refused when it is to listen.
+// The system reports the user and process that have connected ([Peer]); neither can be forged. Linux has SO_PEERCRED
+// for this, the BSDs and macOS LOCAL_PEERCRED. On a system without either, listening fails.
 package socket

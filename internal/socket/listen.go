@@ -12,20 +12,19 @@ import (
 	"syscall"
 )
 
-// Scheme begins the address of a socket, and its absolute path follows.
+// Scheme is the prefix of a socket's address, before its absolute path.
 const Scheme = "unix://"
 
 // Path returns the path of a socket's address, and whether it is one.
 func Path(address string) (string, bool) { return strings.CutPrefix(address, Scheme) }
 
-// mostPath bounds a path: the shortest bound that a system has is 104 bytes, and the end
-// of the path says so.
+// mostPath bounds a path: the smallest system limit is 104 bytes, including the terminator.
 const mostPath = 103
 
-// ErrInUse says that another process listens on a socket already.
+// ErrInUse reports that another process already listens on a socket.
 var ErrInUse = errors.New("another process listens there already")
 
-// Check says what is wrong with a socket's path, without looking whether it is there.
+// Check returns what is wrong with a socket's path, without checking whether it exists.
 func Check(path string) error {
 	switch {
 	case !supported:
@@ -46,9 +45,8 @@ const (
 	nextSuffix = ".new"
 )
 
-// Listen listens on the socket at a path. Only processes that may write a file of this
-// mode may connect to it. The listener's Close removes it. The error is an ErrInUse where
-// another process listens already.
+// Listen listens on the socket at a path. Only processes that may write a file of this mode may connect to it. The
+// listener's Close removes it. The error is an ErrInUse if another process already listens there.
 func Listen(path string, mode fs.FileMode) (net.Listener, error) {
 	if err := Check(path); err != nil {
 		return nil, fmt.Errorf("listen on %s%s: %w", Scheme, path, err)
@@ -65,8 +63,7 @@ func Listen(path string, mode fs.FileMode) (net.Listener, error) {
 	return l, nil
 }
 
-// replace puts a new socket in the place of one without a listener. It is called with the
-// lock held.
+// replace replaces a socket without a listener by a new one. It is called with the lock held.
 func replace(path string, mode fs.FileMode) (*listener, error) {
 	if err := checkFree(path); err != nil {
 		return nil, err
@@ -82,7 +79,7 @@ func replace(path string, mode fs.FileMode) (*listener, error) {
 	if err != nil {
 		return nil, plain(err)
 	}
-	l.SetUnlinkOnClose(false) // it is called otherwise in a moment
+	l.SetUnlinkOnClose(false) // the file is about to be renamed
 	err = os.Chmod(next, mode)
 	if err == nil {
 		err = os.Rename(next, path)
@@ -97,7 +94,7 @@ func replace(path string, mode fs.FileMode) (*listener, error) {
 	return made, nil
 }
 
-// checkFree says why no socket can be put in a place.
+// checkFree returns why no socket can be put at a path.
 func checkFree(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -115,10 +112,10 @@ func checkFree(path string) error {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil
 	}
-	return fmt.Errorf("find out whether another process listens there: %w", plain(err)) // it may be full, or another user's
+	return fmt.Errorf("find out whether another process listens there: %w", plain(err)) // it may be full, or belong to another user
 }
 
-// plain takes what Go has done off an error of the system.
+// plain unwraps a system error from Go's wrappers.
 func plain(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) {
@@ -127,17 +124,17 @@ func plain(err error) error {
 	return err
 }
 
-// listener is a socket that is listened on.
+// listener is a listening socket.
 type listener struct {
 	*net.UnixListener
 	path string
-	info fs.FileInfo // of the file that was made
+	info fs.FileInfo // of the created file
 	lock *os.File
 	once sync.Once
 	err  error
 }
 
-// Close stops listening, and removes the file if it is still the one that was made.
+// Close stops listening, and removes the file if it is still the created one.
 func (l *listener) Close() error {
 	l.once.Do(func() {
 		l.err = l.UnixListener.Close()
@@ -149,5 +146,5 @@ func (l *listener) Close() error {
 	return l.err
 }
 
-// Addr returns the address under which it is found.
+// Addr returns the socket's address.
 func (l *listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }

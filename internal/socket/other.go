@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// supported: this system does not tell who has connected.
+// supported: this system does not identify peers.
 const supported = false
 
 func credentials(*net.UnixConn) (Peer, error) { return Peer{}, errors.ErrUnsupported }

@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// Peer is the process that has connected to a socket, as the system names it.
+// Peer is the process that has connected to a socket, as identified by the system.
 type Peer struct {
 	UID uint32
-	PID int // 0 where the system does not tell
+	PID int // 0 if the system does not report it
 }
 
-// Of returns the process at the other end of a connection, and whether that is one of a socket
-// at all. A wrapper of a connection has a NetConn method, as in crypto/tls.
+// Of returns the process at the other end of a connection, and whether it is a Unix socket at all. A wrapper of a
+// connection has a NetConn method, as in crypto/tls.
 func Of(conn net.Conn) (peer Peer, is bool, err error) {
 	for {
 		switch c := conn.(type) {
@@ -32,7 +32,7 @@ func Of(conn net.Conn) (peer Peer, is bool, err error) {
 	}
 }
 
-// Identity stays the same however often a user connects.
+// Identity is the same for all connections of a user.
 func (p Peer) Identity() string { return "uid " + strconv.FormatUint(uint64(p.UID), 10) }
 
 // String names the user and the process, for people.

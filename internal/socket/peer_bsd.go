@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// credentials asks with LOCAL_PEERCRED.
+// credentials queries LOCAL_PEERCRED.
 func credentials(conn *net.UnixConn) (peer Peer, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -2,7 +2,7 @@ package socket
 
 import "golang.org/x/sys/unix"
 
-// process asks for the process as well; 0 means that it is unknown.
+// process queries the process as well; 0 means unknown.
 func process(fd int) int {
 	pid, err := unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 	if err != nil {

@@ -1,4 +1,4 @@
 package socket
 
-// process is not asked for.
+// process is not supported.
 func process(int) int { return 0 }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// credentials asks with SO_PEERCRED.
+// credentials queries SO_PEERCRED.
 func credentials(conn *net.UnixConn) (peer Peer, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

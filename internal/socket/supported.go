@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supported: the system tells who has connected.
+// supported: the system identifies peers.
 const supported = true
 
 // acquire locks a file for as long as this process has it open.

@@ -1,3 +1,3 @@
-// Package sparing keeps a log from saying the same sentence again and again: a [Log] lets each through once a minute, and
-// knows how often it was held back in between.
+// Package sparing limits repeated log messages: a [Log] lets each message through once a minute, and counts how often
+// it was held back in between.
 package sparing

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// How long a sentence is no news, and how many are remembered.
+// How long a repeated message is held back, and how many messages are remembered.
 const (
 	newsAfter = time.Minute
 	sayAtMost = 256
 )
 
-// Log remembers recent sentences. Its zero value remembers none. It may be used by several goroutines.
+// Log remembers recent messages. Its zero value remembers none. It is safe for concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	said map[string]said
 }
 
-// said is a sentence that was let through.
+// said is a message that was let through.
 type said struct {
 	at   time.Time
-	held int // how often it was held back since
+	held int // times held back since
 }
 
-// News reports whether a sentence has not been news within the last minute, and how often it was held back since it
+// News reports whether a message was not let through within the last minute, and how often it was held back since it
 // last was.
 func (l *Log) News(sentence string) (news bool, held int) {
 	l.mu.Lock()
@@ -39,7 +39,7 @@ func (l *Log) News(sentence string) (news bool, held int) {
 		l.said = map[string]said{}
 	}
 	if len(l.said) >= sayAtMost {
-		clear(l.said) // a source of ever new sentences has some repeated
+		clear(l.said) // a source of ever new messages has some repeated
 	}
 	l.said[sentence] = said{at: now}
 	return true, last.held

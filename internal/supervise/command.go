@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Command says what to run.
+// Command describes the command to run.
 type Command struct {
 	// Args are the command and its arguments. The command is looked for in PATH
 	// unless it contains a slash.
@@ -22,23 +22,21 @@ type Command struct {
 	// Env is the command's environment; of two values of a variable the later one
 	// counts. Nil means the caller's own.
 	Env []string
-	// Stdin, Stdout and Stderr become the command's. Nil means the caller's own.
-	// Other files that the caller inherited (descriptors 3 and up) are inherited by
-	// the command; what is close-on-exec, as all that Go opens, is not.
+	// Stdin, Stdout and Stderr become the command's. Nil means the caller's own. Other files that the caller inherited
+	// (descriptors 3 and up) are inherited by the command; close-on-exec ones, like all that Go opens, are not.
 	Stdin, Stdout, Stderr *os.File
-	// Deadline is when the guardian kills the command's group, regardless of what
-	// became of the caller, until [Process.SetDeadline] moves it. Zero means never.
+	// Deadline is when the guardian kills the command's group, even if the caller is gone, until [Process.SetDeadline]
+	// moves it. Zero means never.
 	Deadline time.Duration
-	// Adopt makes the caller the parent of what the command leaves running, on Linux: it
-	// is waited for ([Process.Left]) and ended with the command, in its group or not. The
-	// caller must start no other processes meanwhile.
+	// Adopt makes the caller the parent of processes that the command leaves running, on Linux: they are waited for
+	// ([Process.Left]) and ended with the command, in its group or not. The caller must start no other processes
+	// meanwhile.
 	Adopt bool
-	// Mark is an entry of Env that no other command has. With Adopt the guardian knows by
-	// it what has left the group when the caller was killed. Empty means that it does not.
+	// Mark is an entry of Env that no other command has. With Adopt the guardian uses it to find processes that have
+	// left the group when the caller was killed. Empty means that it cannot.
 	Mark string
-	// Notice gets, as a sentence for the person at the terminal, what happens to
-	// the command there, and signals that could not be forwarded. It must not
-	// block and may be called from several goroutines. It may be nil.
+	// Notice receives sentences for the person at the terminal about what happens to the command there, and about
+	// signals that could not be forwarded. It must not block, must be safe for concurrent use, and may be nil.
 	Notice func(string)
 }
 
@@ -48,18 +46,18 @@ const (
 	StatusNotFound      = 127
 )
 
-// StartError says why a command could not be run.
+// StartError is the reason why a command could not be run.
 type StartError struct {
-	Command string // as it was given
+	Command string // as given
 	Status  int    // StatusNotExecutable or StatusNotFound
 	Reason  string // the rest of the sentence
-	Err     error  // what the system said
+	Err     error  // the system's error
 }
 
 // Error returns the sentence.
 func (e *StartError) Error() string { return fmt.Sprintf("command %q: %s", e.Command, e.Reason) }
 
-// Unwrap returns what the system said.
+// Unwrap returns the system's error.
 func (e *StartError) Unwrap() error { return e.Err }
 
 // Find returns the path of a command, as a shell would find it. The error is a
@@ -93,7 +91,7 @@ func Find(command string) (string, error) {
 	return "", &StartError{command, StatusNotFound, "not found in PATH", exec.ErrNotFound}
 }
 
-// notRunnable says why the file at path cannot be executed, from the system's error.
+// notRunnable explains why the file at path cannot be executed, from the system's error.
 func notRunnable(command, path string, err error) error {
 	refused := &StartError{Command: command, Status: StatusNotExecutable, Err: err}
 	_, missing := os.Stat(path)

@@ -1,96 +1,80 @@
-// Package supervise runs the command of `holdfast lock NAME -- COMMAND`: its
-// process group, its terminal, its signals, its end. It knows nothing of locks.
+// Package supervise runs the command of `holdfast lock NAME -- COMMAND`: its process group, terminal, signals and
+// termination. It does not know about locks.
 //
 // # Promise
 //
-// From the moment the command runs until the lock may go to another, a process watches
-// over it: it ends when the caller says so, and when the caller is killed.
+// From the moment the command runs until the lock may go to another, a process watches over it: the command ends on the
+// caller's order, and when the caller is killed.
 //
 // # Processes
 //
 //	caller ──┬── command (own process group; before: the starter) ── its children
 //	         └── guardian (own process group, holds nothing of the user's)
 //
-// Both children are this very program started again under another name, which is
-// why main calls [GuardianMain] before anything else.
+// Both children are this same program started under another name, which is why main calls [GuardianMain] before
+// anything else.
 //
-//   - The starter becomes the command. It waits at a gate (a pipe) until the caller
-//     lets it pass, then executes the command in its own place: same process id,
-//     which is also the group's id, and nothing of ours left in its environment,
-//     arguments or open files. If the caller dies first, the gate closes and the
-//     command never runs. An execution that fails is reported through a second pipe
-//     that a successful one closes, so [Start] knows before it returns.
-//   - The guardian reads from a leash: a pipe whose other end only the caller holds.
-//     When the leash ends, by any death of the caller, SIGKILL included, it sends KILL to the
-//     command's group. There is no TERM first: the lock may already be on its way to
-//     another. The gate opens only after the guardian has said that it is ready, so
-//     there is no instant in which the command runs unguarded. It has /dev/null for
-//     input and output and keeps none of the caller's files, so it never keeps a
-//     pipeline open. Once the command has ended, the caller ends the guardian.
-//   - On the leash the caller sends the deadlines at which the command has to have ended
-//     ([Command.Deadline], [Process.SetDeadline]), as times of package clock. When the
-//     latest has come the guardian sends KILL by its own clock, though the caller is
-//     stopped, debugged or frozen; [Process.Wait] returns [ErrDeadline] then. A guardian
-//     that is stopped is let go on by the caller at once. Where both stand still, as in a
-//     frozen container, so does the command, and the guardian acts when it wakes.
-//   - If the guardian is killed while the command runs, or while something runs that was
-//     adopted from it, all of it is killed and [Process.Wait] returns [ErrGuardian]. If both
-//     caller and guardian are killed at once, Linux still kills the command itself
-//     (parent-death signal), though not its children.
+//   - The starter becomes the command. It waits at a gate (a pipe) until the caller lets it pass, then execs the
+//     command in its place: same process id, which is also the group's id, and nothing of ours left in its environment,
+//     arguments or open files. If the caller dies first, the gate closes and the command never runs. An execution that
+//     fails is reported through a second pipe that a successful one closes, so [Start] knows before it returns.
+//   - The guardian reads from a leash: a pipe whose other end only the caller holds. When the leash ends, by any death
+//     of the caller, SIGKILL included, it sends KILL to the command's group. There is no TERM first: the lock may
+//     already be on its way to another. The gate opens only after the guardian has said that it is ready, so the
+//     command never runs unguarded. It has /dev/null for input and output and keeps none of the caller's files, so it
+//     never keeps a pipeline open. Once the command has ended, the caller ends the guardian.
+//   - On the leash the caller sends the deadlines by which the command must have ended ([Command.Deadline],
+//     [Process.SetDeadline]), as times of package clock. When the latest one passes, the guardian sends KILL by its own
+//     clock, even if the caller is stopped, debugged or frozen; [Process.Wait] then returns [ErrDeadline]. The caller
+//     continues a stopped guardian at once. If both are frozen, as in a frozen container, so is the command, and the
+//     guardian acts when it wakes.
+//   - If the guardian is killed while the command runs, or while something runs that was adopted from it, all of it is
+//     killed and [Process.Wait] returns [ErrGuardian]. If both caller and guardian are killed at once, Linux still
+//     kills the command itself (parent-death signal), though not its children.
 //
-// # The end
+// # Termination
 //
-// When the command ends by itself, its status counts, and what it left running in the
-// background is left alone. With [Command.Adopt], on Linux, the caller becomes the parent
-// of what is left, in the command's group or not (child subreaper): [Process.Left] is
-// closed when all of it has ended, and until then the guardian stays. So does flock(1)
-// keep a lock while a process has inherited its file. When the lock is lost,
-// [Process.Terminate] sends TERM to the whole group, KILL when the grace is over, and
-// returns when no process of the group is left; what was adopted, or has left the group,
-// is ended with it. When the caller is killed, the guardian kills the whole group, and
-// what has left it and still has [Command.Mark] in its environment.
+// When the command ends by itself, its status counts, and what it left running in the background is left alone. With
+// [Command.Adopt], on Linux, the caller becomes the parent of what is left, in the command's group or not (child
+// subreaper): [Process.Left] is closed when all of it has ended, and until then the guardian stays. In the same way
+// flock(1) keeps a lock while a process has inherited its file. When the lock is lost, [Process.Terminate] sends TERM
+// to the whole group, KILL when the grace is over, and returns when no process of the group is left; what was adopted,
+// or has left the group, is ended with it. When the caller is killed, the guardian kills the whole group, and what has
+// left it and still has [Command.Mark] in its environment.
 //
-// There is no event for the end of a process group. The command's own end is one
-// (SIGCHLD); after it, Terminate looks every few milliseconds for what is left of
-// the group, until the grace, or one second after KILL, is over.
+// The end of a process group raises no event. The command's own end does (SIGCHLD); after it, Terminate polls every few
+// milliseconds for remaining processes of the group, until the grace, or one second after KILL, is over.
 //
-// Without Adopt a process that leaves the group (setsid, setpgid, the jobs of an
-// interactive shell) is out of reach, as it is on other systems than Linux.
+// Without Adopt a process that leaves the group (setsid, setpgid, the jobs of an interactive shell) is out of reach, as
+// it is on other systems than Linux.
 //
-// A process that runs as another user, as under sudo, is out of reach, too, unless the
-// caller is root: Terminate names it in its error.
+// A process that runs as another user, as under sudo, is out of reach, too, unless the caller is root: Terminate names
+// it in its error.
 //
-// A signal to the group goes through a pidfd where the kernel can do that (Linux
-// 6.9 and later), so that it never reaches a stranger's group that was given the
-// same number. Elsewhere the number is used while the group is known to exist, or
-// was an instant ago.
+// A signal to the group goes through a pidfd where the kernel can do that (Linux 6.9 and later), so that it never
+// reaches a stranger's group that was given the same number. Elsewhere the number is used only while the group is known
+// to exist, or existed an instant ago.
 //
 // # Terminal
 //
-// The command's group becomes the terminal's foreground group before the command
-// runs, if the caller's group is the foreground one, standard input is that
-// terminal and standard output is no pipe. (`lock … -- command | less`: less needs
-// the terminal more.) In every other case the terminal is handed over when the
-// command is stopped for wanting it (SIGTTIN, SIGTTOU) and the caller's group has
-// it; if the caller runs in the background, when the shell's fg has given it back.
-// Keys typed while the caller's group has the terminal reach the command as
-// forwarded signals.
+// The command's group becomes the terminal's foreground group before the command runs, if the caller's group is the
+// foreground one, standard input is that terminal and standard output is no pipe. (`lock … -- command | less`: less
+// needs the terminal more.) In every other case the terminal is handed over when the command is stopped for wanting it
+// (SIGTTIN, SIGTTOU) and the caller's group has it; if the caller runs in the background, when the shell's fg has given
+// it back. Keys typed while the caller's group has the terminal reach the command as forwarded signals.
 //
-// The terminal is put back when the command has ended, with the modes it had if a
-// signal ended the command; the guardian does the same if the caller is killed.
+// The terminal is put back when the command has ended, with the modes it had if a signal ended the command; the
+// guardian does the same if the caller is killed.
 //
-// The caller renews the lock, so it must never stop: it ignores the stop key. The
-// command must not stop either while it owns the terminal: neither shell nor
-// command would answer then. So ^Z is refused: a command that is stopped while it
-// owns the terminal is continued at once, and Notice says so. A command that
-// does not own the terminal may be stopped with kill -STOP; the lock stays held.
+// The caller renews the lock, so it must never stop: it ignores the stop key. The command must not stop either while it
+// owns the terminal: neither shell nor command would answer then. So ^Z is refused: a command that is stopped while it
+// owns the terminal is continued at once, and Notice reports it. A command that does not own the terminal may be
+// stopped with kill -STOP; the lock stays held.
 //
 // # Signals
 //
-// INT, TERM, HUP, QUIT, USR1 and USR2 arrive at [Signals]. While the caller waits
-// for the lock they cancel the wait; once the command runs they are forwarded to
-// its group. What the kernel sends to a terminal's foreground group it sends to
-// the command's group alone, so nothing arrives twice. An INT or HUP that was
-// ignored when the program started (nohup, a script's background) stays ignored, by
-// us and by the command.
+// INT, TERM, HUP, QUIT, USR1 and USR2 arrive at [Signals]. While the caller waits for the lock they cancel the wait;
+// once the command runs they are forwarded to its group. Signals that the kernel sends to a terminal's foreground group
+// reach only the command's group, so none arrives twice. An INT or HUP that was ignored when the program started
+// (nohup, a script's background) stays ignored, by us and by the command.
 package supervise

@@ -10,12 +10,11 @@ import (
 
 // Exit is how a command ended: by itself with a code, or by a signal.
 type Exit struct {
-	Code   int            // what the command returned; 0 if a signal ended it
-	Signal syscall.Signal // what ended it; 0 if it ended by itself
+	Code   int            // exit code of the command; 0 if a signal ended it
+	Signal syscall.Signal // the signal that ended it; 0 if it ended by itself
 }
 
-// Status returns the exit status that tells of e: the command's own code, or
-// 128+n if signal n ended it.
+// Status returns the exit status that reports e: the command's own code, or 128+n if signal n ended it.
 func (e Exit) Status() int {
 	if e.Signal != 0 {
 		return SignalStatus(e.Signal)
@@ -23,7 +22,7 @@ func (e Exit) Status() int {
 	return e.Code
 }
 
-// String says how the command ended, as the end of a sentence.
+// String describes how the command ended, as the end of a sentence.
 func (e Exit) String() string {
 	if e.Signal != 0 {
 		return fmt.Sprintf("ended by signal %d (%v)", int(e.Signal), e.Signal)

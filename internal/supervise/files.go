@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipe is one line between two processes. Both ends are close-on-exec.
+// pipe is a pipe between two processes. Both ends are close-on-exec.
 type pipe struct{ r, w *os.File }
 
 func (p pipe) close() {
@@ -21,8 +21,8 @@ func (p pipe) close() {
 
 // lines are the pipes between caller, starter and guardian.
 type lines struct {
-	gate   pipe // caller to starter: one byte lets it pass, the end sends it home
-	report pipe // starter to caller: why the execution failed; ends without a word when it succeeds
+	gate   pipe // caller to starter: one byte lets it pass; on close it exits
+	report pipe // starter to caller: the reason of a failed execution; closed silently on success
 	leash  pipe // caller to guardian: deadlines; it ends when the caller does
 	ready  pipe // guardian to caller: one byte
 }
@@ -44,23 +44,20 @@ func openLines() (*lines, error) {
 	return l, nil
 }
 
-// closeStarted closes the ends that the started processes have; what they read
-// must end when its writer does.
+// closeStarted closes the ends that belong to the started processes; a reader must see the end when its writer exits.
 func (l *lines) closeStarted() {
 	for _, file := range []*os.File{l.gate.r, l.report.w, l.leash.r, l.ready.w} {
 		_ = file.Close() // nothing to flush
 	}
 }
 
-// closed marks a descriptor that the new process shall not have.
+// closed marks a descriptor that the new process must not have.
 const closed = ^uintptr(0)
 
-// inheritedLimit is one more than the highest descriptor that is looked at. A
-// higher one passes on to the command by itself.
+// inheritedLimit is one more than the highest descriptor examined. A higher one passes on to the command by itself.
 const inheritedLimit = 256
 
-// inherited returns what lies at descriptors 3 and up and would survive an
-// execution: the descriptor itself, or closed.
+// inherited returns the descriptors from 3 up that would survive an exec, and closed for the others.
 func inherited() []uintptr {
 	var files []uintptr
 	last := 0
@@ -76,7 +73,7 @@ func inherited() []uintptr {
 	return files[:last]
 }
 
-// starterFiles are the files of the command, and behind them the starter's own two.
+// starterFiles returns the files of the command, followed by the starter's own two.
 func starterFiles(stdin, stdout, stderr *os.File, l *lines) (files []uintptr, gate, report int) {
 	files = []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()}
 	files = append(files, inherited()...)
@@ -90,7 +87,7 @@ const (
 	guardianReady = 4
 )
 
-// guardianFiles keep nothing of the user's open.
+// guardianFiles keeps none of the user's files open.
 func guardianFiles(null *os.File, l *lines) []uintptr {
 	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), l.leash.r.Fd(), l.ready.w.Fd()}
 	for range inherited() {
@@ -99,7 +96,7 @@ func guardianFiles(null *os.File, l *lines) []uintptr {
 	return files
 }
 
-// fork starts this program again in a process group of its own.
+// fork starts this program again in its own process group.
 func fork(args, env []string, files []uintptr) (pid int, err error) {
 	program, err := OwnProgram()
 	if err != nil {

@@ -14,13 +14,12 @@ import (
 // group is the process group of a command.
 type group struct {
 	id     int
-	handle *os.File // a pidfd of the leader; nil where there is none
-	caller int      // who adopts what the command leaves running; 0 for no process
-	except []int    // children of the caller that are not the command's
+	handle *os.File // a pidfd of the leader; nil if unavailable
+	caller int      // the process that adopts what the command leaves running; 0 for none
+	except []int    // children of the caller that do not belong to the command
 }
 
-// alive reports whether a process of the group is left. What has ended and was not
-// yet collected by its parent does not count, where the system tells.
+// alive reports whether a process of the group is left. Zombies do not count, if the system reports them.
 func (g group) alive() bool {
 	if g.caller == 0 && errors.Is(g.signal(0), syscall.ESRCH) {
 		return false
@@ -29,31 +28,31 @@ func (g group) alive() bool {
 	return !known || len(members) > 0
 }
 
-// signalAll is signal for what has left the group, too.
+// signalAll is signal, including processes that have left the group.
 func (g group) signalAll(sig syscall.Signal) error {
 	err := g.signal(sig)
 	members, _ := g.members()
 	for _, m := range members {
 		if m.group != g.id {
-			_ = syscall.Kill(m.id, sig) // it may have ended just now; what is not ours to signal is found alive
+			_ = syscall.Kill(m.id, sig) // it may have ended just now; one that we may not signal is found alive
 		}
 	}
 	return err
 }
 
-// member is a process of a group, or one that the command has started.
+// member is a process of a group, or one started by the command.
 type member struct {
 	id     int
 	parent int
 	group  int
-	ended  bool // and was not yet collected by its parent
+	ended  bool // a zombie
 	name   string
-	user   int  // whose it is
+	user   int  // its owner
 	deaf   bool // the kernel waits for a device or a file system on its behalf
 }
 
-// survivors says which processes of the group are left, and why they could not be killed,
-// where the system tells.
+// survivors describes which processes of the group are left, and why they could not be killed, if the system reports
+// that.
 func (g group) survivors() string {
 	members, _ := g.members()
 	var said []string
@@ -71,13 +70,12 @@ func (g group) survivors() string {
 }
 
 const (
-	look  = 5 * time.Millisecond // between two looks for what is left of a group
-	dying = time.Second          // how long after KILL a process may still be there
+	look  = 5 * time.Millisecond // interval of checks for remaining processes of a group
+	dying = time.Second          // how long a process may survive KILL
 )
 
-// emptied waits until no process of the group is left, and reports whether that
-// came before the limit. Unix has no event for it, hence the looking. With kill, each look
-// kills what was started since the last one.
+// emptied waits until no process of the group is left, and reports whether that came before the limit. Unix has no
+// event for it, so it polls. With kill, each poll kills processes started since the last one.
 func (g group) emptied(limit <-chan time.Time, kill bool) bool {
 	again := time.NewTicker(look)
 	defer again.Stop()
@@ -85,7 +83,7 @@ func (g group) emptied(limit <-chan time.Time, kill bool) bool {
 		select {
 		case <-again.C:
 			if kill {
-				_ = g.signalAll(syscall.SIGKILL) // what is left is looked for next
+				_ = g.signalAll(syscall.SIGKILL) // survivors are checked next
 			}
 		case <-limit:
 			return !g.alive()

@@ -14,23 +14,22 @@ import (
 
 // The names (argument 0) under which this program is started again.
 const (
-	guardianName = "holdfast-guardian" // then: the command's group, the caller's group, the caller if it adopts, the mark, its other children
-	starterName  = "holdfast-starter"  // then: gate, report, path, the command's arguments
+	guardianName = "holdfast-guardian" // arguments: the command's group, the caller's group, the caller if it adopts, the mark, its other children
+	starterName  = "holdfast-starter"  // arguments: gate, report, path, the command's arguments
 )
 
-// guardianTitle is what lists of processes show for a guardian. It does not begin
-// like the caller's, so that pkill holdfast does not find it.
+// guardianTitle is a guardian's name in process lists. It does not begin like the caller's, so that pkill holdfast does
+// not find it.
 const guardianTitle = "lock-guardian"
 
 // Exit statuses of a guardian or starter.
 const (
-	misuse    = 64 // it was not started by Start
+	misuse    = 64 // not started by Start
 	outOfTime = 3  // the guardian has killed the command at its deadline
 )
 
-// GuardianMain is to be called first in main, before flags are read and anything is
-// opened. If this process was started by [Start] as guardian or starter, it does
-// that work and does not return; otherwise it returns at once.
+// GuardianMain must be called first in main, before flags are parsed or anything is opened. If [Start] started this
+// process as guardian or starter, it does that work and does not return; otherwise it returns at once.
 func GuardianMain() {
 	switch os.Args[0] {
 	case guardianName:
@@ -60,12 +59,11 @@ func guard(args []string) {
 	if id <= 1 {
 		return
 	}
-	// Everything that can be caught is, and dropped: a guardian ends with its caller.
-	// A terminal's stop signals must be ignored outright, or giving back the terminal
-	// from the background would stop it.
+	// All catchable signals are caught and dropped: a guardian ends with its caller. A terminal's stop signals must be
+	// ignored outright, or giving back the terminal from the background would stop it.
 	signal.Notify(make(chan os.Signal, 1))
 	signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN, syscall.SIGTSTP)
-	_ = os.Chdir("/") // keeps no file system busy; where it cannot, it does
+	_ = os.Chdir("/") // to keep no file system busy; best effort
 	rename(guardianTitle)
 
 	leash, err := newCollar(guardianLeash)
@@ -83,8 +81,8 @@ func guard(args []string) {
 
 	ended := leash.wait(clock.Real())
 	if ended {
-		// What has left the group has another parent now.
-		_ = command.signal(syscall.SIGKILL) // no process may be left, or one that is not ours to kill
+		// Processes that have left the group have another parent now.
+		_ = command.signal(syscall.SIGKILL) // no process may be left, or one that we may not kill
 		if mark != "" {
 			for _, left := range marked(mark) {
 				_ = syscall.Kill(left, syscall.SIGKILL) // likewise

@@ -13,17 +13,16 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// deadlineBytes is the length of one message of the leash: a time of package clock in
-// nanoseconds, little endian. A pipe takes and gives that many bytes as one.
+// deadlineBytes is the length of one message on the leash: a time of package clock in nanoseconds, little endian. A
+// pipe transfers that many bytes atomically.
 const deadlineBytes = 8
 
-// leash is the caller's end of the pipe to the guardian: each message is a new deadline,
-// and the end of the pipe is the end of the caller.
+// leash is the caller's end of the pipe to the guardian: each message is a new deadline, and the pipe closes when the
+// caller ends.
 type leash struct{ file *os.File }
 
-// sendDeadline sends a deadline and never blocks. A guardian that is gone needs none: its end has
-// ended the command. One that has read nothing for thousands of deadlines acts on the last
-// that its pipe had room for, which is sooner.
+// sendDeadline sends a deadline and never blocks. A guardian that is gone needs none: its end has ended the command.
+// One that has read nothing for thousands of deadlines acts on the last that fit in its pipe, which is sooner.
 func (l leash) sendDeadline(deadline time.Duration) error {
 	conn, err := l.file.SyscallConn()
 	if err != nil {
@@ -46,15 +45,15 @@ func (l leash) close() { _ = l.file.Close() } // nothing to flush
 // collar is the guardian's end of the leash.
 type collar struct {
 	fd   int
-	news chan struct{} // the deadline has moved, or the leash has ended
+	news chan struct{} // the deadline has moved, or the leash has closed
 
 	mu       sync.Mutex
-	rest     []byte // of a message
+	rest     []byte // of a partial message
 	deadline time.Duration
 	ended    bool
 }
 
-// newCollar begins to read a leash. There is no deadline before the first message.
+// newCollar starts to read a leash. There is no deadline before the first message.
 func newCollar(fd int) (*collar, error) {
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func newCollar(fd int) (*collar, error) {
 		return nil, err
 	}
 	go func() {
-		// It returns at the end of the leash, which read takes note of.
+		// It returns when the leash closes, which read handles.
 		_ = conn.Read(func(uintptr) bool {
 			_, ended := c.read()
 			select {
@@ -78,9 +77,8 @@ func newCollar(fd int) (*collar, error) {
 	return c, nil
 }
 
-// read takes all that the caller has sent, and returns the deadline and whether the leash
-// has ended. A guardian that did not run for a while so learns of a later deadline before
-// it acts on an earlier one.
+// read reads everything that the caller has sent, and returns the deadline and whether the leash has closed. So a
+// guardian that did not run for a while learns of a later deadline before it acts on an earlier one.
 func (c *collar) read() (deadline time.Duration, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +99,7 @@ func (c *collar) read() (deadline time.Duration, ended bool) {
 	return c.deadline, c.ended
 }
 
-// wait returns when the leash has ended, or when the deadline has come.
+// wait returns when the leash has closed, or at the deadline.
 func (c *collar) wait(clock clock.Clock) (ended bool) {
 	timer := clock.NewTimer()
 	defer timer.Stop()

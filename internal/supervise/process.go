@@ -21,54 +21,51 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// ErrGuardian says that the guardian was killed, and the command therefore too.
+// ErrGuardian reports that the guardian was killed, and therefore the command too.
 var ErrGuardian = errors.New("the command's guardian process was killed")
 
-// ErrDeadline says that the guardian has killed the command because its deadline came: the
-// caller was stopped, or too slow, to move it or to end the command itself.
+// ErrDeadline reports that the guardian has killed the command at its deadline: the caller was stopped, or too slow, to
+// move it or to end the command itself.
 var ErrDeadline = errors.New("the guardian has killed the command at its deadline")
 
-// ErrSurvivors says that processes of the command's group were still there a second
-// after KILL: they run as another user, as under sudo, or the kernel waits for a device or
-// a file system on their behalf. The error names them where the system tells.
+// ErrSurvivors reports that processes of the command's group were still alive a second after KILL: they run as another
+// user, as under sudo, or the kernel waits for a device or a file system on their behalf. The error names them if the
+// system reports them.
 var ErrSurvivors = errors.New("some processes of the command could not be killed")
 
-// Process is a command that was started. Its methods may be called from many
-// goroutines.
+// Process is a started command. It is safe for concurrent use.
 type Process struct {
 	group    group
 	terminal *terminal
 	notice   func(string)
-	leash    leash          // ours alone; the guardian acts when it closes
+	leash    leash          // owned by this process; the guardian acts when it closes
 	children chan os.Signal // SIGCHLD
 	refused  chan os.Signal // the stop key
 	done     chan struct{}  // closed when the command has ended
-	left     chan struct{}  // closed when what it has left running has ended, too
+	left     chan struct{}  // closed when everything that it has left running has ended, too
 	tended   chan struct{}  // closed when the guardian has ended too
 
-	deadline atomic.Int64 // that the guardian got last, on the clock of package clock
+	deadline atomic.Int64 // the last one sent to the guardian, on the clock of package clock
 
 	stopped atomic.Bool // the command is stopped
-	wants   bool        // it is stopped for wanting the terminal; of the tending goroutine alone
-	warned  bool        // the refusal of the stop key; likewise
+	wants   bool        // it is stopped for wanting the terminal; used only by the tending goroutine
+	warned  bool        // about the refused stop key; likewise
 
 	mu       sync.Mutex
 	guardian int  // 0 when it has ended
-	released bool // the guardian is to end
+	released bool // the guardian is meant to end
 	exit     Exit
 	err      error
 }
 
-// Start runs a command in a process group of its own, under guard, and returns when
-// it runs. It needs [GuardianMain] in main.
+// Start runs a command in its own process group, under guard, and returns when it runs. It needs [GuardianMain] in
+// main.
 //
-// The command does not run at all if ctx is done before; the error is ctx's cause
-// then. Pass the lock's context: a machine that was slow to start the guardian must
-// not run the command with a lock that is lost. Once Start has returned, ctx is not
-// looked at any more. A command that cannot be run is a *[StartError].
+// The command does not run at all if ctx is done before; the error is then ctx's cause. Pass the lock's context: a
+// machine that was slow to start the guardian must not run the command with a lost lock. Once Start has returned, ctx
+// is ignored. If the command cannot be run, the error is a *[StartError].
 //
-// From Start until the command's end the caller cannot be stopped from the
-// terminal, and SIGTTOU is ignored.
+// From Start until the command's end the caller cannot be stopped from the terminal, and SIGTTOU is ignored.
 func Start(ctx context.Context, c Command) (*Process, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("start the command: Args is empty, want a command and its arguments")
@@ -156,8 +153,7 @@ func (p *Process) launch(ctx context.Context, c Command, path string) error {
 	if wanted(c.Stdin, c.Stdout) {
 		p.terminal.lend()
 	}
-	// A starter that has been killed, as by a guardian whose deadline has come, is tended to
-	// like a command that was.
+	// A starter that was killed, for example by a guardian at its deadline, is handled like a command that was.
 	if _, err := l.gate.w.Write([]byte{1}); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return fmt.Errorf("start the command: %w", err)
 	}
@@ -190,7 +186,7 @@ func (p *Process) fork(c Command, path string, l *lines) error {
 	args := append([]string{starterName, strconv.Itoa(gate), strconv.Itoa(report), path}, c.Args...)
 	pid, err := fork(args, environment(c.Env), files)
 	if err != nil {
-		// What does not fit, the list of arguments and variables, does not fit here.
+		// An argument list that is too long for the command fails here.
 		if errors.Is(err, syscall.E2BIG) {
 			return notRunnable(c.Args[0], path, err)
 		}
@@ -218,14 +214,14 @@ func (p *Process) fork(c Command, path string, l *lines) error {
 	return nil
 }
 
-// Done is closed when the command itself has ended. Its terminal was put back then.
+// Done is closed when the command itself has ended. Its terminal is restored by then.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Left is closed when the command has ended, and with [Command.Adopt] all that it has left
-// running, in its group or not.
+// Left is closed when the command has ended, and with [Command.Adopt] all processes that it has left running, in its
+// group or not.
 func (p *Process) Left() <-chan struct{} { return p.left }
 
-// Remaining names what the command has left running.
+// Remaining names the processes that the command has left running.
 func (p *Process) Remaining() string {
 	members, _ := p.group.members()
 	var said []string
@@ -235,11 +231,9 @@ func (p *Process) Remaining() string {
 	return strings.Join(said, ", ")
 }
 
-// Wait waits until the command itself has ended, ends the guardian, and returns how
-// the command ended. What the command left running in the background goes on,
-// without a guardian, unless [Process.Terminate] is called, before or after. The
-// error is ErrGuardian if the guardian was killed before, and ErrDeadline if it has
-// killed the command.
+// Wait waits until the command itself has ended, ends the guardian, and returns how the command ended. Background
+// processes of the command continue, without a guardian, unless [Process.Terminate] is called, before or after. The
+// error is ErrGuardian if the guardian was killed before, and ErrDeadline if it has killed the command.
 func (p *Process) Wait() (Exit, error) {
 	<-p.done
 	p.release()
@@ -249,9 +243,8 @@ func (p *Process) Wait() (Exit, error) {
 	return p.exit, p.err
 }
 
-// SetDeadline moves the deadline at which the guardian kills the command's group, on the
-// clock of package clock; [clock.Never] takes it away. It does not block. On a system where
-// each process has a clock of its own there is no deadline.
+// SetDeadline moves the deadline at which the guardian kills the command's group, on the clock of package clock;
+// [clock.Never] removes it. It does not block. On a system where each process has its own clock there is no deadline.
 func (p *Process) SetDeadline(at time.Duration) error {
 	if !clock.Shared {
 		return nil
@@ -263,9 +256,8 @@ func (p *Process) SetDeadline(at time.Duration) error {
 	return nil
 }
 
-// signal sends sig to every process of the group. A stopped command is continued if
-// sig is one that usually ends a command, so that it can act on it. After the
-// command's end it is for what was adopted, and then signal does nothing.
+// signal sends sig to every process of the group. A stopped command is continued if sig usually ends a command, so that
+// it can act on it. After the command's end its number belongs to adopted processes, and signal has no effect.
 func (p *Process) signal(sig syscall.Signal) error {
 	if p.nothingLeft() {
 		return nil
@@ -287,16 +279,14 @@ func (p *Process) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// Terminate ends the whole group: TERM now, and KILL when killAfter is over for the
-// processes that are left; KILL at once if killAfter is 0. It returns as soon as no
-// process of the group is left, or ErrSurvivors one second after KILL. A shorter
-// grace can be forced by another call of Terminate meanwhile. Wait then tells how the
-// command itself ended.
+// Terminate ends the whole group: TERM now, and KILL after killAfter for the remaining processes; KILL at once if
+// killAfter is 0. It returns as soon as no process of the group is left, or ErrSurvivors one second after KILL. Another
+// call of Terminate meanwhile can force a shorter grace. Wait then returns how the command itself ended.
 func (p *Process) Terminate(killAfter time.Duration) error {
 	if killAfter > 0 {
 		grace := time.NewTimer(killAfter)
 		defer grace.Stop()
-		// A process that is gone or not ours to signal is left to KILL, which has the last word.
+		// A process that is gone, or that we may not signal, is left to the KILL later.
 		_ = p.group.signalAll(syscall.SIGTERM)
 		_ = p.group.signalAll(syscall.SIGCONT) // a stopped process would not get it
 		if p.emptied(grace.C, false) {

@@ -10,20 +10,20 @@ import (
 	"syscall"
 )
 
-// Signals are the signals that a person or a service manager sends to the caller.
+// Signals receives the signals that a person or a service manager sends to the caller.
 type Signals struct {
 	arrived chan os.Signal
 	dropped chan os.Signal
 	stopped chan struct{}
 }
 
-// heard bounds how many signals may arrive before a reader listens; what comes
-// beyond is dropped, as the kernel drops a signal that is pending already.
+// heard bounds the number of unread signals; further ones are dropped, as the kernel drops a signal that is already
+// pending.
 const heard = 32
 
-// NewSignals begins to receive INT, TERM, HUP, QUIT, USR1 and USR2, except INT and
-// HUP if they were ignored when the program started. SIGPIPE ends nothing from now on: a
-// diagnostic that no process reads is an error of its write, not the caller's death.
+// NewSignals begins to receive INT, TERM, HUP, QUIT, USR1 and USR2, except INT and HUP if they were ignored when the
+// program started. From now on SIGPIPE is not fatal: a diagnostic without a reader is an error of its write, not the
+// caller's death.
 func NewSignals() *Signals {
 	s := &Signals{
 		arrived: make(chan os.Signal, heard),
@@ -41,12 +41,12 @@ func NewSignals() *Signals {
 	return s
 }
 
-// Arrived delivers the signals, for as long as there is no command to forward them
-// to. [SignalStatus] is the exit status that a signal asks for.
+// Arrived delivers the signals, as long as there is no command to forward them to. [SignalStatus] is the exit status
+// for a signal.
 func (s *Signals) Arrived() <-chan os.Signal { return s.arrived }
 
-// Forward sends every signal to p's group, from the ones that were not taken from Arrived yet, until the command
-// has ended, and what was adopted of it, or Stop is called. It does not wait.
+// Forward sends every signal to p's group, including those not yet received from Arrived, until the command and
+// everything adopted from it has ended, or Stop is called. It does not block.
 func (s *Signals) Forward(p *Process) {
 	go func() {
 		for {
@@ -64,24 +64,24 @@ func (s *Signals) Forward(p *Process) {
 	}()
 }
 
-// Stop gives the signals back to the system, and may be called once.
+// Stop returns the signals to the system, and may be called once.
 func (s *Signals) Stop() {
 	signal.Stop(s.arrived)
 	signal.Stop(s.dropped)
 	close(s.stopped)
 }
 
-// Signalled is why a context has ended that a signal ends.
+// Signalled is the cause of a context that a signal has ended.
 type Signalled struct{ Signal os.Signal }
 
-// Error says which signal it was.
+// Error names the signal.
 func (s *Signalled) Error() string { return fmt.Sprintf("ended by signal %v", s.Signal) }
 
-// Status is the exit status that it asks for.
+// Status returns the exit status for the signal.
 func (s *Signalled) Status() int { return SignalStatus(s.Signal) }
 
-// UntilSignal returns a context that the first INT, TERM or HUP ends, with a *[Signalled] as its
-// cause. After stop signals are left to the system again.
+// UntilSignal returns a context that the first INT, TERM or HUP ends, with a *[Signalled] as its cause. After stop the
+// system handles signals again.
 func UntilSignal(ctx context.Context) (until context.Context, stop func()) {
 	until, cancel := context.WithCancelCause(ctx)
 	arrived := make(chan os.Signal, 1)

@@ -18,23 +18,23 @@ const (
 	setModes = unix.TCSETSW
 )
 
-// continued asks wait4 to tell of commands that were continued, too.
+// continued makes wait4 also report continued commands.
 const continued = unix.WCONTINUED
 
-// openGroup returns the group led by a process that is known to exist.
+// openGroup returns the group led by a process known to exist.
 func openGroup(id int) group {
 	descriptor, err := unix.PidfdOpen(id, 0)
 	if err != nil {
-		return group{id: id} // an older kernel: the number must do
+		return group{id: id} // an older kernel: use the number
 	}
 	return group{id: id, handle: os.NewFile(uintptr(descriptor), "pidfd")}
 }
 
-// signal sends sig to every process of the group; ESRCH says that there is none.
+// signal sends sig to every process of the group; ESRCH means that there is none.
 func (g group) signal(sig syscall.Signal) error {
 	if g.handle != nil {
 		err := unix.PidfdSendSignal(int(g.handle.Fd()), sig, nil, unix.PIDFD_SIGNAL_PROCESS_GROUP)
-		// Before Linux 6.9 the flag, before 5.1 the call is unknown: the number must do.
+		// The flag is unknown before Linux 6.9, the call before 5.1: use the number.
 		if !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOSYS) {
 			return err
 		}
@@ -42,8 +42,8 @@ func (g group) signal(sig syscall.Signal) error {
 	return syscall.Kill(-g.id, sig)
 }
 
-// members lists the processes of the group that have not ended, and what else the command
-// has started if the caller adopts that. It does not know when /proc cannot be read.
+// members lists the processes of the group that have not ended, and those that the command has started elsewhere if the
+// caller adopts them. Known is false if /proc cannot be read.
 func (g group) members() (members []member, known bool) {
 	all, known := processes()
 	family := map[int]bool{}
@@ -88,7 +88,7 @@ func processes() (all []member, known bool) {
 	return all, len(all) > 0
 }
 
-// numbers lists the processes' numbers.
+// numbers lists the process ids.
 func numbers() (ids []int) {
 	folder, err := os.Open("/proc")
 	if err != nil {
@@ -107,10 +107,10 @@ func numbers() (ids []int) {
 	return ids
 }
 
-// describe reads proc(5)'s stat line. A process whose first thread has ended shows as a
-// zombie while its other threads run, so it has not ended then.
+// describe parses proc(5)'s stat line. A process whose first thread has ended appears as a zombie while its other
+// threads run, so it has not ended then.
 func describe(id int, stat []byte) (m member, ok bool) {
-	const state, parent, pgrp, threads = 0, 1, 2, 17 // counted behind the command's name
+	const state, parent, pgrp, threads = 0, 1, 2, 17 // positions after the command's name
 	begin, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	fields := bytes.Fields(stat[end+1:])
 	if begin < 0 || end < begin || len(fields) <= threads {
@@ -134,10 +134,10 @@ func describe(id int, stat []byte) (m member, ok bool) {
 	return m, true
 }
 
-// adoptOrphans makes this process the parent of what its descendants leave running.
+// adoptOrphans makes this process the parent of its descendants' orphans.
 func adoptOrphans() bool { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil }
 
-// marked lists the processes that have an entry in the environment they were started with.
+// marked lists the processes with an entry in their initial environment.
 func marked(entry string) (ids []int) {
 	for _, id := range numbers() {
 		environment, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/environ")
@@ -148,18 +148,17 @@ func marked(entry string) (ids []int) {
 	return ids
 }
 
-// dieWithParent asks the kernel to kill this process, and what it executes, when
-// the thread that started it ends. It reports false if that has happened already.
-// The calling goroutine must be locked to the thread that will execute.
+// dieWithParent asks the kernel to kill this process, and what it execs, when the thread that started it ends. It
+// reports false if that has already happened. The calling goroutine must be locked to the thread that will exec.
 func dieWithParent(parent int) bool {
 	if unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0) != nil {
-		return true // not offered here; the guardian is there
+		return true // not supported; the guardian is there
 	}
 	return os.Getppid() == parent
 }
 
-// OwnProgram returns what to execute for this very program, even after its file was
-// replaced or removed, where the system can tell.
+// OwnProgram returns the path for executing this same program, even after its file was replaced or removed, if the
+// system supports that.
 func OwnProgram() (string, error) {
 	if _, err := os.Stat("/proc/self/exe"); err == nil {
 		return "/proc/self/exe", nil
@@ -167,8 +166,8 @@ func OwnProgram() (string, error) {
 	return os.Executable()
 }
 
-// rename shows name for this process in lists of processes, so that a signal to
-// every holdfast by name does not find the guardian.
+// rename changes this process's name in process lists, so that a signal to every holdfast by name does not reach the
+// guardian.
 func rename(name string) {
-	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // a matter of looks alone
+	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // cosmetic
 }

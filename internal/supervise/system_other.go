@@ -15,35 +15,34 @@ const (
 	setModes = unix.TIOCSETAW
 )
 
-// continued: not every such system reports that a command was continued, so it is
-// asked for on none. A command that another process continued is then taken for stopped
-// until its end: it may get a SIGCONT too many.
+// continued: not every such system reports that a command was continued, so none is asked. A command continued by
+// another process is then considered stopped until its end: it may get an extra SIGCONT.
 const continued = 0
 
-// openGroup returns the group led by a process that is known to exist.
+// openGroup returns the group led by a process known to exist.
 func openGroup(id int) group { return group{id: id} }
 
-// signal sends sig to every process of the group; ESRCH says that there is none.
+// signal sends sig to every process of the group; ESRCH means that there is none.
 func (g group) signal(sig syscall.Signal) error { return syscall.Kill(-g.id, sig) }
 
-// members does not know: this system has no /proc to read.
+// members is not supported: this system has no /proc.
 func (g group) members() (members []member, known bool) { return nil, false }
 
-// childrenOf does not know either.
+// childrenOf is not supported either.
 func childrenOf(int) []member { return nil }
 
-// adoptOrphans is not offered by this system.
+// adoptOrphans is not supported by this system.
 func adoptOrphans() bool { return false }
 
 // marked finds no process: this system does not show environments.
 func marked(string) []int { return nil }
 
-// dieWithParent is the guardian's work alone on this system.
+// dieWithParent does nothing: on this system only the guardian does this.
 func dieWithParent(int) bool { return true }
 
-// OwnProgram returns what to execute for this very program, even after its file was
-// replaced or removed, where the system can tell; this one cannot.
+// OwnProgram returns the path for executing this same program; this system cannot find it after its file was replaced
+// or removed.
 func OwnProgram() (string, error) { return os.Executable() }
 
-// rename is not offered by this system.
+// rename is not supported by this system.
 func rename(string) {}

@@ -13,13 +13,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// returned is how often a command that waits for the terminal in the background
-// looks whether the shell has given it back: no signal tells.
+// returned is how often to check whether the shell has given the terminal back to a command that waits for it in the
+// background: no signal reports it.
 const returned = 100 * time.Millisecond
 
-// tend takes note of what happens to the command, to what it has left running and to the
-// guardian, until all have ended, or until Wait has let go of what is left. The guardian may
-// have ended first: this process may have stood still since it looked for what is left.
+// tend handles the events of the command, of the processes it has left running and of the guardian, until all have
+// ended, or until Wait has released the rest. The guardian may have ended first: this process may have been stopped
+// since its last check.
 func (p *Process) tend() {
 	defer close(p.tended)
 	defer p.terminal.close()
@@ -45,7 +45,7 @@ func (p *Process) tend() {
 	}
 }
 
-// over reports whether the command has ended, and nothingLeft whether all that it has left running has, too.
+// over reports whether the command has ended, and nothingLeft whether everything it has left running has, too.
 func (p *Process) over() bool        { return isClosed(p.done) }
 func (p *Process) nothingLeft() bool { return isClosed(p.left) }
 
@@ -58,7 +58,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// collectCommand takes note of everything that the kernel has to tell of the command.
+// collectCommand handles all pending kernel reports on the command.
 func (p *Process) collectCommand() {
 	for !p.over() {
 		var status syscall.WaitStatus
@@ -82,8 +82,7 @@ func (p *Process) collectCommand() {
 	}
 }
 
-// collectAdopted collects what the command has left to the caller and what has ended, and
-// takes note when nothing else is left.
+// collectAdopted reaps adopted processes that have ended, and records when none is left.
 func (p *Process) collectAdopted() {
 	if p.group.caller == 0 || p.nothingLeft() {
 		return
@@ -93,7 +92,7 @@ func (p *Process) collectAdopted() {
 		switch {
 		case child.id == p.group.id || slices.Contains(p.group.except, child.id):
 		case child.ended:
-			// It is ours, so its number is its own until now.
+			// It is our child, so its number has not been reused yet.
 			_, _ = syscall.Wait4(child.id, nil, syscall.WNOHANG, nil)
 		default:
 			remains = true
@@ -104,8 +103,7 @@ func (p *Process) collectAdopted() {
 	}
 }
 
-// end notes how the command ended, and puts the terminal back before any caller hears
-// of it.
+// end records how the command ended, and restores the terminal before any caller learns of it.
 func (p *Process) end(exit Exit, err error) {
 	p.wants = false
 	p.terminal.takeBack(exit.Signal != 0)
@@ -123,7 +121,7 @@ func (p *Process) end(exit Exit, err error) {
 	}
 }
 
-// onStop decides what becomes of a command that was stopped by sig.
+// onStop handles a command that was stopped by sig.
 func (p *Process) onStop(sig syscall.Signal) {
 	p.stopped.Store(true)
 	switch {
@@ -141,8 +139,7 @@ func (p *Process) onStop(sig syscall.Signal) {
 	}
 }
 
-// lendAgain gives a command that wants the terminal what it wants, if the caller's
-// group has it.
+// lendAgain gives the terminal to a command that wants it, if the caller's group has it.
 func (p *Process) lendAgain() bool {
 	if !p.terminal.lend() {
 		return false
@@ -157,9 +154,9 @@ func (p *Process) resume() {
 	_ = p.group.signal(syscall.SIGCONT) // a process that is gone needs none
 }
 
-// collectGuardian reports whether the guardian has ended, and whether it was to. If it has
-// done so by itself, the command and what it has left running are killed: they would run
-// unguarded, or their deadline has come. A guardian that was stopped goes on at once.
+// collectGuardian reports whether the guardian has ended, and whether it was meant to. If it was not, the command and
+// the processes it has left running are killed: they would run unguarded, or their deadline has come. A stopped
+// guardian is continued at once.
 func (p *Process) collectGuardian() (gone, released bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,24 +186,22 @@ func (p *Process) collectGuardian() (gone, released bool) {
 	return true, p.released
 }
 
-// release ends the guardian. It is killed, because that works on a stopped one too;
-// its number is its own until collectGuardian has taken note of its end. One that has
-// ended before tells no end again, so tend has to look.
+// release ends the guardian. It is killed, because that works on a stopped one too; its number is not reused until
+// collectGuardian has seen its end. One that has already ended raises no event again, so tend has to check.
 func (p *Process) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.released = true
 	select {
 	case p.children <- syscall.SIGCHLD:
-	default: // it looks anyway
+	default: // a check is already scheduled
 	}
 	if p.guardian != 0 {
 		_ = syscall.Kill(p.guardian, syscall.SIGKILL) // it may have ended just now
 	}
 }
 
-// abandon ends what launch has begun. The gate is closed by now, so a starter that
-// still waits there goes home even without the signal.
+// abandon undoes launch. The gate is closed by now, so a starter that still waits there exits even without the signal.
 func (p *Process) abandon() {
 	if p.group.id == 0 {
 		p.end(Exit{}, nil)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the controlling terminal of this session, as the two groups that pass it
-// to each other see it. A nil terminal does nothing and belongs to no group.
+// terminal is the controlling terminal of this session, shared by two process groups. A nil terminal does nothing and
+// belongs to no group.
 type terminal struct {
 	file    int           // /dev/tty
 	home    int           // the caller's group
@@ -48,8 +48,8 @@ func (t *terminal) atHome() bool { return t != nil && t.owner() == t.home }
 // lent reports whether the command's group has the terminal.
 func (t *terminal) lent() bool { return t != nil && t.owner() == t.command }
 
-// lend makes the command's group the foreground group if the caller's is, and
-// reports whether the command's group has the terminal now.
+// lend makes the command's group the foreground group if the caller's is, and reports whether the command's group now
+// has the terminal.
 func (t *terminal) lend() bool {
 	if t.atHome() && unix.IoctlSetPointerInt(t.file, unix.TIOCSPGRP, t.command) != nil {
 		return false
@@ -57,10 +57,9 @@ func (t *terminal) lend() bool {
 	return t.lent()
 }
 
-// takeBack makes the caller's group the foreground group again if the command's
-// was, and puts the modes back too if asked. SIGTTOU must be ignored: the caller is
-// in the background until this is done. A terminal that was hung up or has another
-// foreground group meanwhile is not ours to change.
+// takeBack makes the caller's group the foreground group again if the command's was, and restores the modes if asked.
+// SIGTTOU must be ignored: the caller is in the background until this is done. A terminal that was hung up or has
+// another foreground group meanwhile is left alone.
 func (t *terminal) takeBack(modes bool) {
 	if !t.lent() {
 		return
@@ -68,7 +67,7 @@ func (t *terminal) takeBack(modes bool) {
 	if modes && t.modes != nil {
 		_ = unix.IoctlSetTermios(t.file, setModes, t.modes) // fails only when hung up
 	}
-	_ = unix.IoctlSetPointerInt(t.file, unix.TIOCSPGRP, t.home) // likewise, or the caller's group has no process
+	_ = unix.IoctlSetPointerInt(t.file, unix.TIOCSPGRP, t.home) // likewise, or if the caller's group has no process
 }
 
 func (t *terminal) close() {
@@ -77,9 +76,8 @@ func (t *terminal) close() {
 	}
 }
 
-// wanted reports whether the command should own the terminal from its beginning:
-// it reads from the controlling terminal and does not write to a pipe, at whose
-// other end a pager might need the terminal.
+// wanted reports whether the command should own the terminal from its start: it reads from the controlling terminal and
+// does not write to a pipe, at whose other end a pager might need the terminal.
 func wanted(stdin, stdout *os.File) bool {
 	if _, err := unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCGPGRP); err != nil {
 		return false // no terminal, or not the controlling one
@@ -88,7 +86,7 @@ func wanted(stdin, stdout *os.File) bool {
 	return err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0
 }
 
-// Columns returns how wide the terminal f is.
+// Columns returns the width of terminal f.
 func Columns(f *os.File) int {
 	if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 1 {
 		return int(size.Col)
@@ -96,7 +94,7 @@ func Columns(f *os.File) int {
 	return usualColumns
 }
 
-// usualColumns is the width of a terminal that does not tell.
+// usualColumns is the width of a terminal that does not report it.
 const usualColumns = 80
 
 // IsTerminal reports whether f is a terminal.

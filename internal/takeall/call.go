@@ -6,34 +6,34 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
-// most is how many names of a durable space are asked for at the same time.
+// most is the maximum number of concurrent requests in a durable space.
 const most = 256
 
-// Caller makes the requests of a call. A name is its place in the order.
+// Caller makes the requests of a call. A name is its index in the order.
 type Caller struct {
-	Ask     func(name int, waits bool) error                     // asks for a name, and waits for a holder or tries; the error refuses it at once
-	Outcome func(name int, waits bool) (decided bool, err error) // refused, where decided; else the error ends the call, and without one it is not known yet
+	Ask     func(name int, waits bool) error                     // requests a name, as a wait or a try; the error is an immediate refusal
+	Outcome func(name int, waits bool) (decided bool, err error) // if decided, the error is the refusal; otherwise it ends the call, and nil means that the outcome is not known yet
 	GiveUp  func(name int) error                                 // gives up a request that is not taken; it may be over
-	Check   func(name int) error                                 // whether a lock that was taken is still held: it may be lost while another is waited for
-	Release func(name int)                                       // releases a lock that was taken
+	Check   func(name int) error                                 // reports whether a taken lock is still held: it may be lost while another is waited for
+	Release func(name int)                                       // releases a taken lock
 }
 
 // Call takes many names, or none.
 type Call struct {
 	caller  Caller
-	names   []int // in the order in which they are asked for
+	names   []int // in request order
 	taken   int   // of the first ones
-	asked   int   // of the first ones, those that are taken included
-	round   int   // of the first ones: so many are asked for before outcomes are looked at
-	keep    int   // of the first ones: what is asked for behind them is given up
-	refused int   // the name that has no request because it was refused
-	ahead   int   // how many are asked for at the same time next,
-	most    int   // and how many at most
-	waits   bool  // for the one name of this round
+	asked   int   // of the first ones, including taken ones
+	round   int   // of the first ones: requested before outcomes are checked
+	keep    int   // of the first ones: requests after them are given up
+	refused int   // the name without a request because it was refused
+	ahead   int   // number of concurrent requests in the next round,
+	most    int   // and its maximum
+	waits   bool  // for the single name of this round
 	err     error // why the call fails
 }
 
-// New returns a call that takes so many names, of a durable space or of another one.
+// New returns a call for that many names, of a durable space or of another one.
 func New(names int, durable bool, caller Caller) *Call {
 	c := &Call{caller: caller, names: make([]int, names), ahead: 1, most: 1}
 	if durable {
@@ -45,8 +45,8 @@ func New(names int, durable bool, caller Caller) *Call {
 	return c
 }
 
-// Go goes on until the call is over or an outcome is not known yet. A call that fails gives up what is under way and releases what is
-// taken, the highest names first.
+// Go continues until the call is over or an outcome is not known yet. A failing call gives up its pending requests and
+// releases its taken locks, the highest names first.
 func (c *Call) Go() (over bool, err error) {
 	for {
 		switch {
@@ -94,7 +94,7 @@ func (c *Call) Go() (over bool, err error) {
 	}
 }
 
-// refuse notes that a name is refused. One that was tried is waited for when nothing is held behind it.
+// refuse handles a refused name. A refused try is waited for once no later name is held.
 func (c *Call) refuse(name int, why error) {
 	c.refused = name
 	if c.waits {
@@ -103,19 +103,19 @@ func (c *Call) refuse(name int, why error) {
 	}
 	place := c.taken + slices.Index(c.names[c.taken:], name)
 	if mutation.Off("nothing is held behind a name that is waited for") {
-		c.names = append(slices.Delete(c.names, place, place+1), name) // it is waited for when the others are here
+		c.names = append(slices.Delete(c.names, place, place+1), name) // it is waited for after the others
 		c.asked--
 		place = c.asked
 	}
 	c.keep, c.round, c.ahead = place, place, 1
 }
 
-// Fail ends the call because of an error, if there is one: its context has ended, say. The first error counts.
+// Fail ends the call because of an error, if not nil: for example, its context has ended. The first error counts.
 func (c *Call) Fail(why error) {
 	if why != nil && c.err == nil {
 		c.err, c.keep = why, 0
 	}
 }
 
-// Left lists the names that are not taken yet, in the order in which they are asked for.
+// Left lists the names not yet taken, in request order.
 func (c *Call) Left() []int { return c.names[c.taken:] }

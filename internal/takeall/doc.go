@@ -1,9 +1,10 @@
-// Package takeall is a LockAll as a pure machine: no goroutine, no clock. The requests are made by its [Caller]: packages client and
-// internal/host wait for the outcome of each, package sim goes on when there is one.
+// Package takeall implements LockAll as a pure machine, without goroutines or clocks. Its [Caller] makes the requests:
+// packages client and internal/host block until each outcome, package sim continues when one arrives.
 //
-// Names are asked for in their order, so that two calls whose names overlap cannot wait for each other. Several are tried at the same
-// time: an authority that writes each decision to its disk writes many at once. Elsewhere that gains little, and each is waited for.
+// Names are requested in sorted order, so two calls with overlapping names cannot deadlock. Several are tried at the
+// same time if the authority writes each decision to its disk, because it can write many at once. Otherwise that gains
+// little, and names are requested one by one.
 //
-// Nothing is held behind a name that is waited for: when a try is refused, what was asked for behind it is given up first. Then fewer
-// names are tried together, so that what others want is seldom taken and given back.
+// No name after the one being waited for is held: when a try is refused, the names requested after it are released
+// first. From then on fewer names are tried together, so locks that others want are seldom taken and given back.
 package takeall

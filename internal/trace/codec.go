@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// sentinels are the errors that a program may test for.
+// sentinels returns the errors that a program may test for.
 func sentinels() []text.Sentinel {
 	return []text.Sentinel{
 		{Name: "holdfast.ErrHeld", Err: holdfast.ErrHeld}, {Name: "holdfast.ErrLost", Err: holdfast.ErrLost},
@@ -28,8 +28,8 @@ func sentinels() []text.Sentinel {
 	}
 }
 
-// NewCodec returns what writes and reads the values of a trace: those of every member,
-// and those of the protocols given. The error names a type that cannot be written.
+// NewCodec returns the codec for the values of a trace: those of every member, and those of the given protocols. The
+// error names a type that cannot be written.
 func NewCodec(protocols []protocol.Descriptor) (*text.Codec, error) {
 	values := slices.Concat(
 		[]any{about{}, keeping{}, member.Config{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &lock.Unavailable{}, &holdfast.LimitError{}, holdfast.Loss("")},

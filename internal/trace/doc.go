@@ -1,11 +1,9 @@
-// Package trace writes down all that a member's machines take and do, and reads it
-// again.
+// Package trace records all input and output of a member's machines, and reads the record back.
 //
-// A machine does nothing but take events and say what is to be done about them. So the
-// events, with their times, are all that there is to know of its life; what it did is
-// written with them so that a program that feeds the same events to the same machines (package
-// sim/replay) can compare, step by step. A [Recorder] stands around the member's session machine as
-// one more machine: where nothing is recorded there is none, and nothing costs anything.
+// A machine only takes events and returns effects. So the events, with their times, describe its life completely. The
+// effects are recorded too, so that a program that feeds the same events to the same machines (package sim/replay) can
+// compare them step by step. A [Recorder] wraps the member's session machine as one more machine; without recording, it
+// is absent and costs nothing.
 //
 // # The text
 //
@@ -31,38 +29,34 @@
 //	  wake 3s
 //	end "the member has ended"
 //
-// A step is its number, the member's time and the event: start, tick, receive FROM at PORT
-// MESSAGE, call SINK.OPERATION at PORT REQUEST. Below it stands what the machines did, in the
-// order in which the driver hears of it:
+// A step is its number, the member's time and the event: start, tick, receive FROM at PORT MESSAGE, call SINK.OPERATION
+// at PORT REQUEST. Below it are the effects, in the order in which the driver receives them:
 //
-//	drew N                      a number that they took by chance; Drawn has those before step 1
-//	secret x"…"                 the secret of a session, which was taken by chance as well
-//	proved x"…"                 the hash of one, which says nothing of it
+//	drew N                      a random number that they drew; Drawn has those before step 1
+//	secret x"…"                 the random secret of a session
+//	proved x"…"                 the hash of one, which does not reveal it
 //	send ID at PORT MESSAGE     to a member (0 is its own storage); send "ADDRESS" at … to the member that is there
 //	reply SINK.OPERATION at PORT ANSWER
 //	raise FACT
 //	note "TEXT"
 //	wake TIME                   when they want to be woken; the last line of each step
-//	panic "TEXT"                in its place, where an invariant was broken
+//	panic "TEXT"                in its place, if an invariant was broken
 //
-// Values are written as package text says. A step without its last line is one that the
-// trace does not know the end of: the process was killed.
+// Package text defines the form of values. A step without its last line is incomplete: the process was killed.
 //
-// One file has the lives of one member, one behind the other: each start appends.
+// One file has the lives of one member in sequence: each start appends.
 //
-// # What is not in it
+// # Secrets
 //
-// Secrets of sessions. In the place of each stands another, always the same, by a key that
-// is forgotten when the trace ends: machines only compare secrets, so they do the same
-// with these. Their hashes, by which other members know whose a session is, are those of the true ones, and are noted
-// where they are taken. Names of locks, owners, reasons and addresses are in it, which is why the
-// file can be read by its owner alone.
+// Session secrets are not recorded. Each is replaced by a pseudonym, always the same, under a key that is discarded
+// when the trace ends: machines only compare secrets, so they behave the same with these. Hashes of secrets, by which
+// other members verify a session, are the true ones, and are recorded where they are computed. The file contains names
+// of locks, owners, reasons and addresses, so only its owner may read it.
 //
 // # Bounds
 //
-// The driver never waits for the disk: what is to be written waits in memory, up to 32
-// MiB, and a goroutine writes it. Where the disk is slower than that, where it is full, and
-// where the file has reached its size limit, the trace ends, with a line that says why and
-// an error in the log; the member goes on. A step that is missing would make all that
-// follow worthless, so none is left out.
+// The driver never waits for the disk: output is buffered in memory, up to 32 MiB, and a goroutine writes it. If the
+// buffer overflows, the disk is full, or the file reaches its size limit, the trace ends, with a line that gives the
+// reason and an error in the log; the member continues. A missing step would make all later ones worthless, so none is
+// skipped.
 package trace

@@ -17,45 +17,45 @@ import (
 
 // Bounds of a file.
 const (
-	// DefaultSize is how large a file may grow.
+	// DefaultSize is the default maximum size of a file.
 	DefaultSize = 1 << 30
-	// MostPending is how much waits in memory for the disk.
+	// MostPending is the maximum amount of buffered output.
 	MostPending = 32 << 20
-	// lastWait is how long a process that must die waits for its trace.
+	// lastWait is how long a dying process waits for its trace.
 	lastWait = 2 * time.Second
 )
 
-// What ends a trace before its member.
+// Reasons for a trace to end before its member.
 var (
 	errSlow = fmt.Errorf("the disk is slower than the trace; more than %d bytes wait for it", MostPending)
 	errFull = errors.New("the file has reached its size limit")
 )
 
-// File is a trace on disk. What is put is written by a goroutine of its own.
+// File is a trace on disk. A separate goroutine writes it.
 type File struct {
 	path   string
 	disk   disk
 	limit  int64
 	logger *slog.Logger
-	more   chan struct{} // signals what waits, buffered
-	done   chan struct{} // closed when nothing is written any more
+	more   chan struct{} // signals pending output, buffered
+	done   chan struct{} // closed when nothing more is written
 
 	mu      sync.Mutex
-	written *sync.Cond // what waited is written
+	written *sync.Cond // signals that pending output is written
 	pending []byte
 	writing bool
-	size    int64 // of the file, with what waits
-	over    bool  // nothing is taken any more
-	failed  error // the disk's
+	size    int64 // of the file, including pending output
+	over    bool  // no more output is accepted
+	failed  error // the disk's error
 }
 
-// disk is what of an *os.File is used.
+// disk is the used part of *os.File.
 type disk interface {
 	io.WriteCloser
 	Truncate(int64) error
 }
 
-// OpenError says why a file cannot be recorded to.
+// OpenError is the reason why a file cannot be recorded to.
 type OpenError struct {
 	Path string
 	Err  error
@@ -63,12 +63,11 @@ type OpenError struct {
 
 func (e *OpenError) Error() string { return fmt.Sprintf("open the trace %s: %v", e.Path, e.Err) }
 
-// Unwrap returns what is wrong with the file.
+// Unwrap returns the fault of the file.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// Open opens the trace at path, to append to it, or makes it. It grows to limit bytes; 0
-// means DefaultSize. The error is an *OpenError: the file is in use, it cannot be written,
-// it is something else.
+// Open opens the trace at path for appending, or creates it. It grows to limit bytes; 0 means DefaultSize. The error is
+// an *OpenError: the file is in use, cannot be written, or is not a trace.
 func Open(path string, limit int64, logger *slog.Logger) (*File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
@@ -94,8 +93,7 @@ func newFile(path string, f disk, size, limit int64, logger *slog.Logger) *File 
 	return file
 }
 
-// claim makes the file this process's own, and returns its size. What a killed process has
-// left unfinished gets the end of its line.
+// claim locks the file for this process, and returns its size. An unfinished line of a killed process is terminated.
 func claim(f *os.File) (int64, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
@@ -129,7 +127,7 @@ func claim(f *os.File) (int64, error) {
 	return size, f.Chmod(0o600)
 }
 
-// Put takes text to be written.
+// Put accepts text to be written.
 func (f *File) Put(text []byte, whole bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -147,7 +145,7 @@ func (f *File) Put(text []byte, whole bool) error {
 	return nil
 }
 
-// put is called with the mutex held.
+// put appends text. It is called with the mutex held.
 func (f *File) put(text []byte) {
 	f.pending = append(f.pending, text...)
 	f.size += int64(len(text))
@@ -157,11 +155,11 @@ func (f *File) put(text []byte) {
 func (f *File) signal() {
 	select {
 	case f.more <- struct{}{}:
-	default: // it is signalled already
+	default: // it is already signalled
 	}
 }
 
-// Flush waits until all is written, but not for ever: the process that asks is about to die.
+// Flush waits until all is written, within a limit: the calling process is about to die.
 func (f *File) Flush() {
 	slow := time.AfterFunc(lastWait, func() {
 		f.mu.Lock()
@@ -177,7 +175,7 @@ func (f *File) Flush() {
 	}
 }
 
-// Ended writes why nothing more follows; "" writes nothing.
+// Ended writes the reason for the end of the trace; "" writes nothing.
 func (f *File) Ended(why string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,8 +196,8 @@ func (f *File) Ended(why string) {
 
 func endLine(why string) []byte { return append(strconv.AppendQuote([]byte("end "), why), '\n') }
 
-// Close waits until what was put is written, and closes the file. The error is the
-// disk's, if it did not take all. Ended comes before.
+// Close waits until the output is written, and closes the file. The error is the disk's, if not all was written. Call
+// Ended before.
 func (f *File) Close() error {
 	<-f.done
 	f.mu.Lock()
@@ -210,11 +208,11 @@ func (f *File) Close() error {
 	return f.failed
 }
 
-// run writes what waits until nothing more comes.
+// run writes pending output until the end.
 func (f *File) run() {
 	defer close(f.done)
 	var spare []byte
-	var there int64 // how much of the file is written, so far as it is known
+	var there int64 // known size of the written part
 	f.mu.Lock()
 	there = f.size - int64(len(f.pending))
 	f.mu.Unlock()
@@ -241,8 +239,8 @@ func (f *File) run() {
 	}
 }
 
-// write writes text behind what is there. Where the disk does not take it, what it took is
-// taken back to make room for the line that says so.
+// write writes text at the end. If the disk fails, the partial write is truncated to make room for the line with the
+// reason.
 func (f *File) write(text []byte, there int64) error {
 	f.mu.Lock()
 	failed := f.failed
@@ -257,7 +255,7 @@ func (f *File) write(text []byte, there int64) error {
 	f.logger.Error("cannot write the trace; it ends here", "file", f.path, "error", err)
 	err = fmt.Errorf("write the trace %s: %w", f.path, err)
 	if shorter := f.disk.Truncate(there); shorter == nil {
-		// If even that does not fit, the trace ends within a step, which says as much.
+		// If even that does not fit, the trace ends within a step, which implies as much.
 		_, _ = f.disk.Write(endLine(err.Error()))
 	}
 	return err

@@ -15,44 +15,43 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// The first line of each life. Another version is refused rather than guessed at.
+// The first line of each life. Another version is refused.
 const (
 	prefix     = "holdfast trace "
 	magic      = prefix + "1"
-	keptPrefix = "Log: " // the one field of a keeping
+	keptPrefix = "Log: " // the only field of a keeping
 )
 
-// Header describes the beginning of a life.
+// Header is the beginning of a life.
 type Header struct {
 	about
 	Config member.Config
 }
 
-// about is what the header has besides the configuration.
+// about has the header's fields besides the configuration.
 type about struct {
-	Holdfast    string   // the version of the program
-	Protocols   []string // what members must agree on, with versions
-	Started     string   // by the wall clock
+	Holdfast    string   // version of the program
+	Protocols   []string // versions that members must agree on
+	Started     string   // wall time
 	ID          protocol.ID
 	Incarnation uint64
-	Drawn       []uint64 // by chance, while the machines were made
+	Drawn       []uint64 // random numbers drawn while the machines were made
 }
 
-// keeping is what a log of one of the configuration's spaces has kept: a line for each, since there may be
-// many, and much in each.
+// keeping is the stored log of one of the configuration's spaces: a line each, since there may be many large ones.
 type keeping struct {
 	Log kept
 }
 
 type kept struct {
-	Space int // its place among the configuration's, from 0 on
+	Space int // its index among the configuration's, from 0
 	Kept  storage.Kept
 }
 
-// module is where the version is found if Holdfast is part of another program.
+// module is the module path for finding the version if Holdfast is part of another program.
 const module = "github.com/holdfast-locks/holdfast"
 
-// version is that of the module as it was built; "devel" outside a release.
+// version returns the module's build version; "devel" outside a release.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -95,12 +94,12 @@ func (h *Header) appendTo(b []byte, codec *text.Codec) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// parse reads a line of the header.
+// parse parses a line of the header.
 func (h *Header) parse(line string, codec *text.Codec) error {
 	if !strings.HasPrefix(line, keptPrefix) {
 		err := codec.ParseField(line, &h.about)
 		if wrong := (*text.Error)(nil); errors.As(err, &wrong) && wrong.Field == "" {
-			return codec.ParseField(line, &h.Config) // it has no such field
+			return codec.ParseField(line, &h.Config) // an unknown field is an error there
 		}
 		return err
 	}
@@ -116,7 +115,7 @@ func (h *Header) parse(line string, codec *text.Codec) error {
 	return nil
 }
 
-// versions says what members must agree on to understand one another.
+// versions returns what members must agree on to understand one another.
 func versions(s *member.Config) []string {
 	var spoken []string
 	for _, space := range s.Spaces {
@@ -126,7 +125,7 @@ func versions(s *member.Config) []string {
 	return append([]string{fmt.Sprintf("membership %d", membership.ProtocolVersion)}, slices.Compact(spoken)...)
 }
 
-// startOf is the wall time of a start, for people.
+// startOf formats the wall time of a start, for people.
 func startOf(wall time.Duration) string {
 	return time.Unix(0, int64(wall)).UTC().Format(time.RFC3339Nano)
 }

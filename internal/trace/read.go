@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Bounds of what is read.
+// Bounds of the input.
 const (
 	maxLine = 64 << 20 // bytes
 	maxStep = 1 << 30  // bytes of the lines of one step
 )
 
-// Error says which line of a trace is not what it should be.
+// Error is a fault in a line of a trace.
 type Error struct {
 	Line int
 	Err  error
@@ -28,7 +28,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap returns what is wrong with the line.
+// Unwrap returns the fault of the line.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Step is one step of a life.
@@ -40,12 +40,11 @@ type Step struct {
 	Text    string // the event's line
 	Drawn   []uint64
 	Secrets []session.Secret
-	Proofs  [][32]byte // the hashes of secrets that it took
-	Effects []string   // the lines of what was done, without Drawn, Secrets and Proofs
-	// Ended says that the last line is there, which is among Effects: otherwise the
-	// trace ends within the step.
+	Proofs  [][32]byte // hashes of secrets computed in it
+	Effects []string   // lines of the effects, without Drawn, Secrets and Proofs
+	// Ended reports whether the last line is present, which is among Effects: otherwise the trace ends within the step.
 	Ended bool
-	// Panic is what an invariant that was broken said; "" where none was.
+	// Panic is the text of a broken invariant; "" if there was none.
 	Panic string
 }
 
@@ -54,19 +53,19 @@ type Reader struct {
 	codec  *text.Codec
 	lines  *bufio.Reader
 	line   int
-	held   *string // a line that was read, and is not used yet
+	held   *string // a line that was read, but not used yet
 	begun  bool
 	broken bool // the file ends within a line
 	why    string
 }
 
-// NewReader returns a reader of what codec's types were written in.
+// NewReader returns a reader for a trace written with codec's types.
 func NewReader(r io.Reader, codec *text.Codec) *Reader {
 	return &Reader{codec: codec, lines: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// next returns the next whole line, or io.EOF. A line without an end is none: the process that
-// wrote it was killed, or had no more room.
+// next returns the next complete line, or io.EOF. A line without an end does not count: the process was killed, or had
+// no more room.
 func (r *Reader) next() (string, error) {
 	if r.held != nil {
 		line := *r.held
@@ -98,8 +97,7 @@ func (r *Reader) fail(format string, arguments ...any) error {
 	return &Error{r.line, fmt.Errorf(format, arguments...)}
 }
 
-// Life goes to the next life, past what is left of the present one, and returns what it
-// began with; io.EOF where there is none.
+// Life skips to the next life and returns its header; io.EOF if there is none.
 func (r *Reader) Life() (*Header, error) {
 	for {
 		line, err := r.next()
@@ -119,7 +117,7 @@ func (r *Reader) Life() (*Header, error) {
 	}
 }
 
-// header reads what a life began with, up to the empty line.
+// header reads a life's header, up to the empty line.
 func (r *Reader) header() (*Header, error) {
 	h := &Header{}
 	for {
@@ -138,7 +136,7 @@ func (r *Reader) header() (*Header, error) {
 	}
 }
 
-// Ending says why the life's trace ended, after Step has returned io.EOF.
+// Ending returns why the life's trace ended, after Step has returned io.EOF.
 func (r *Reader) Ending() string {
 	if r.why != "" {
 		return r.why
@@ -173,8 +171,7 @@ func (r *Reader) Step() (*Step, error) {
 	return step, r.effects(step)
 }
 
-// cut reports whether a life ends behind this line: then, if nothing can be made of it, it
-// is one that was not finished by a process that was killed.
+// cut reports whether a life ends after this line: then, if it cannot be parsed, a killed process left it unfinished.
 func (r *Reader) cut() bool {
 	line, err := r.next()
 	if err != nil {
@@ -214,7 +211,7 @@ func (r *Reader) effects(step *Step) error {
 	return nil
 }
 
-// effect takes one line below a step's own.
+// effect parses one line below a step's own.
 func (r *Reader) effect(step *Step, text string) error {
 	keyword, rest, _ := strings.Cut(text, " ")
 	switch keyword {
@@ -255,7 +252,7 @@ func (r *Reader) effect(step *Step, text string) error {
 	return nil
 }
 
-// readProof reads the hash of a secret.
+// readProof parses the hash of a secret.
 func readProof(text string) (proof [32]byte, err error) {
 	digits, quoted := strings.CutPrefix(text, `x"`)
 	digits, closed := strings.CutSuffix(digits, `"`)
@@ -266,7 +263,7 @@ func readProof(text string) (proof [32]byte, err error) {
 	return [32]byte(bytes), nil
 }
 
-// event reads a step's line.
+// event parses a step's line.
 func (r *Reader) event(step *Step) (err error) {
 	number, rest, _ := strings.Cut(step.Text, " ")
 	at, rest, _ := strings.Cut(rest, " ")
@@ -308,7 +305,7 @@ func (r *Reader) event(step *Step) (err error) {
 	return nil
 }
 
-// fact reads a port and what came through it.
+// fact parses a port and its value.
 func (r *Reader) fact(step *Step, text string) error {
 	port, fact, _ := strings.Cut(strings.TrimPrefix(text, "at "), " ")
 	n, err := strconv.ParseUint(port, 10, 16)

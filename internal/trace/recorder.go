@@ -13,19 +13,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Store takes the text of a trace.
+// Store receives the text of a trace.
 type Store interface {
-	// Put takes a part of the text without waiting, and copies it. whole says that a step
-	// begins with it, so that it may be refused; the error then says why, and nothing is put
-	// any more but the line that ends the trace.
+	// Put accepts a part of the text without blocking, and copies it. whole means that a step begins with it, so that
+	// it may be refused; the error then is the reason, and only the line that ends the trace is put after that.
 	Put(text []byte, whole bool) error
-	// Flush waits until what was put is written, or cannot be soon.
+	// Flush waits until all text is written, or cannot be soon.
 	Flush()
-	// Ended hears that nothing more comes, and why; "" writes nothing of it.
+	// Ended reports the end of the trace, with the reason; "" writes nothing.
 	Ended(why string)
 }
 
-// To returns a store that writes at once, for writers that never wait.
+// To returns a store that writes at once, for writers that never block.
 func To(w io.Writer) Store { return &direct{w: w} }
 
 type direct struct {
@@ -48,8 +47,8 @@ func (d *direct) Ended(why string) {
 	}
 }
 
-// Recorder is a machine that writes down what the machine within it takes and does. It
-// is used by one at a time.
+// Recorder is a machine that records the input and output of the machine that it wraps. One goroutine at a time may use
+// it.
 type Recorder struct {
 	inner  protocol.Machine
 	tap    *Tap
@@ -62,21 +61,20 @@ type Recorder struct {
 
 // Config configures a Recorder.
 type Config struct {
-	// Config is what the machines were made from, Machine the foremost of them, and Cell
-	// what the member knows of itself in this life.
+	// Config is the configuration of the machines, Machine the outermost of them, and Cell the member's identity in
+	// this life.
 	Config  *member.Config
 	Machine protocol.Machine
 	Cell    membership.Cell
-	// Tap is what they draw from.
+	// Tap is their source of random values.
 	Tap *Tap
-	// Protocols are those that they can speak.
+	// Protocols are the protocols that they may run.
 	Protocols []protocol.Descriptor
-	// Store takes the text.
+	// Store receives the text.
 	Store Store
 }
 
-// New returns a recorder, and writes what the life begins with. The error says what of it
-// cannot be written.
+// New returns a recorder, and writes the header of the life. The error says what cannot be written.
 func New(c Config) (*Recorder, error) {
 	codec, err := NewCodec(c.Protocols)
 	if err != nil {
@@ -99,7 +97,7 @@ func New(c Config) (*Recorder, error) {
 	return r, nil
 }
 
-// newVeil returns what puts another secret in the place of one. Its key is known to no other part of the program.
+// newVeil returns a function that replaces a secret by a pseudonym. No other part of the program knows its key.
 func newVeil() func([]byte) {
 	var key [32]byte
 	rand.Read(key[:]) // never fails: crypto/rand ends the process instead
@@ -110,10 +108,10 @@ func newVeil() func([]byte) {
 	}
 }
 
-// Wake returns when the machine wants to be woken.
+// Wake returns the machine's wake time.
 func (r *Recorder) Wake() protocol.Time { return r.inner.Wake() }
 
-// Step writes down the event, lets the machine take it, and writes down what it did.
+// Step records the event, steps the machine, and records the effects.
 func (r *Recorder) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if r.over || !r.begin(now, &ev) {
 		r.inner.Step(now, ev, out)
@@ -132,8 +130,8 @@ func (r *Recorder) Step(now protocol.Time, ev protocol.Event, out *protocol.Effe
 	r.finish(out, marks)
 }
 
-// begin writes the event before the machine takes it: the machine may change it, or not
-// come back. It reports whether the step is recorded.
+// begin writes the event before the machine's step: the machine may change it, or not return. It reports whether the
+// step is recorded.
 func (r *Recorder) begin(now protocol.Time, ev *protocol.Event) bool {
 	r.tap.drain()
 	r.number++
@@ -148,7 +146,7 @@ func (r *Recorder) begin(now protocol.Time, ev *protocol.Event) bool {
 	return err == nil
 }
 
-// keptText is how much memory is kept from one step to the next.
+// keptText is the memory kept between steps.
 const keptText = 1 << 20
 
 func (r *Recorder) finish(out *protocol.Effects, marks Marks) {
@@ -170,13 +168,13 @@ func (r *Recorder) put(text []byte) {
 	}
 }
 
-// broke writes that the machine has broken an invariant: the process ends.
+// broke records a broken invariant of the machine: the process ends.
 func (r *Recorder) broke(broken any) {
 	r.put(r.writer.Panic(r.drawn(r.text[:0]), fmt.Sprint(broken)))
 	r.store.Flush()
 }
 
-// drawn writes what was taken by chance.
+// drawn writes the drawn random values.
 func (r *Recorder) drawn(b []byte) []byte {
 	for _, n := range r.tap.numbers {
 		b = append(strconv.AppendUint(append(b, "  drew "...), n, 10), '\n')
@@ -191,13 +189,13 @@ func (r *Recorder) drawn(b []byte) []byte {
 	return b
 }
 
-// memberEnded is why the trace of a member ends that does so in good order.
+// memberEnded is the reason for the end of a trace after an orderly end of its member.
 const memberEnded = "the member has ended"
 
-// Close ends the trace, if it has not ended. The machine is not stepped any more.
+// Close ends the trace, if it has not ended. The machine must not be stepped after it.
 func (r *Recorder) Close() { r.end(memberEnded) }
 
-// end writes why nothing more follows.
+// end writes the reason for the end.
 func (r *Recorder) end(why string) {
 	if r.over {
 		return

@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// kindNames are those that stand in a step's line.
+// kindNames are the event kinds' names in a step's line.
 var kindNames = [...]string{protocol.Start: "start", protocol.Tick: "tick", protocol.Receive: "receive", protocol.Call: "call"}
 
-// Writer makes the text of steps. Veil hides secrets; nil where there are none to hide.
+// Writer encodes steps as text. Veil hides secrets; nil if there are none.
 type Writer struct {
 	Codec *text.Codec
 	Veil  func([]byte)
@@ -36,7 +36,7 @@ func (w *Writer) Event(b []byte, number uint64, now protocol.Time, ev *protocol.
 	return append(b, '\n'), nil
 }
 
-// at appends a port and what goes through it.
+// at appends a port and its value.
 func (w *Writer) at(b []byte, port protocol.Port, value any) ([]byte, error) {
 	b = strconv.AppendUint(append(b, " at "...), uint64(port), 10)
 	return w.Codec.Append(append(b, ' '), value, w.Veil)
@@ -47,8 +47,7 @@ func call(b []byte, id protocol.CallID) []byte {
 	return strconv.AppendUint(b, id.Op, 10)
 }
 
-// Effects appends the lines of what a step did, but for the last one. Replies before
-// the one at first are an earlier step's.
+// Effects appends the lines of a step's effects, except the last line. Replies before first are an earlier step's.
 func (w *Writer) Effects(b []byte, out *protocol.Effects, first Marks) (_ []byte, err error) {
 	before := b
 	for i := first.sends; i < len(out.Sends) && err == nil; i++ {
@@ -71,7 +70,7 @@ func (w *Writer) Effects(b []byte, out *protocol.Effects, first Marks) (_ []byte
 	return b, nil
 }
 
-// Marks say where in the effects a step's own begin.
+// Marks are the offsets at which a step's own effects begin.
 type Marks struct{ sends, replies, raises, notes int }
 
 // MarksOf returns where the effects of the next step will begin.

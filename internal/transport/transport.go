@@ -8,23 +8,22 @@ import (
 
 // Transport carries one member's messages to others, and theirs to it.
 type Transport interface {
-	// Send takes messages on their way, in the order in which they are to leave. It
-	// never blocks, never calls back, and keeps nothing of the slice. Nothing is
-	// promised of the messages; see the package's page.
+	// Send sends messages, in order. It never blocks, never calls back, and keeps nothing of the slice. Delivery is not
+	// guaranteed; see the package comment.
 	Send(envelopes []protocol.Envelope)
-	// Listen begins to deliver. It is called once; before it nothing arrives.
+	// Listen begins to deliver. It is called once; nothing is delivered before.
 	Listen(Deliver)
-	// Close ends it. Nothing is delivered after it has returned, and nothing runs on.
+	// Close closes the transport. Nothing is delivered after it has returned, and nothing keeps running.
 	Close() error
 }
 
-// Deliver takes what has arrived together: events of kind Receive, each with its
-// sender, its port and its message as Fact. It may be called from many goroutines. The
-// slice is the transport's again when it returns; the messages are the receiver's.
+// Deliver receives messages that arrived together: events of kind Receive, each with its sender, its port and its
+// message as Fact. It may be called from many goroutines. The transport reuses the slice after it returns; the messages
+// belong to the receiver.
 type Deliver func(events []protocol.Event)
 
-// Version is that of the protocol between members: the handshake, the frames and the
-// messages in them. Members of different versions refuse each other.
+// Version is the version of the protocol between members: the handshake, the frames and the messages in them. Members
+// of different versions refuse each other.
 const Version = 19
 
 // Identity is how a member identifies itself in a handshake.
@@ -32,24 +31,23 @@ type Identity struct {
 	// ID and Incarnation are those of its stable cell.
 	ID          protocol.ID
 	Incarnation uint64
-	// Cluster is the cluster's id; 0 for a member that belongs to none yet, which any
-	// cluster hears.
+	// Cluster is the cluster's id; 0 for a member that does not belong to one yet, which any cluster accepts.
 	Cluster uint64
 	// Name is for people.
 	Name string
-	// Address is where the member wants to be reached: HOST:PORT, or unix:///PATH.
+	// Address is the member's advertised address: HOST:PORT, or unix:///PATH.
 	Address string
-	// Terms has a line for everything that all members of its cluster must agree on, for one that asks
-	// before it joins. It is no part of the handshake.
+	// Terms has a line for everything that all members of its cluster must agree on, for a process that asks before it
+	// joins. It is not part of the handshake.
 	Terms []string
 }
 
-// String returns the identity as a sentence's part.
+// String returns the identity as part of a sentence.
 func (i Identity) String() string {
 	return fmt.Sprintf("%q at %s (member %016x, incarnation %d)", i.Name, i.Address, uint64(i.ID), i.Incarnation)
 }
 
-// Refusal says why a member is not spoken to, with what either side says.
+// Refusal is the reason why two members do not talk, with both values.
 type Refusal struct {
 	What   string // one of the constants below
 	Who    string // the other member, as far as it is known
@@ -57,10 +55,10 @@ type Refusal struct {
 	Theirs string
 }
 
-// What two members can disagree on.
+// Reasons for two members to refuse each other.
 const (
-	OtherVersion = "version"     // they speak different versions of the protocol
-	OtherCluster = "cluster"     // they belong to different clusters
+	OtherVersion = "version"     // different versions of the protocol
+	OtherCluster = "cluster"     // different clusters
 	SameID       = "id"          // two processes claim one id
 	OldLife      = "life"        // the member has restarted since
 	NoProof      = "certificate" // the certificate is not that of the member; Theirs says why
@@ -82,39 +80,38 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("two processes claim one member's id: %s and %s; one of them has a copy of the other's state folder", r.Ours, r.Theirs)
 }
 
-// Observer counts what a transport does. Its methods are called from many goroutines,
-// and must neither block nor call back.
+// Observer receives a transport's counts. Its methods are called from many goroutines, and must neither block nor call
+// back.
 type Observer interface {
-	// Sent, Received and Dropped count one message. A dropped one never left.
+	// Sent, Received and Dropped count one message. A dropped one was never sent.
 	Sent(port protocol.Port, message protocol.Message)
 	Received(port protocol.Port, message protocol.Message)
 	Dropped(port protocol.Port, message protocol.Message, why Drop)
-	// DroppedPacket counts one packet of the gossip that never left.
+	// DroppedPacket counts one packet of the gossip that was never sent.
 	DroppedPacket(why Drop)
 	// FrameSent and FrameReceived count one frame.
 	FrameSent()
 	FrameReceived()
-	// Refused counts a handshake that was refused, and a stream that was closed for
-	// what came on it. Why is one of the constants of Refusal, or one of the words
-	// below.
+	// Refused counts a refused handshake, or a stream closed because of its input. Why is one of the constants of
+	// Refusal, or one of the words below.
 	Refused(why string)
 }
 
-// Why a stream is closed by its receiver, other than by a Refusal.
+// Reasons for a receiver to close a stream, other than a Refusal.
 const (
 	Garbage   = "garbage"    // a frame that does not decode
-	Limit     = "members"    // more members or streams than are served at once
+	Limit     = "members"    // more members or streams than the limit
 	NoHello   = "no_hello"   // a stream that does not begin with a hello in time
-	Malformed = "bad_member" // a hello without what it must say
+	Malformed = "bad_member" // a hello with missing fields
 )
 
-// Drop says why a message was dropped.
+// Drop is the reason why a message was dropped.
 type Drop string
 
 // The reasons.
 const (
 	Full        Drop = "full"        // the queue was full
-	Unknown     Drop = "unknown"     // it is not known where that id is
+	Unknown     Drop = "unknown"     // the address of that id is unknown
 	Unreachable Drop = "unreachable" // no member could be reached there
 	Elsewhere   Drop = "elsewhere"   // the member there has another id
 	Unsendable  Drop = "unsendable"  // it has no encoding, or is larger than a frame

@@ -1,6 +1,6 @@
-// Package turns lets things be done in turn: so many at a time, and the others in the order in which they were asked for. Where
-// thousands are begun at once and all go on at the same time, each is finished when nearly all are, and those that wait
-// for them give up before. In turn the first are finished soon.
+// Package turns limits how many tasks run at a time; the others wait in the order of their requests. If thousands begin
+// at once and all run at the same time, nearly all finish late, and callers give up before. In turn, the first finish
+// soon.
 //
-// A member greets the connections of its clients so, and a process of clients makes its own so.
+// A member limits handshakes this way, and a client process the connections that it makes.
 package turns

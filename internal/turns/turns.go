@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// Turns has the turns of one kind of thing.
+// Turns grants turns to one kind of task.
 type Turns struct {
 	most  int
 	limit time.Duration
 
 	mu      sync.Mutex
-	shorter sync.Cond // a line is
+	shorter sync.Cond // signals a shorter line
 	under   int       // turns that count
-	lines   [2]line   // of those that come first; of others
+	lines   [2]line   // of priority turns; of others
 	closed  bool
 }
 
-// line is in the order in which its turns were asked for. It has those that have ended in it until they would have come.
+// line has turns in the order of their requests. Turns that have ended stay in it until they would have come.
 type line []*Turn
 
-// New returns Turns of which most count at a time. One counts from when it comes until it ends, and for no longer than limit: what
-// is silent keeps no other from its turn for longer.
+// New returns Turns of which most count at a time. A turn counts from when it comes until it ends, but no longer than
+// limit: so an idle one does not block others for longer.
 func New(most int, limit time.Duration) *Turns {
 	all := &Turns{most: most, limit: limit}
 	all.shorter.L = &all.mu
 	return all
 }
 
-// Turn is one thing's.
+// Turn is the turn of one task.
 type Turn struct {
 	of   *Turns
 	come chan struct{}
 
-	timer *time.Timer // the Turns' mutex guards it, and what follows; nil before it has come
+	timer *time.Timer // guarded by the Turns' mutex, as the following fields; nil before it has come
 	over  bool
 }
 
-// Enqueue takes a place in the line of those that come first, or in that of the others. End the turn, even if it never came.
+// Enqueue takes a place in the priority line, or in the other. End the turn, even if it never came.
 func (all *Turns) Enqueue(first bool) *Turn {
 	t := &Turn{of: all, come: make(chan struct{})}
 	all.mu.Lock()
@@ -57,7 +57,7 @@ func (all *Turns) Enqueue(first bool) *Turn {
 // Come is closed when the turn has come, or has ended before.
 func (t *Turn) Come() <-chan struct{} { return t.come }
 
-// Waits reports whether others come before.
+// Waits reports whether others come first.
 func (t *Turn) Waits() bool {
 	select {
 	case <-t.come:
@@ -67,14 +67,14 @@ func (t *Turn) Waits() bool {
 	}
 }
 
-// call says that it is t's turn. It is called with the mutex held.
+// call starts t's turn. It is called with the mutex held.
 func (all *Turns) call(t *Turn) {
 	all.under++
 	t.timer = time.AfterFunc(all.limit, t.End)
 	close(t.come)
 }
 
-// End lets the next one have its turn. A turn that has ended is not ended again.
+// End ends the turn and lets the next one come. Ending it again has no effect.
 func (t *Turn) End() {
 	all := t.of
 	all.mu.Lock()
@@ -85,7 +85,7 @@ func (t *Turn) End() {
 	t.over = true
 	if t.timer == nil {
 		close(t.come)
-		return // it is passed over in its line
+		return // it is skipped in its line
 	}
 	t.timer.Stop()
 	all.under--
@@ -101,7 +101,8 @@ func (t *Turn) End() {
 	all.shorter.Broadcast()
 }
 
-// AwaitRoom returns when fewer than longest stand in the lines, or the Turns are closed. Of those that have ended in a line some may count.
+// AwaitRoom returns when fewer than longest turns are in the lines, or the Turns are closed. Some that have ended in a
+// line may count.
 func (all *Turns) AwaitRoom(longest int) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

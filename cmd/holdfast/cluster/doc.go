@@ -1,35 +1,34 @@
-// Package cluster has nothing but tests: clusters of real processes, hurt in the ways
-// that the simulator hurts its own, and judged by what the workers of internal/test/clustertest
-// report (no worker's stay overlaps another's, tokens rise, no write out of order).
+// Package cluster contains only tests: clusters of real processes, with the same faults as in the simulator, judged by
+// the reports of the workers of internal/test/clustertest (no worker's stay overlaps another's, tokens rise, no write
+// out of order).
 //
-//	harness_test.go             a cluster, and workers through all of its members
-//	killed_test.go          SIGKILL and SIGTERM, asked of several protocols: who holds, waits, decides
+//	harness_test.go             a cluster, with workers at all members
+//	killed_test.go          SIGKILL and SIGTERM in several protocols: holders, waiters, authorities
 //	crash_test.go           SIGKILL: the coordinator, all members
 //	grantor_test.go         SIGKILL: the grantor, the elder, both
-//	holding_on_test.go      SIGKILL: a member that keeps names
-//	bakery_test.go          SIGKILL: the leader of each rank, which comes back with nothing
-//	consensus_test.go       leaders, all members, each in turn and in good order, one without a place: nothing is lost
+//	holding_on_test.go      SIGKILL: a member that retains names
+//	bakery_test.go          SIGKILL: the leader of each rank, which restarts without state
+//	consensus_test.go       leaders, all members, each in turn and orderly, one without a place: no loss
 //	consensus_linux_test.go the leader cut off, its disk full
-//	voters_test.go          a voter for good, whose vote a spare gets; who leads which shard
+//	voters_test.go          a permanently lost voter, replaced by a spare; leaders of shards
 //	transfer_test.go        grantorship in a circle, under load
 //	stop_test.go            SIGSTOP for three leases: a member, the coordinator, a holder
-//	trace_test.go          what members record, replayed
-//	watch_test.go           what happens through any member, watched at one
-//	leave_test.go           leaving in good order, a rolling restart
-//	network_linux_test.go  members in network namespaces of their own, links cut
-//	figures_test.go         what an operator asks: how long does it take
-//	gap_test.go             the same of leaders, beyond the detection of their failure
+//	trace_test.go          recordings of members, replayed
+//	watch_test.go           events of all members, watched at one
+//	leave_test.go           orderly leave, a rolling restart
+//	network_linux_test.go  members in separate network namespaces, links cut
+//	figures_test.go         durations that matter to operators
+//	gap_test.go             the same for leaders, less the detection of their failure
 //
-// Each test looks whether its fault has happened: at the process's state and its exit
-// status, at the link, at the route. None of them judges by time: on a machine that is
-// starved a member's lease may lapse without any fault, and all that must hold
-// then does. One that asserts that a lock is held throughout has a lease that such a machine
-// keeps (steady). Those that need root, or the ip command, say so when they skip.
+// Each test verifies that its fault has happened: by the process's state and exit status, the link, the route. None
+// judges by time: on an overloaded machine a member's lease may lapse without any fault, and all guarantees still hold.
+// A test that asserts a lock held throughout uses a lease that such a machine can keep (steady). Tests that need root,
+// or the ip command, report that when they skip.
 //
 // # Figures
 //
-// The tests of figures_test.go run a small slice by default, with workers that are slow, and
-// report what they measure in their log. In full:
+// The tests of figures_test.go run a small slice by default, with slow workers, and report their measurements in the
+// log. In full:
 //
 //	go test ./cmd/holdfast/cluster -v -run TestGap -stay 5ms -lease 3s -crashes 20
 //	go test ./cmd/holdfast/cluster -v -run TestGrantorGap -stay 5ms -lease 3s -crashes 20

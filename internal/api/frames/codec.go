@@ -10,11 +10,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Codec encodes and decodes for gRPC: by hand for the frames of a session's stream,
-// which are sent as *schema.ClientFrame and *schema.ServerFrame and received as *[Operations]
-// and *[Events]; by the general code for every other message. Give it to a server with
-// grpc.ForceServerCodecV2, to a call with grpc.ForceCodecV2. A *[Raw] is passed on as it came. It is safe for
-// many goroutines.
+// Codec encodes and decodes for gRPC: by hand for the frames of a session's stream, which are sent as
+// *schema.ClientFrame and *schema.ServerFrame and received as *[Operations] and *[Events]; by the general code for
+// every other message. Pass it to a server with grpc.ForceServerCodecV2, and to a call with grpc.ForceCodecV2. A *[Raw]
+// is passed on unchanged. It is safe for concurrent use.
 type Codec struct {
 	others  encoding.CodecV2
 	buffers mem.BufferPool
@@ -23,11 +22,11 @@ type Codec struct {
 
 var _ encoding.CodecV2 = (*Codec)(nil)
 
-// Raw is a message of any kind whose bytes are passed on, by a member that forwards. Sending it frees it; one that is not sent is to
-// be freed.
+// Raw is a message of any kind that a forwarding member passes on as bytes. Sending it frees it; free one that is not
+// sent.
 type Raw struct{ Bytes mem.BufferSlice }
 
-// NewCodec returns a Codec with memory of its own.
+// NewCodec returns a Codec with its own memory.
 func NewCodec() *Codec {
 	return &Codec{
 		others:  encoding.GetCodecV2(general.Name),
@@ -36,11 +35,11 @@ func NewCodec() *Codec {
 	}
 }
 
-// Name is that of the general code: the bytes are the same.
+// Name returns the name of the general code: the bytes are the same.
 func (c *Codec) Name() string { return general.Name }
 
-// Marshal returns the bytes of v. The error is one of the general code, for a text that
-// is no UTF-8 or a v that is no message.
+// Marshal returns the bytes of v. The error is from the general code, for a text that is no UTF-8 or a v that is no
+// message.
 func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	switch frame := v.(type) {
 	case *Raw:
@@ -57,8 +56,7 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.others.Marshal(v)
 }
 
-// pack hands over what was appended to a buffer of the pool. A slice that has outgrown it is
-// left to the collector.
+// pack returns the bytes appended to a buffer of the pool. A slice that has outgrown it is left to the collector.
 func (c *Codec) pack(buffer *[]byte, b []byte, err error) (mem.BufferSlice, error) {
 	if err != nil || cap(b) != cap(*buffer) {
 		c.buffers.Put(buffer)
@@ -71,7 +69,7 @@ func (c *Codec) pack(buffer *[]byte, b []byte, err error) (mem.BufferSlice, erro
 	return mem.BufferSlice{mem.NewBuffer(buffer, c.buffers)}, nil
 }
 
-// Unmarshal reads data into v. Nothing of data is kept.
+// Unmarshal decodes data into v, and keeps nothing of data.
 func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	switch frame := v.(type) {
 	case *Raw:

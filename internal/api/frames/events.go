@@ -6,19 +6,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Events is a frame of a server as a client receives it. Unlike an [Operations] it
-// keeps its memory: a client has one stream.
+// Events is a server's frame, as a client receives it. Unlike an [Operations] it keeps its memory: a client has one
+// stream.
 type Events struct {
 	list  []*schema.Event
 	slots []*schema.EventSlot
 	used  int
 }
 
-// List returns the events, in their order. They are valid until the next frame is read.
+// List returns the events, in order. They are valid until the next frame is read.
 func (e *Events) List() []*schema.Event { return e.list }
 
-// Read reads a frame from its bytes, which it does not keep. The error is one of the
-// general code; nothing of the frame is then to be used.
+// Read decodes a frame, and does not keep data. The error is from the general code; the frame must then not be used.
 func (e *Events) Read(data []byte) error {
 	e.empty()
 	plain, err := eachItem(data, func(item []byte) error {
@@ -40,7 +39,7 @@ func (e *Events) Read(data []byte) error {
 	return err
 }
 
-// empty lets go of the frame before, and of memory that few frames need.
+// empty drops the previous frame, and memory that few frames need.
 func (e *Events) empty() {
 	if len(e.slots) > keepSlots {
 		clear(e.slots[keepSlots:])
@@ -58,7 +57,7 @@ func (e *Events) next() *schema.EventSlot {
 	return e.slots[e.used-1]
 }
 
-// event reads one event.
+// event decodes one event.
 func (e *Events) event(data []byte) (*schema.Event, error) {
 	slot := e.next()
 	event := &slot.Event
@@ -85,7 +84,7 @@ func (e *Events) event(data []byte) (*schema.Event, error) {
 	return event, nil
 }
 
-// readKind reads what an event tells, where it is of one of the kinds that are many.
+// readKind decodes the body of an event of a frequent kind.
 func readKind(s *schema.EventSlot, field byte, r *reader) {
 	body := reader{b: r.bytes()}
 	switch field {

@@ -5,15 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// Types of fields on the wire, the lower bits of a tag.
+// Wire types of fields, the lower bits of a tag.
 const (
 	typeVarint = 0
 	typeBytes  = 2
 	typeBits   = 3
 )
 
-// appendNumber appends a field with a number, unless that is zero. The tag is of one
-// byte: fields up to 15.
+// appendNumber appends a number field, unless it is zero. The tag has one byte: fields up to 15.
 func appendNumber(b []byte, field byte, n uint64) []byte {
 	if n == 0 {
 		return b
@@ -28,7 +27,7 @@ func appendVarint(b []byte, n uint64) []byte {
 	return binary.AppendUvarint(b, n)
 }
 
-// appendText appends a field with a text, unless that is empty.
+// appendText appends a text field, unless it is empty.
 func appendText(b []byte, field byte, text string) []byte {
 	if text == "" {
 		return b
@@ -37,8 +36,8 @@ func appendText(b []byte, field byte, text string) []byte {
 	return append(b, text...)
 }
 
-// begin starts a nested message: room for its length in one byte, which is enough for
-// most. What follows is the message, up to end with what begin has returned.
+// begin starts a nested message: it reserves one byte for its length, which usually suffices. Append the message, then
+// call end with start.
 func begin(b []byte, field byte) (grown []byte, start int) {
 	b = append(b, field<<typeBits|typeBytes, 0)
 	return b, len(b)
@@ -59,15 +58,15 @@ func end(b []byte, start int) []byte {
 	return b
 }
 
-// reader takes fields off bytes. A field that it cannot take makes it odd: then the general
-// code reads the message instead, and says what is wrong with it if anything is.
+// reader decodes fields. A field that it cannot decode makes it odd: then the general code decodes the message instead,
+// and reports any fault.
 type reader struct {
 	b   []byte
 	odd bool
 }
 
-// field takes the tag of the next field. Without another one, or with a tag of more
-// than one byte, which no field that is read here has, more is false.
+// field reads the tag of the next field. More is false at the end, and for a tag of more than one byte, which no field
+// decoded here has.
 func (r *reader) field() (tag byte, more bool) {
 	if len(r.b) == 0 || r.odd {
 		return 0, false
@@ -77,7 +76,7 @@ func (r *reader) field() (tag byte, more bool) {
 	return tag, true
 }
 
-// varint takes a number.
+// varint reads a number.
 func (r *reader) varint() uint64 {
 	if len(r.b) > 0 && r.b[0] < 0x80 {
 		n := uint64(r.b[0])
@@ -93,7 +92,7 @@ func (r *reader) varint() uint64 {
 	return n
 }
 
-// bytes takes what has its length before it.
+// bytes reads length-prefixed bytes.
 func (r *reader) bytes() []byte {
 	n := r.varint()
 	if r.odd || n > uint64(len(r.b)) {
@@ -105,8 +104,8 @@ func (r *reader) bytes() []byte {
 	return taken
 }
 
-// eachItem calls take for each item of a frame. It reports false where the frame itself is
-// odd, and the general code is to read it.
+// eachItem calls take for each item of a frame. It reports false if the frame itself is odd, and the general code must
+// decode it.
 func eachItem(frame []byte, take func(item []byte) error) (plain bool, err error) {
 	for r := (reader{b: frame}); ; {
 		tag, more := r.field()
@@ -126,10 +125,10 @@ func eachItem(frame []byte, take func(item []byte) error) (plain bool, err error
 	}
 }
 
-// text takes a text.
+// text reads a text.
 func (r *reader) text() string { return r.textLike("") }
 
-// textLike takes a text, and returns before where it is the same: that costs no memory.
+// textLike reads a text, and returns before if it is equal, which saves an allocation.
 func (r *reader) textLike(before string) string {
 	taken := r.bytes()
 	if string(taken) == before {

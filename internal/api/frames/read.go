@@ -9,25 +9,24 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// keepSlots is how many operations or events of memory are kept for the next frame.
+// keepSlots is the number of operations or events whose memory is kept for the next frame.
 const keepSlots = 1024
 
-// Operations is a frame of a client as a server receives it.
+// Operations is a client's frame, as a server receives it.
 type Operations struct {
 	size  int
 	list  []*schema.Operation
 	slots *operationSlots
-	pool  *slotPool // where slots go back to; nil keeps them
+	pool  *slotPool // pool of its slots; nil keeps them
 }
 
-// List returns the operations, in their order. They are valid until Release or the next
-// frame is read.
+// List returns the operations, in order. They are valid until Release or the next frame is read.
 func (o *Operations) List() []*schema.Operation { return o.list }
 
-// Size is how many bytes the frame has.
+// Size returns the size of the frame in bytes.
 func (o *Operations) Size() int { return o.size }
 
-// Release gives the memory back.
+// Release returns the memory to the pool.
 func (o *Operations) Release() {
 	o.list = nil
 	if o.slots != nil && o.pool != nil {
@@ -36,8 +35,7 @@ func (o *Operations) Release() {
 	}
 }
 
-// Read reads a frame from its bytes, which it does not keep. The error is one of the
-// general code; nothing of the frame is then to be used.
+// Read decodes a frame, and does not keep data. The error is from the general code; the frame must then not be used.
 func (o *Operations) Read(data []byte) error {
 	if o.slots == nil {
 		o.slots = &operationSlots{}
@@ -75,7 +73,7 @@ type operationSlots struct {
 	list  []*schema.Operation
 	slots []*operationSlot
 	used  int
-	space string // the space that was named last
+	space string // the last space name
 }
 
 // operationSlot is the memory of one operation.
@@ -97,7 +95,7 @@ func (s *operationSlots) empty() {
 	s.list, s.used = s.list[:0], 0
 }
 
-// shrink lets go of memory that few frames need, and of texts.
+// shrink drops memory that few frames need, and texts.
 func (s *operationSlots) shrink() {
 	if len(s.slots) > keepSlots {
 		clear(s.slots[keepSlots:])
@@ -126,7 +124,7 @@ func (s *operationSlots) next() *operationSlot {
 	return s.slots[s.used-1]
 }
 
-// operation reads one operation.
+// operation decodes one operation.
 func (s *operationSlots) operation(data []byte) (*schema.Operation, error) {
 	slot := s.next()
 	o := &slot.operation
@@ -153,7 +151,7 @@ func (s *operationSlots) operation(data []byte) (*schema.Operation, error) {
 	return o, nil
 }
 
-// kind reads what an operation asks for, where it is of one of the kinds that are many.
+// kind decodes the body of an operation of a frequent kind.
 func (s *operationSlots) kind(slot *operationSlot, field byte, r *reader) {
 	body, o := reader{b: r.bytes()}, &slot.operation
 	switch field {
@@ -254,14 +252,13 @@ func (s *operationSlots) cancel(m *schema.Cancel, r *reader) {
 	}
 }
 
-// readSpace takes the name of a space: most often the one that the operation before has
-// named.
+// readSpace reads the name of a space: usually the same as in the previous operation.
 func (s *operationSlots) readSpace(r *reader) string {
 	s.space = r.textLike(s.space)
 	return s.space
 }
 
-// readBeat takes the one field of a beat or of its answer.
+// readBeat reads the only field of a beat or of its answer.
 func readBeat(ttl *int64, r *reader) {
 	*ttl = 0
 	for {

@@ -9,18 +9,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Fields of a frame, and those that every operation and event has.
+// Field numbers of a frame, and those shared by all operations and events.
 const (
 	fieldItem = 1 // of a frame: an operation or an event
 	fieldID   = 1 // of those
 )
 
-// plainBytes is more than an operation or event takes beyond its texts, if it is of the
-// kinds that are written here.
+// plainBytes is an upper bound for an operation or event of a kind encoded here, besides its texts.
 const plainBytes = 96
 
-// operationsHint is what a frame of the client takes, or a little more: for kinds that the
-// general code writes it may be too little, which costs a copy.
+// operationsHint returns an estimate of the size of a client's frame: for kinds that the general code encodes it may be
+// too small, which costs a copy.
 func operationsHint(operations []*schema.Operation) int {
 	size := 0
 	for _, o := range operations {
@@ -38,7 +37,7 @@ func operationsHint(operations []*schema.Operation) int {
 	return size
 }
 
-// appendOperations appends a frame of the client to b.
+// appendOperations appends a client's frame to b.
 func appendOperations(b []byte, operations []*schema.Operation) ([]byte, error) {
 	for i, o := range operations {
 		var start int
@@ -52,7 +51,7 @@ func appendOperations(b []byte, operations []*schema.Operation) ([]byte, error) 
 	return b, nil
 }
 
-// appendEvents appends a frame of the server to b.
+// appendEvents appends a server's frame to b.
 func appendEvents(b []byte, events []*schema.Event) ([]byte, error) {
 	for i, e := range events {
 		var start int
@@ -156,8 +155,7 @@ func appendEvent(b []byte, e *schema.Event) ([]byte, error) {
 	return appendGeneral(b, e)
 }
 
-// valid says whether all texts are what the schema takes; the general code says of
-// which that is not so.
+// valid reports whether all texts are valid for the schema; the general code reports which is not.
 func valid(texts ...string) bool {
 	for _, text := range texts {
 		if !utf8.ValidString(text) {

@@ -1,7 +1,6 @@
-// Package schema is the network API, and what is generated from it: holdfast.proto for the
-// stream of a session, locks.proto, admin.proto and status.proto for what is asked in one go, over
-// gRPC and over HTTP, and members.proto for what members say to one another. The .proto says what each
-// message means; options.proto has what HTTP needs in addition.
+// Package schema is the network API and its generated code: holdfast.proto for the stream of a session, locks.proto,
+// admin.proto and status.proto for single calls over gRPC and HTTP, and members.proto for messages between members. The
+// .proto files document each message; options.proto has the additions for HTTP.
 //
 // To regenerate: see docs/developing.md.
 package schema

@@ -1,6 +1,6 @@
 package schema
 
-// EventSlot is the memory of one event of the kinds that are sent often, used again and again.
+// EventSlot is the reusable memory of one event of a frequent kind.
 type EventSlot struct {
 	Event    Event
 	Granted  Event_Granted
@@ -10,7 +10,7 @@ type EventSlot struct {
 	Beat     Event_Beat
 }
 
-// NewEventSlot returns memory whose kinds have their bodies.
+// NewEventSlot returns memory with allocated bodies.
 func NewEventSlot() *EventSlot {
 	s, bodies := &EventSlot{}, &struct {
 		granted  Granted

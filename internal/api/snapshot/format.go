@@ -21,17 +21,17 @@ const (
 	frameEnd    byte = 'E'
 )
 
-// The bounds of what is read.
+// Limits of the input.
 const (
-	// MaxPart is the most bytes of a part: what a journal takes at once, 1 MiB.
+	// MaxPart is the maximum size of a part: the maximum of a journal, 1 MiB.
 	MaxPart = 1 << 20
-	// maxText is that of a header and of a shard's.
+	// maxText is the maximum size of the file's header and of a shard's.
 	maxText = 64 << 10
-	// maxShards is how many shards a space may have.
+	// maxShards is the maximum number of shards of a space.
 	maxShards = 256
 )
 
-// before and behind a frame's content there are so many bytes.
+// Number of bytes before and after a frame's content.
 const (
 	before = 5
 	behind = 4
@@ -39,26 +39,26 @@ const (
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// ErrInvalid is wrapped by all that is wrong with a file. The sentence says what that is.
+// ErrInvalid is wrapped by all errors about a file. The sentence names the fault.
 var ErrInvalid = errors.New("nothing can be restored from it")
 
-// Header says what a file is a copy of.
+// Header identifies the copied space and its cluster.
 type Header struct {
-	Cluster  string `json:"cluster"` // as the members' status has it
+	Cluster  string `json:"cluster"` // as in the members' status
 	Space    string `json:"space"`
 	Protocol string `json:"protocol"`
 	Shards   int    `json:"shards"`
-	// Saved is when, by the wall clock of the member that was asked, before it asked the others.
+	// Saved is the wall time at the answering member, before it asked the others.
 	Saved api.Time `json:"saved"`
-	// TTL is the longest that a client of that member may believe in what it holds after it has asked for the last time.
+	// TTL is the maximum time that a client of that member may believe in its holds after its last request.
 	TTL     api.Duration `json:"ttl"`
-	Member  string       `json:"member"`  // the name of the one that was asked
+	Member  string       `json:"member"`  // name of the answering member
 	Version string       `json:"version"` // of its program
 }
 
-// Shard says what follows of a shard.
+// Shard describes the following data of a shard.
 type Shard struct {
-	Shard    int    `json:"shard"` // its number, from 0 on
+	Shard    int    `json:"shard"` // its number, from 0
 	Reign    uint64 `json:"reign,string"`
 	Sessions int    `json:"sessions"`
 	Holds    int    `json:"holds"`
@@ -70,7 +70,7 @@ type Shard struct {
 type Summary struct {
 	Header
 	Reign    uint64 `json:"reign,string"` // the highest of its shards
-	Sessions int    `json:"sessions"`     // of its shards together: one may be known to several
+	Sessions int    `json:"sessions"`     // sum over its shards: a session may count several times
 	Holds    int    `json:"holds"`
 	Waiters  int    `json:"waiters"`
 	Bytes    int64  `json:"bytes"`

@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// Reader reads a file, one frame at a time. Its errors wrap ErrInvalid, where the file is wrong, or are those of what it
-// reads from.
+// Reader reads a file, one frame at a time. Its errors wrap ErrInvalid if the file is wrong, or come from the
+// underlying reader.
 type Reader struct {
 	from    *bufio.Reader
 	sum     hash.Hash
-	at      int64 // how many bytes were read
+	at      int64 // number of bytes read
 	frame   []byte
 	summary Summary
-	shards  int // that were read
-	parts   int // of the latest shard that are to come
+	shards  int // number read
+	parts   int // remaining parts of the latest shard
 }
 
 // NewReader reads the beginning of a file.
@@ -48,11 +48,11 @@ func NewReader(from io.Reader) (*Reader, error) {
 	return r, nil
 }
 
-// Header says what the file is a copy of.
+// Header returns the file's header.
 func (r *Reader) Header() *Header { return &r.summary.Header }
 
-// Shard reads what follows of the next shard, and io.EOF when the file has come to its end, and is as it was written. All
-// parts of the one before must have been read.
+// Shard reads the header of the next shard; it returns io.EOF at the verified end of the file. All parts of the
+// previous one must have been read.
 func (r *Reader) Shard() (*Shard, error) {
 	if r.parts > 0 {
 		return nil, fmt.Errorf("snapshot: %d parts of shard %d were not read", r.parts, r.shards-1)
@@ -76,8 +76,8 @@ func (r *Reader) Shard() (*Shard, error) {
 	return s, nil
 }
 
-// Part reads the next part of the shard that was read, and io.EOF when there is none. It is the reader's until the next
-// call.
+// Part reads the next part of the current shard; it returns io.EOF after the last. The reader reuses the memory at the
+// next call.
 func (r *Reader) Part() ([]byte, error) {
 	if r.parts == 0 {
 		return nil, io.EOF
@@ -95,7 +95,7 @@ func (r *Reader) Summary() *Summary {
 	return &r.summary
 }
 
-// Read reads a whole file, and says what it has.
+// Read reads a whole file, and summarizes it.
 func Read(from io.Reader) (*Summary, error) {
 	r, err := NewReader(from)
 	for err == nil {
@@ -115,7 +115,7 @@ func Read(from io.Reader) (*Summary, error) {
 	return r.Summary(), nil
 }
 
-// line reads the first one.
+// line reads the first line.
 func (r *Reader) line() error {
 	begins, err := r.from.Peek(len(magic))
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -139,7 +139,7 @@ func (r *Reader) line() error {
 	return err
 }
 
-// next reads a frame, which has to be of a kind.
+// next reads a frame of a given kind.
 func (r *Reader) next(kind byte, most int) ([]byte, error) {
 	r.frame = r.frame[:0]
 	head, err := r.take(before)
@@ -163,7 +163,7 @@ func (r *Reader) next(kind byte, most int) ([]byte, error) {
 	return rest[:length], nil
 }
 
-// take reads so many bytes more of the frame.
+// take reads count more bytes of the frame.
 func (r *Reader) take(count int) ([]byte, error) {
 	from := len(r.frame)
 	r.frame = append(r.frame, make([]byte, count)...)
@@ -178,7 +178,7 @@ func (r *Reader) take(count int) ([]byte, error) {
 	return nil, fmt.Errorf("read a snapshot: %w", err)
 }
 
-// end reads the end, and sees that nothing is behind it.
+// end reads the end frame, and checks that nothing follows.
 func (r *Reader) end() error {
 	want := r.sum.Sum(nil)
 	is, err := r.next(frameEnd, sha256.Size)

@@ -10,16 +10,16 @@ import (
 	"io"
 )
 
-// Writer writes a file. Its calls come in order: each [Writer.Shard], and behind it its parts.
+// Writer writes a file. Call [Writer.Shard] for each shard, followed by its parts.
 type Writer struct {
 	to     io.Writer
 	sum    hash.Hash
-	frame  []byte // is used again
-	shards int    // that are to come
-	parts  int    // of the latest shard that are to come
+	frame  []byte // reused
+	shards int    // remaining shards
+	parts  int    // remaining parts of the latest shard
 }
 
-// NewWriter begins a file. The error is that of to.
+// NewWriter begins a file. Its error is that of to.
 func NewWriter(to io.Writer, h *Header) (*Writer, error) {
 	w := &Writer{to: to, sum: sha256.New(), shards: h.Shards}
 	if err := w.write([]byte(magic)); err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// onHeard takes what the member says on the stream.
+// onHeard handles the member's messages on the stream.
 func (m *Machine) onHeard(said []*schema.Event) {
 	for on, i := m.stream, 0; i < len(said) && on != nil && m.stream == on; i++ {
 		m.onSaid(said[i])
 	}
 }
 
-// onSaid takes one event of the member. An unknown kind is of a newer member.
+// onSaid handles one event from the member. An unknown kind is from a newer member.
 func (m *Machine) onSaid(event *schema.Event) {
 	id := event.GetId()
 	r := m.requests[id]
@@ -43,14 +43,14 @@ func (m *Machine) onSaid(event *schema.Event) {
 	}
 }
 
-// onOwn takes the events that only a request of this client can get.
+// onOwn handles the events that only a request of this client can get.
 func (m *Machine) onOwn(r *Request, event *schema.Event) {
 	switch kind := event.GetKind().(type) {
 	case *schema.Event_Granted:
 		m.onGranted(r, kind.Granted)
 	case *schema.Event_Queued:
 		if position := kind.Queued.GetPosition(); r.state == Requested {
-			r.waiting = position >= 0 // before that its member looks for the authority
+			r.waiting = position >= 0 // otherwise its member is still looking for the authority
 			m.out.add(Effect{Kind: TellQueued, Request: r, Position: position})
 		}
 	case *schema.Event_Lost:
@@ -60,8 +60,7 @@ func (m *Machine) onOwn(r *Request, event *schema.Event) {
 	}
 }
 
-// onGranted makes the lock. A grant that the call no longer waits for is undone by
-// the cancel or the release that is under way.
+// onGranted makes the lock. A grant whose call no longer waits is undone by the cancel or release under way.
 func (m *Machine) onGranted(r *Request, granted *schema.Granted) {
 	if r.state != Requested || r.unsent {
 		return
@@ -86,7 +85,7 @@ func (m *Machine) onGranted(r *Request, granted *schema.Granted) {
 	m.out.of(Hold, r, nil)
 }
 
-// onLost ends a lock, then says that it has stopped if the authority waits for that.
+// onLost ends a lock, then confirms that it has stopped if the authority waits for that.
 func (m *Machine) onLost(r *Request, why holdfast.Loss, mustRelease bool) {
 	if why == holdfast.SessionExpired {
 		m.lose()
@@ -94,9 +93,9 @@ func (m *Machine) onLost(r *Request, why holdfast.Loss, mustRelease bool) {
 	}
 	switch r.state {
 	case Requested:
-		// Its grant has not come, or not in time, and has ended. The acquire may have been
-		// sent again since and be granted anew, and then no caller would hold the grant:
-		// so the acquire is cancelled, which releases any grant that it has.
+		// Its grant has not come, or not in time, and has ended. The acquire may have been repeated since and be
+		// granted again, and then no caller would hold the grant: so the acquire is cancelled, which releases any grant
+		// that it has.
 		m.out.of(Fail, r, why)
 		m.cancel(r)
 	case Held:
@@ -116,16 +115,16 @@ func (m *Machine) onLost(r *Request, why holdfast.Loss, mustRelease bool) {
 	}
 }
 
-// reason is the error that a problem tells.
+// reason converts a problem into an error.
 func reason(problem *schema.Problem) error { return bare(api.FromProblem("", problem)) }
 
-// isGone reports whether a problem says that the session is not known any more.
+// isGone reports whether a problem means that the session is unknown.
 func isGone(problem *schema.Problem) bool {
 	code := problem.GetCode()
 	return code == api.CodeUnknownSession || code == api.CodeLost && problem.GetWhy() == string(holdfast.SessionExpired)
 }
 
-// onReleased takes the answer to a release or to a cancel; its problem is nil where the authority has taken it.
+// onReleased handles the answer to a release or a cancel; its problem is nil if the authority has accepted it.
 func (m *Machine) onReleased(r *Request, problem *schema.Problem) {
 	switch {
 	case isGone(problem):
@@ -143,8 +142,8 @@ func (m *Machine) onReleased(r *Request, problem *schema.Problem) {
 	}
 }
 
-// sendLater sends a release or a cancel again that was refused because this client has asked
-// for too much at once: what it gives back would stay taken otherwise.
+// sendLater repeats a release or a cancel that was refused because of the client's rate limit: otherwise the name would
+// stay taken.
 func (m *Machine) sendLater(r *Request) {
 	kind := sendRelease
 	if r.state == Cancelling {
@@ -154,9 +153,8 @@ func (m *Machine) sendLater(r *Request) {
 	m.alarms.Set(&r.guard, m.now+LaterPause)
 }
 
-// failRelease returns the reason why a release was refused. That a release which was sent
-// twice is of something not held means that its first copy has acted: had the lock
-// been lost, the authority would have reported that before.
+// failRelease returns the reason for a refused release. If a repeated release finds the lock not held, its first copy
+// has acted: had the lock been lost, the authority would have reported that first.
 func (m *Machine) failRelease(r *Request, problem *schema.Problem) {
 	switch {
 	case r.loss != "":
@@ -166,7 +164,7 @@ func (m *Machine) failRelease(r *Request, problem *schema.Problem) {
 	}
 }
 
-// onRefused takes a refusal of the request or other operation that the id names.
+// onRefused handles the refusal of the request or other operation with that id.
 func (m *Machine) onRefused(r *Request, id uint64, problem *schema.Problem) {
 	switch {
 	case isGone(problem):

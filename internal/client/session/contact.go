@@ -12,59 +12,59 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// How long one address may take to answer a hello.
+// Time limits for one address to answer a hello.
 const (
 	minAttempt = time.Second
 	maxAttempt = 5 * time.Second
-	// FreshAttempt is how long one address may take to open a session.
+	// FreshAttempt is the time limit for one address to open a session.
 	FreshAttempt = 30 * time.Second
 )
 
-// CloseLimit is how long the end of a session is waited for.
+// CloseLimit is how long to wait for the end of a session.
 const CloseLimit = time.Second
 
-// Contact is one address that is asked for a stream, and then that stream.
+// Contact is a connection attempt to one address, and then its stream.
 type Contact struct {
 	Place  api.Address
-	Caller any // what the driver knows of it
+	Caller any // the driver's own data
 
 	hello  hello
 	greets bool          // the hello is sent
-	asked  *Session      // that the hello names; nil: it opens one
-	listed []*Request    // by the hello, as not settled; in the order of their ids
-	sent   time.Duration // when the hello was
-	over   bool          // it is not wanted any more, even if it is welcomed
+	asked  *Session      // named in the hello; nil: it opens one
+	listed []*Request    // unsettled requests in the hello, in the order of their ids
+	sent   time.Duration // when the hello was sent
+	over   bool          // no longer wanted, even if it is welcomed
 	silent bool          // it has not answered in time
 	limit  clock.Alarm
 	detail Detail
 }
 
-// about is the detail of an effect that is about the contact alone.
+// about returns the detail of an effect about the contact alone.
 func (a *Contact) about() *Detail {
 	a.detail.Contact = a
 	return &a.detail
 }
 
-// hello is the memory of one.
+// hello is the memory of a hello.
 type hello struct {
 	operation schema.Operation
 	kind      schema.Operation_Hello
 	body      schema.Hello
 }
 
-// Hello is what to send, after a Greet.
+// Hello returns the message to send, after a Greet.
 func (a *Contact) Hello() *schema.Operation { return &a.hello.operation }
 
-// Over reports whether the contact is not wanted any more.
+// Over reports whether the contact is no longer wanted.
 func (a *Contact) Over() bool { return a.over }
 
 // Silent reports whether the contact has not answered in time.
 func (a *Contact) Silent() bool { return a.silent }
 
-// opens reports whether a member may open a session for it that it does not have yet.
+// opens reports whether a member may still open a session for it.
 func (a *Contact) opens() bool { return a.greets && a.asked == nil }
 
-// Why a contact is not served.
+// Reasons why a contact is not served.
 var (
 	ErrSilent    = errors.New("no answer")
 	errEnded     = errors.New("the session has ended meanwhile")
@@ -73,30 +73,29 @@ var (
 	errStranger  = errors.New("it belongs to another cluster")
 )
 
-// Unheard is an error that is no member's word: of the network, or of another program.
+// Unheard is an error that does not come from a member, but from the network or another program.
 type Unheard struct{ Err error }
 
 func (e Unheard) Error() string { return e.Err.Error() }
 
-// IsHeard reports whether an error is a member's word.
+// IsHeard reports whether an error comes from a member.
 func IsHeard(err error) bool {
 	_, network := errors.AsType[Unheard](err)
 	return !network && !errors.Is(err, ErrSilent)
 }
 
-// IsOverload reports whether a member has refused what it would have served if it had less to do: another one may
-// serve, or the same one a moment later.
+// IsOverload reports whether an overloaded member has refused: another one may serve, or the same one a moment later.
 func IsOverload(err error) bool {
 	limit, is := errors.AsType[*holdfast.LimitError](err)
 	return is && limit.Limit == "overload"
 }
 
-// isTakenOver reports whether a member says that another client has taken the session over.
+// isTakenOver reports whether a member answers that another client has taken the session over.
 func isTakenOver(err error) bool {
 	return api.Code(err) == api.CodeUnknownSession && holdfast.Why(err) == holdfast.EndedByAnother
 }
 
-// bare takes the operation off an error: the caller's is another one.
+// bare removes the operation from an error: the caller's is another one.
 func bare(err error) error {
 	if opErr, is := errors.AsType[*holdfast.Error](err); is {
 		return opErr.Err
@@ -104,10 +103,10 @@ func bare(err error) error {
 	return err
 }
 
-// limitContact lets a contact be silent for no longer than leaves time for another address before the session ends. But the
-// others are asked as well as this one, so an answer has a second at least: a member that resumes a session of a durable space asks
-// members that may be far away. Without a session no deadline presses: an attempt that a member with much to do will come to is
-// not thrown away and made again, which would cost it more than to serve it.
+// limitContact limits a contact's silence so that time is left for another address before the session ends. But the
+// others are tried in parallel, so an answer has at least a second: a member that resumes a session of a durable space
+// may ask distant members. Without a session there is no deadline: an attempt that a busy member will get to is not
+// abandoned and repeated, which would cost it more than serving it.
 func (m *Machine) limitContact(a *Contact) {
 	limit := FreshAttempt
 	if m.session != nil && m.session.TTL > 0 {
@@ -120,7 +119,7 @@ func (m *Machine) limitContact(a *Contact) {
 	m.alarms.Set(&a.limit, m.now+limit)
 }
 
-// greet makes the hello for the present session if it is alive, else for a new one.
+// greet makes the hello for the present session if it is alive, otherwise for a new one.
 func (m *Machine) greet(a *Contact) {
 	m.tick() // the session may have ended
 	a.greets = true
@@ -141,7 +140,7 @@ func (m *Machine) greet(a *Contact) {
 	a.asked, a.sent = m.session, m.now
 }
 
-// onAnswered takes the answer to a hello.
+// onAnswered handles the answer to a hello.
 func (m *Machine) onAnswered(a *Contact, ev *Event) {
 	m.alarms.Stop(&a.limit)
 	if err := m.take(a, ev); err != nil {
@@ -150,7 +149,7 @@ func (m *Machine) onAnswered(a *Contact, ev *Event) {
 	}
 }
 
-// take takes the first frame of a stream. The error says why it is not served.
+// take handles the first frame of a stream. The error says why it is not served.
 func (m *Machine) take(a *Contact, ev *Event) error {
 	if len(ev.Said) == 0 {
 		return errors.New("the first frame is empty")
@@ -174,8 +173,8 @@ func (m *Machine) take(a *Contact, ev *Event) error {
 	return api.Fail(api.CodeInternal, "refused without a reason")
 }
 
-// endLost ends the locks whose loss comes with a welcome, before that renews the
-// session: no caller may believe in them for an instant longer than without it.
+// endLost ends the locks whose loss comes with a welcome, before the welcome renews the session: so no caller believes
+// in them an instant longer than without it.
 func (m *Machine) endLost(a *Contact, events []*schema.Event) {
 	if a.over || m.session != a.asked {
 		return
@@ -189,7 +188,7 @@ func (m *Machine) endLost(a *Contact, events []*schema.Event) {
 	}
 }
 
-// checkWelcome says why a welcome does not count.
+// checkWelcome returns why a welcome is rejected.
 func (m *Machine) checkWelcome(a *Contact, w *schema.Welcome) error {
 	s := a.asked
 	switch {
@@ -207,7 +206,7 @@ func (m *Machine) checkWelcome(a *Contact, w *schema.Welcome) error {
 	return nil
 }
 
-// onWelcome opens or renews the session. The stream that was served till then, if one was, is over.
+// onWelcome opens or renews the session. An earlier stream is over.
 func (m *Machine) onWelcome(a *Contact, w *schema.Welcome, phase time.Duration) error {
 	if err := m.checkWelcome(a, w); err != nil {
 		return err
@@ -244,7 +243,7 @@ func (m *Machine) onWelcome(a *Contact, w *schema.Welcome, phase time.Duration) 
 	return nil
 }
 
-// begin says that the first hello was answered, once.
+// begin reports, once, that the first hello was answered.
 func (m *Machine) begin(err error) {
 	if !m.begun {
 		m.begun = true
@@ -252,22 +251,21 @@ func (m *Machine) begin(err error) {
 	}
 }
 
-// onFailed takes a contact that has come to nothing. A session that its own member does not know
-// any more is lost; another member's word on it is not believed before its deadline,
-// unless all say so. A member that says that another client has taken the session over
-// has the session, and is believed. An error that waiting will not change ends the calls that wait for a session.
+// onFailed handles a failed contact. A session that its own member does not know any more is lost; another member's
+// word on it is not believed before its deadline, unless all agree. A member that reports a takeover has the session,
+// and is believed. A permanent error ends the calls that wait for a session.
 func (m *Machine) onFailed(a *Contact, err error) {
 	m.alarms.Stop(&a.limit)
 	a.listed = nil
 	q := &m.search
 	if !q.leave(a) {
-		return // it was served, or let go
+		return // it was served, or dropped
 	}
 	round := q.rounds
 	if IsHeard(err) {
 		overload := IsOverload(err)
 		if overload {
-			q.pause = maxPause // what it has too much of is not to become more
+			q.pause = maxPause // avoids adding to the overload
 		}
 		if a.greets && m.session == a.asked {
 			m.onRefusal(a, err, overload)
@@ -278,7 +276,7 @@ func (m *Machine) onFailed(a *Contact, err error) {
 	}
 }
 
-// onRefusal takes a member's word on why a hello was not answered by a welcome.
+// onRefusal handles a member's reason for refusing a hello.
 func (m *Machine) onRefusal(a *Contact, err error, overload bool) {
 	s, code := a.asked, api.Code(err)
 	m.cluster.sentAway = m.cluster.sentAway || code == api.CodeUnavailable || overload
@@ -304,7 +302,7 @@ func (m *Machine) onRefusal(a *Contact, err error, overload bool) {
 	}
 }
 
-// failAll ends the calls that wait, because no session can be had.
+// failAll ends the waiting calls, because no session is possible.
 func (m *Machine) failAll(why error) {
 	for _, r := range m.all() {
 		if r.state == Requested {
@@ -314,9 +312,9 @@ func (m *Machine) failAll(why error) {
 	}
 }
 
-// onBroken takes the end of the stream. If that says that the session has ended, its own member says so, on its own stream: waiting for
-// the deadline would keep waiting calls from going elsewhere. A stream that was closed in good order after the end of the session was
-// sent is its acknowledgement.
+// onBroken handles the end of the stream. If its status says that the session has ended, it comes from the session's
+// own member: waiting for the deadline would only delay the waiting calls. A stream that closes without error after the
+// end of the session was sent acknowledges it.
 func (m *Machine) onBroken(a *Contact, err error) {
 	if m.stream != a {
 		return

@@ -1,45 +1,47 @@
 // Package session is a client's session as a pure machine: no goroutine, no clock, no connection.
 //
-// Package client drives it with connections, and package sim with its links. Mutexes, connections, timers and the channels on which calls
-// wait are theirs; the decisions are here.
+// Package client drives it with connections, and package sim with its links. They own the mutexes, connections, timers
+// and channels; this package makes the decisions.
 //
-// # What it takes
+// # Input
 //
-// [Machine.Step] takes the time now, on the client's own clock, and an [Event]: what a call wants (a lock, an unlock, an extend), what
-// became of an address that is asked, what a member has said, in the messages of the API, or a Tick when [Machine.Wake] has come. The
-// memory of a [Request] is its caller's, who may embed it in what it keeps of the call; from Lock on the Machine alone changes it.
+// [Machine.Step] takes the time now, on the client's own clock, and an [Event]: a call (a lock, an unlock, an extend),
+// the outcome of a connection attempt, a message of a member, in the types of the API, or a Tick when [Machine.Wake] is
+// due. The caller owns the memory of a [Request], and may embed it in its own data; from Lock on only the Machine
+// changes it.
 //
-// # What it gives out
+// # Output
 //
-// Step appends to [Effects] what is to be done, in order, before the next Step: addresses to ask, calls to answer, locks to end, a hold
-// limit to move, a stream to leave. [Machine.Fill] gives the next frame to send, and is asked at the moment of the sending: what has become
-// moot by then is not sent, and what is anchored at the sending is anchored there. A stream that takes nothing for a while makes no moment
-// earlier than it was.
+// Step appends to [Effects] the actions to take, in order, before the next Step: addresses to contact, calls to answer,
+// locks to end, a hold limit to move, a stream to leave. [Machine.Fill] returns the next frame, and is called at the
+// moment of sending: moot messages are dropped, and times that count from the sending are taken then. So a stream that
+// blocks for a while makes no such time too early.
 //
 // # Failover
 //
-// A Machine without a stream that answers asks the addresses that it knows in turn (search.go): the next one as well when one has not
-// answered for [RaceDelay], and at once when one has failed. Each is a [Contact]: Opening, Greet, then Answered or Failed. The first
-// that welcomes the client serves it. Which addresses there are, and which of them comes first, is in places.go.
+// A Machine without a working stream tries its known addresses in turn (search.go): the next one as well after
+// [RaceDelay] without an answer, and at once after a failure. Each is a [Contact]: Opening, Greet, then Answered or
+// Failed. The first that welcomes the client serves it. places.go has the known addresses and their order.
 //
-// # What is believed until when
+// # Deadlines
 //
-// A session lives until its deadline: the moment at which the heartbeat was sent that was acknowledged last, plus the ttl in its answer.
-// It counts from the sending, and not from the answer, because the member counts from the arrival of the heartbeat, which is between the
-// two: so the client's belief ends first, however long the way back takes. Both ends count on clocks of their own; only lengths of time are
-// compared. An answer is matched to its own heartbeat by its id; answers to those before it say nothing new. A welcome is an answer to its hello.
+// A session lives until its deadline: the time at which the last acknowledged heartbeat was sent, plus the ttl in its
+// answer. It counts from the sending, not from the answer, because the member counts from the heartbeat's arrival,
+// which is between the two: so the client's belief ends first, however long the answer takes. Each end uses its own
+// clock; only durations are compared. An answer is matched to its heartbeat by id; answers to earlier ones have no
+// effect. A welcome is the answer to its hello.
 //
-// The deadline may come nearer by an answer: what a member says last counts. A deadline that has passed has passed. A holder may look at
-// its lock at any time without the driver's mutex, so the deadline is an atomic number ([Session]): the first reader of a clock that
-// has passed it makes the session over, and no answer revives it.
+// An answer may move the deadline closer: the member's last answer counts. A passed deadline is final. A holder may
+// check its lock at any time without the driver's mutex, so the deadline is an atomic number ([Session]): the first
+// reader whose clock is past it ends the session, and no answer revives it.
 //
-// A hold limit counts from the moment at which the request was first sent, and after an extend from the sending of that. A shorter limit is
-// believed from the moment at which it is asked for, and a longer one when it is answered. An owner holds a grant by several requests;
-// its limit is the same for all, also for those whose answers are under way.
+// A hold limit counts from the first sending of the request, and after an extend from the sending of that. A shorter
+// limit applies from its request on, a longer one from its answer on. An owner may hold a grant by several requests;
+// its limit is the same for all, including those whose answers are under way.
 //
-// # What is sent, and sent again
+// # Sending and repeating
 //
-// What is asked of a request is read off its state, so that a new stream begins with all that is not settled, in the order of the ids,
-// under the ids that it had: the authority acts on it once. A request that was given up is cancelled, and one that has ended is
-// released, until that is acknowledged. What waits when a session is lost is asked for again in the next one.
+// The messages of a request follow from its state, so a new stream begins with all unsettled requests, in the order of
+// their ids and under the same ids: the authority acts on each once. An abandoned request is cancelled, and an ended
+// one released, until that is acknowledged. Requests that wait when a session is lost are repeated in the next one.
 package session

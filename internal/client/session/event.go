@@ -7,47 +7,49 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// EventKind says what an Event is.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
-// The kinds of events. The fields that each has are named behind it.
+// The kinds of events, each with its fields.
 const (
-	// Tick says that time has passed.
+	// Tick reports that time has passed.
 	Tick EventKind = iota
-	// Begin begins the search for a member. It comes first, and once.
+	// Begin starts the search for a member. It is the first event, and comes once.
 	Begin
 
-	// Lock is a call that wants the lock of Request.
+	// Lock is a call that requests the lock of Request.
 	Lock
-	// GiveUp says that the call for Request has ended without waiting for its answer. A lock that it was granted is released.
+	// GiveUp reports that the call for Request has ended without waiting for its answer. If the lock was granted, it is
+	// released.
 	GiveUp
-	// Unlock gives the lock of Request back, which has ended for its holder. Awaited says that a call waits for the answer. Stopped says
-	// that its hold limit had ended it, in whose grace its holder says that it has stopped; it was granted with Token.
+	// Unlock releases the lock of Request, which has ended for its holder. With Awaited a call waits for the answer.
+	// With Stopped its hold limit had ended it, and its holder confirms during the grace that it has stopped; it was
+	// granted with Token.
 	Unlock
-	// Unawait says that no call waits any more for the answer to the release of Request.
+	// Unawait reports that no call waits any more for the answer to the release of Request.
 	Unawait
-	// Extend wants another hold limit, Span, for the grant of Request, by the call Extension; 0 is none.
+	// Extend requests a new hold limit, Span, for the grant of Request, by the call Extension; 0 is none.
 	Extend
-	// Unheld says that the lock of Request has ended, because of Err, before it could be ended or moved: its holder has looked at the clock,
-	// or has just unlocked it.
+	// Unheld reports that the lock of Request has ended, because of Err, before it could be ended or moved: its holder
+	// has read the clock, or has just unlocked it.
 	Unheld
 	// Close ends all calls and locks, then the session.
 	Close
-	// Abandon says that the end of the session will not be acknowledged, because of Err.
+	// Abandon reports that the end of the session will not be acknowledged, because of Err.
 	Abandon
 
-	// Opening says that a stream is being opened at the place of Contact, which gets its limit by that.
+	// Opening reports that a stream to the address of Contact is being opened, which starts its time limit.
 	Opening
-	// Greet is the moment at which the hello to Contact is sent, which [Contact.Hello] then is.
+	// Greet is the moment of sending the hello to Contact; [Contact.Hello] is then available.
 	Greet
-	// Answered says that Contact has answered its hello with Said, the first frame of the stream, on a connection whose heartbeats have
-	// Phase. Serve or Refuse comes of it.
+	// Answered reports that Contact has answered its hello with Said, the first frame of the stream, on a connection
+	// whose heartbeats have Phase. It leads to Serve or Refuse.
 	Answered
-	// Failed says that Contact has come to nothing, because of Err: there is no connection, no answer, or a refusal.
+	// Failed reports that Contact has failed, because of Err: no connection, no answer, or a refusal.
 	Failed
-	// Heard has what the member has said on the stream.
+	// Heard has messages of the member on the stream.
 	Heard
-	// Broken says that the stream has ended: because of Err, or in good order where that is nil.
+	// Broken reports that the stream has ended: because of Err, or without error if that is nil.
 	Broken
 )
 

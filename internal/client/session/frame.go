@@ -8,23 +8,22 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Bounds of a frame. It stays far below what a server takes by default.
+// Bounds of a frame, far below a server's default limit.
 const (
 	MaxOperations  = 512
 	MaxFrameBytes  = 1 << 20
-	operationBytes = 96 // what an operation takes beyond its texts, at most
+	operationBytes = 96 // maximum size of an operation besides its texts
 )
 
-// Frame is the memory of what a stream sends, used again and again: a message is encoded
-// before it is sent, and is not read afterwards.
+// Frame is the reusable memory of an outgoing message: it is encoded before it is sent, and is not read afterwards.
 type Frame struct {
 	Message schema.ClientFrame
 	slots   []*slot
 	used    int
-	bytes   int // what it takes, at most
+	bytes   int // its maximum encoded size
 }
 
-// slot is the memory of one operation of the kinds that are sent often.
+// slot is the memory of one operation of a frequent kind.
 type slot struct {
 	operation schema.Operation
 	acquire   schema.Operation_Acquire
@@ -48,7 +47,7 @@ func (f *Frame) empty() {
 	f.Message.Operations, f.used, f.bytes = f.Message.Operations[:0], 0, 0
 }
 
-// hasRoom reports whether one operation more fits.
+// hasRoom reports whether one more operation fits.
 func (f *Frame) hasRoom() bool {
 	return f.used < MaxOperations && f.bytes < MaxFrameBytes-4*holdfast.MaxText
 }
@@ -70,10 +69,10 @@ func (f *Frame) slot(id uint64, r *Request) *slot {
 	return s
 }
 
-// add makes room for an operation of a kind that is sent rarely.
+// add makes room for an operation of a rare kind.
 func (f *Frame) add(id uint64, r *Request) *schema.Operation { return &f.slot(id, r).operation }
 
-// acquire asks for a lock.
+// acquire adds a request for a lock.
 func (f *Frame) acquire(r *Request, wait time.Duration) {
 	s := f.slot(r.ID, r)
 	a, want := &s.acquireBody, &r.Want
@@ -83,14 +82,14 @@ func (f *Frame) acquire(r *Request, wait time.Duration) {
 	s.operation.Kind = &s.acquire
 }
 
-// beat renews the session.
+// beat adds a heartbeat.
 func (f *Frame) beat(id uint64, ttl time.Duration) {
 	s := f.slot(id, nil)
 	s.beatBody.Ttl = int64(ttl)
 	s.operation.Kind = &s.beat
 }
 
-// release gives a lock back.
+// release adds the release of a lock.
 func (f *Frame) release(r *Request) {
 	s := f.slot(r.ID, r)
 	b := &s.releaseBody

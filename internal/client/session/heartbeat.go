@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// acknowledged renews the session by the answer to what was sent at the time sent.
+// acknowledged renews the session by the answer to a message sent at sent.
 func (m *Machine) acknowledged(sent, ttl time.Duration) bool {
 	s := m.session
 	if !s.Renew(m.now, sent, ttl) {
@@ -21,8 +21,7 @@ func (m *Machine) acknowledged(sent, ttl time.Duration) bool {
 	return true
 }
 
-// onBeaten moves the deadline: to the ttl after this very beat was sent. The answers
-// to beats before it say nothing new.
+// onBeaten moves the deadline: to the ttl after this beat was sent. Answers to earlier beats have no effect.
 func (m *Machine) onBeaten(id uint64, beaten *schema.Beaten) {
 	sent, known := m.beats[id]
 	if !known {
@@ -39,12 +38,12 @@ func (m *Machine) onBeaten(id uint64, beaten *schema.Beaten) {
 	m.acknowledged(sent, ttl)
 }
 
-// onLate is called when the session's heartbeats have not been acknowledged for half
-// of its ttl, or for longer where answers take long (answers.lateAfter). Another stream is opened then; but the one that
-// there is goes on until that is welcomed: the answer may be under way, or may have come already, to a process
-// that could not read it. One that has stalled looks again before (Session.lookAgain): that it has read no answer says
-// little about the member, and thousands of further connections would stall it for longer. Where this process did not
-// run for so long that the session has ended, the alarm of the deadline, which is due as well, reports that instead.
+// onLate runs when the session's heartbeats have not been acknowledged for half of its ttl, or for longer if answers
+// take long (answers.lateAfter). It opens another stream; but the current one continues until the other is welcomed:
+// the answer may be under way, or may have reached a process that could not read it. A stalled process checks again
+// first (Session.lookAgain): that it has read no answer says little about the member, and thousands of further
+// connections would stall it longer. If this process did not run for so long that the session has ended, the deadline's
+// alarm, which is due as well, reports that instead.
 func (m *Machine) onLate() {
 	s := m.session
 	if s == nil || !s.Alive(m.now) {
@@ -67,8 +66,8 @@ func (m *Machine) onBeat() {
 	}
 }
 
-// Rhythm is the time between two heartbeats of a session: a third of its ttl, or up to a ninth
-// less, so that sessions whose ttls are nearly alike have the same.
+// Rhythm returns the interval of a session's heartbeats: a third of its ttl, or up to a ninth less, so that sessions
+// with similar ttls have the same.
 func Rhythm(ttl time.Duration) time.Duration {
 	period := time.Millisecond
 	for next := period + period/8; next <= ttl/3; next += next / 8 {
@@ -77,8 +76,7 @@ func Rhythm(ttl time.Duration) time.Duration {
 	return period
 }
 
-// nextBeat is when the heartbeat after the moment at is due: at the next
-// of the moments that the phase of the connection and the rhythm make.
+// nextBeat returns when the heartbeat after at is due: at the next time given by the connection's phase and the rhythm.
 func (m *Machine) nextBeat(at, ttl time.Duration) time.Duration {
 	period := Rhythm(ttl)
 	return at + period - (at+period-m.phase%period)%period

@@ -8,24 +8,24 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// bound is the time until which the grant with token may be believed in, by the last extend that
-// went out before the answer to a request of the same owner came.
+// bound limits how long the grant with token may be believed: by the last extend sent before the answer to a request of
+// the same owner came.
 type bound struct {
 	token holdfast.Token
 	end   time.Duration
 }
 
-// limit is the hold limit that an extend asks for which is not answered. It may come to the authority behind a request that
-// was sent later, and that enters the grant with token: so that is believed in for no longer than hold after it
-// was sent, or less where the answer says so.
+// limit is the hold limit of an unanswered extend. It may reach the authority after a request that was sent later, and
+// that re-enters the grant with token: so that request believes no longer than hold after it was sent, or less if the
+// answer says so.
 type limit struct {
 	token holdfast.Token // 0 for none
 	hold  time.Duration
 }
 
-// Extension is a call that wants another hold limit.
+// Extension is a call for a new hold limit.
 type Extension struct {
-	Caller any // what its maker knows of it
+	Caller any // its maker's own data
 
 	hold   time.Duration
 	unsent bool
@@ -61,13 +61,12 @@ func (m *Machine) endHold(r *Request, why error) {
 		return
 	}
 	r.state = Ended
-	// The word of that may be lost with the stream. After twice the limit, by any clock, the
-	// authority has ended it.
+	// The confirmation may be lost with the stream. After twice the limit, by any clock, the authority has ended it.
 	r.guard.Ring = func() { m.settle(r) }
 	m.alarms.Set(&r.guard, After(r.holdEnd, r.holdEnd-r.sent))
 }
 
-// onUnheld takes the word that a lock has ended for its holder already: it has looked at a later clock, or is just unlocking it.
+// onUnheld handles a lock that has already ended for its holder, which has read a later clock, or is just unlocking it.
 func (m *Machine) onUnheld(r *Request, why error) {
 	switch {
 	case r.state == Held:
@@ -77,13 +76,12 @@ func (m *Machine) onUnheld(r *Request, why error) {
 	}
 }
 
-// askExtend asks for another hold limit. It is the grant's, so it holds for every lock that an owner has under it.
+// askExtend requests a new hold limit. It belongs to the grant, so it applies to every lock that an owner has under it.
 func (m *Machine) askExtend(r *Request, wanted *Extension, hold time.Duration) {
 	m.extends = true
 	wanted.hold, wanted.unsent, wanted.before = hold, true, r.holdEnd
 	r.extend = wanted
-	// A shorter limit holds from here on: the authority may act on it before its
-	// answer is here.
+	// A shorter limit applies from now on: the authority may act on it before its answer is here.
 	if end := After(m.now, hold); hold > 0 {
 		for _, mate := range m.mates(r) {
 			if end < mate.holdEnd {
@@ -95,7 +93,7 @@ func (m *Machine) askExtend(r *Request, wanted *Extension, hold time.Duration) {
 	m.push(sendExtend, r)
 }
 
-// finishExtend lets a call of Extend return.
+// finishExtend ends an Extend call.
 func (m *Machine) finishExtend(r *Request, err error) {
 	if r.extend != nil {
 		m.out.add(Effect{Kind: AnswerExtend, Request: r, Err: err, Detail: &Detail{Extension: r.extend}})
@@ -103,7 +101,7 @@ func (m *Machine) finishExtend(r *Request, err error) {
 	}
 }
 
-// onExtended takes a new hold limit, which counts from the sending of the extend.
+// onExtended handles a new hold limit, which counts from the sending of the extend.
 func (m *Machine) onExtended(r *Request, hold time.Duration) {
 	r.behind, r.limit = false, limit{}
 	if r.state != Held || r.extend == nil || r.extend.unsent {
@@ -115,14 +113,14 @@ func (m *Machine) onExtended(r *Request, hold time.Duration) {
 	}
 	m.setHoldEnds(r, end)
 	for _, mate := range m.mates(r) {
-		mate.limit = limit{} // what was asked before has been done before
+		mate.limit = limit{} // earlier requests have been executed before
 	}
 	if r.state == Held {
 		m.finishExtend(r, nil)
 	}
 }
 
-// onExtendRefused puts the old limit back.
+// onExtendRefused restores the old limit.
 func (m *Machine) onExtendRefused(r *Request, refused error) {
 	r.behind, r.limit = false, limit{}
 	if r.state != Held || r.extend == nil {
@@ -134,8 +132,8 @@ func (m *Machine) onExtendRefused(r *Request, refused error) {
 	}
 }
 
-// mates returns the requests by which the grant of r is held, in the order of their ids: more than one where a
-// named owner has entered it again.
+// mates returns the requests by which the grant of r is held, in the order of their ids: more than one if a named owner
+// has re-entered it.
 func (m *Machine) mates(r *Request) []*Request {
 	if r.Want.Owner == "" {
 		return []*Request{r}
@@ -151,7 +149,7 @@ func (m *Machine) mates(r *Request) []*Request {
 	return mates
 }
 
-// ExtendingMate returns the extend that is not answered of any request by which the grant of r is held, or nil.
+// ExtendingMate returns the unanswered extend of any request by which the grant of r is held, or nil.
 func (m *Machine) ExtendingMate(r *Request) *Extension {
 	for _, mate := range m.mates(r) {
 		if mate.extend != nil {
@@ -169,9 +167,8 @@ func (m *Machine) setHoldEnds(r *Request, end time.Duration) {
 	m.bind(r, end)
 }
 
-// bind lets the owner's requests that are not answered yet know until when the grant of r
-// may be believed in: they may have entered it before its limit was moved, and get an answer
-// after that with what was left of it then, even when r itself has ended meanwhile.
+// bind limits the belief of the owner's unanswered requests in the grant of r: they may have re-entered it before its
+// limit was moved, and get an answer later with the old remaining time, even if r itself has ended meanwhile.
 func (m *Machine) bind(r *Request, end time.Duration) {
 	if r.Want.Owner == "" {
 		return
@@ -184,7 +181,7 @@ func (m *Machine) bind(r *Request, end time.Duration) {
 	}
 }
 
-// inherit lets a new request know of the extends that its owner has asked for, and that it may overtake.
+// inherit applies to a new request the owner's unanswered extends, which it may overtake.
 func (m *Machine) inherit(r *Request) {
 	//tidy:unordered the latest token counts, and its shortest hold limit
 	for _, other := range m.requests {
@@ -197,8 +194,7 @@ func (m *Machine) inherit(r *Request) {
 	}
 }
 
-// setHoldEnd moves the end of a hold limit. A lock that has ended by the old one
-// meanwhile stays ended, and is released.
+// setHoldEnd moves the end of a hold limit. A lock that has already ended by the old one stays ended, and is released.
 func (m *Machine) setHoldEnd(r *Request, end time.Duration) {
 	if m.now >= r.holdEnd {
 		m.onHoldEnd(r)

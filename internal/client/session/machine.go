@@ -13,36 +13,36 @@ import (
 
 // Config configures a Machine.
 type Config struct {
-	TTL    time.Duration // to ask for; 0 means the server's default
-	Name   string        // which client this is, for people
-	Number uint64        // which client this is, among others that resume its session
-	Keep   bool          // it is left to Close to let the authority know of a lock that has ended otherwise than by Unlock
+	TTL    time.Duration // requested; 0 means the server's default
+	Name   string        // description of this client, for people
+	Number uint64        // identifies this client among others that resume its session
+	Keep   bool          // Close informs the authority of locks that ended otherwise than by Unlock
 
-	Addresses []api.Address // where to look for a member
-	Direct    bool          // go to the member that is the authority
-	// Jitter draws what is added to half of a pause before all addresses are asked again, from 0 to that half.
+	Addresses []api.Address // where to search for a member
+	Direct    bool          // connect to the authority's member
+	// Jitter draws a random addition to half of a pause before all addresses are tried again, from 0 to that half.
 	Jitter func(half time.Duration) time.Duration
 
-	LastID uint64 // the ids of operations begin behind it
+	LastID uint64 // ids of operations begin after it
 	// Resume is a session to take over, or nil.
 	Resume *Session
 }
 
-// Machine is a client's session and its requests. It goes on in another session when one is lost.
+// Machine is a client's session and its requests. It continues in another session when one is lost.
 type Machine struct {
 	config Config
 
-	now time.Duration // of the Step that is under way, and its effects
+	now time.Duration // of the current Step, with its effects
 	out *Effects
 
 	session   *Session // nil while there is none
-	stream    *Contact // that was welcomed and is served; nil while there is none
+	stream    *Contact // the current one, after its welcome; nil if there is none
 	phase     time.Duration
 	doubted   bool    // the stream has not answered in time
-	answers   answers // how long heartbeats take to be answered
+	answers   answers // latencies of answers to heartbeats
 	closing   bool
 	abandoned bool  // no stream is needed any more
-	taken     error // another client has taken the session over: what the member has said; nil otherwise
+	taken     error // another client has taken the session over: the member's error; nil otherwise
 	finished  bool  // nothing of the session is left to end
 	begun     bool  // Begun was reported
 	search    search
@@ -50,16 +50,16 @@ type Machine struct {
 
 	requests map[uint64]*Request
 	lastID   uint64
-	extends  bool // an extend was asked for once: only then may a request overtake one
-	unsent   int  // acquires that no stream has taken yet
-	releases int  // that a caller asked for and that are not acknowledged
+	extends  bool // an extend was requested once: only then may a request overtake one
+	unsent   int  // acquires not sent on any stream yet
+	releases int  // requested, but not acknowledged
 	queue    []item
 	head     int                      // of the queue
-	beats    map[uint64]time.Duration // when those that are not answered were sent
+	beats    map[uint64]time.Duration // sending times of the unanswered ones
 	endID    uint64                   // of the end; 0 before it is sent
 
 	alarms   clock.Queue
-	lag      time.Duration // how late the alarm is that rings
+	lag      time.Duration // how late the current alarm is
 	deadline clock.Alarm
 	late     clock.Alarm
 	beat     clock.Alarm
@@ -76,7 +76,7 @@ func New(config Config) *Machine {
 	return m
 }
 
-// Step takes one event at the time now and appends what to do about it.
+// Step handles one event at now and appends the effects.
 func (m *Machine) Step(now time.Duration, ev *Event, out *Effects) {
 	m.now, m.out = now, out
 	switch {
@@ -95,7 +95,7 @@ func (m *Machine) Step(now time.Duration, ev *Event, out *Effects) {
 // Wake returns when to Step a Tick if nothing comes first, or [clock.Never].
 func (m *Machine) Wake() time.Duration { return m.alarms.First() }
 
-// onCall takes what the client's callers want.
+// onCall handles the client's calls.
 func (m *Machine) onCall(ev *Event) {
 	switch r := ev.Request; ev.Kind {
 	case Begin:
@@ -119,7 +119,7 @@ func (m *Machine) onCall(ev *Event) {
 	}
 }
 
-// onContact takes what becomes of the contacts, and of the stream.
+// onContact handles the outcome of contacts, and of the stream.
 func (m *Machine) onContact(ev *Event) {
 	switch a := ev.Contact; ev.Kind {
 	case Opening:
@@ -146,7 +146,7 @@ func (m *Machine) all() []*Request {
 	return all
 }
 
-// tick rings all that is due.
+// tick rings all alarms that are due.
 func (m *Machine) tick() {
 	for a := m.alarms.Due(m.now); a != nil; a = m.alarms.Due(m.now) {
 		m.lag = m.now - a.At()
@@ -168,9 +168,8 @@ func (m *Machine) close() {
 	m.hasten()
 }
 
-// closeRequest ends what a request still is about. A release that a caller asked for is
-// not settled before it is known what became of the session's end, which does for it
-// too: a caller may be waiting for that.
+// closeRequest ends a request. A requested release is settled only once the outcome of the session's end is known,
+// which covers it too: a caller may be waiting for that.
 func (m *Machine) closeRequest(r *Request) {
 	m.endRequest(r, holdfast.ErrClosed)
 	if r.state != Releasing || r.quiet {
@@ -189,8 +188,7 @@ func (m *Machine) endRequest(r *Request, why error) {
 	}
 }
 
-// settleUnacknowledged forgets a request whose release will not be acknowledged any
-// more, if it has one that a caller asked for.
+// settleUnacknowledged settles a requested release that will not be acknowledged any more.
 func (m *Machine) settleUnacknowledged(r *Request, why error) {
 	if r.state == Releasing && !r.quiet {
 		m.out.of(FailRelease, r, why)
@@ -198,7 +196,7 @@ func (m *Machine) settleUnacknowledged(r *Request, why error) {
 	m.settle(r)
 }
 
-// abandon lets go of the session, whose end will not be acknowledged because of why.
+// abandon gives up the session, whose end will not be acknowledged because of why.
 func (m *Machine) abandon(why error) {
 	if m.session != nil {
 		m.session.End(m.now)
@@ -210,7 +208,7 @@ func (m *Machine) abandon(why error) {
 	m.seek()
 }
 
-// finish says that nothing of the session is left to end.
+// finish reports that nothing of the session is left to end.
 func (m *Machine) finish() {
 	if !m.finished {
 		m.finished = true
@@ -218,8 +216,8 @@ func (m *Machine) finish() {
 	}
 }
 
-// onEnded is called when the member has acknowledged the end of the session, once or
-// twice: by an answer, and by closing the stream.
+// onEnded runs when the member has acknowledged the end of the session, once or twice: by an answer, and by closing the
+// stream.
 func (m *Machine) onEnded() {
 	if m.session != nil {
 		m.session.End(m.now)
@@ -232,15 +230,15 @@ func (m *Machine) onEnded() {
 	m.finish()
 }
 
-// onDeadline is called when the session's deadline has passed.
+// onDeadline runs when the session's deadline has passed.
 func (m *Machine) onDeadline() {
 	if m.session != nil && !m.session.Alive(m.now) {
 		m.lose()
 	}
 }
 
-// lose ends a session that has expired or that the member does not know any more.
-// Its locks are lost. What still waits is asked for again in the next one.
+// lose ends a session that has expired or is unknown to the member. Its locks are lost. Waiting requests are repeated
+// in the next one.
 func (m *Machine) lose() {
 	if m.session == nil {
 		return
@@ -268,8 +266,8 @@ func (m *Machine) loseRequest(r *Request) {
 	m.settleUnacknowledged(r, holdfast.SessionExpired)
 }
 
-// onTakenOver ends this client, because a member has said that another client has resumed its session: what it
-// holds is the other one's now. It asks for nothing any more.
+// onTakenOver ends this client, because a member has reported that another client has resumed its session: its holds
+// belong to the other one now. It makes no further requests.
 func (m *Machine) onTakenOver(said error) {
 	if m.session == nil {
 		return
@@ -284,7 +282,7 @@ func (m *Machine) onTakenOver(said error) {
 	m.hasten()
 }
 
-// forget leaves the session, which has ended as e says, and its stream.
+// forget drops the session, which has ended as e says, and its stream.
 func (m *Machine) forget(e Effect) {
 	m.session.End(m.now)
 	e.Kind, e.Detail = Forget, &Detail{Session: m.session, Left: len(m.requests)}
@@ -301,8 +299,7 @@ func (m *Machine) hangUp() {
 	}
 }
 
-// detach forgets the stream and what depends on it: the queue, and the heartbeats
-// whose answers will not come.
+// detach drops the stream and its state: the queue, and the unanswered heartbeats.
 func (m *Machine) detach() {
 	m.stream, m.doubted, m.queue, m.head = nil, false, nil, 0
 	clear(m.beats)

@@ -6,21 +6,21 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
-// cluster is what members have sent about the cluster, and about where clients can go.
+// cluster is information from members about the cluster, and about addresses for clients.
 type cluster struct {
-	id         string        // as the first member has sent it; "" where it sends none
-	authority  string        // the address of the authority, as far as known
-	learned    []api.Address // of its members, besides the addresses that were given
-	plain      bool          // a given address is among those that members have listed
-	sentAway   bool          // the member at the latest place does not serve, by its own word
+	id         string        // as the first member has sent it; "" if it sends none
+	authority  string        // address of the authority, as far as known
+	learned    []api.Address // of its members, besides the given addresses
+	plain      bool          // a given address is among those listed by members
+	sentAway   bool          // the last member has reported that it does not serve
 	redirected bool          // Direct has been followed for the present session
-	last       api.Address   // has answered last
+	last       api.Address   // the address that answered last
 }
 
-// maxLearned is how many addresses of members are kept. A cluster is smaller.
+// maxLearned is the maximum number of kept member addresses. A cluster is smaller.
 const maxLearned = 256
 
-// learn keeps a member's list of where clients can go.
+// learn stores a member's list of addresses for clients.
 func (k *cluster) learn(given []api.Address, authority string, members []string) {
 	k.authority, k.learned = authority, nil
 	for _, text := range members[:min(len(members), maxLearned)] {
@@ -31,15 +31,13 @@ func (k *cluster) learn(given []api.Address, authority string, members []string)
 	}
 }
 
-// strange reports whether the program at a place that was only listed belongs to
-// another cluster: an address that means a member elsewhere may mean anything here. What
-// was given by the caller is the caller's to know.
+// strange reports whether the program at a merely listed address belongs to another cluster: an address that means a
+// member elsewhere may mean anything here. Given addresses are the caller's responsibility.
 func (k *cluster) strange(given []api.Address, place api.Address, cluster string) bool {
 	return !slices.Contains(given, place) && cluster != k.id
 }
 
-// places lists the addresses to go to: first the one where the session is, or where
-// a new one should be.
+// places lists the addresses to contact: first the one of the session, or of the preferred member for a new one.
 func (m *Machine) places() []api.Address {
 	first := m.cluster.last
 	switch {
@@ -58,11 +56,10 @@ func (m *Machine) places() []api.Address {
 	return append([]api.Address{first}, others...)
 }
 
-// known lists the addresses that were given, and behind them those that members of the
-// cluster have listed, if those may be gone to. They may where a given address is one of
-// them. Otherwise the caller reaches the member in another way than members reach one
-// another, through a proxy say, and is not to be led past it; unless it has asked for that
-// with Direct, or the member has said that it does not serve.
+// known lists the given addresses, followed by those that members of the cluster have listed, if those may be
+// contacted. They may if a given address is one of them. Otherwise the caller reaches the member differently than
+// members reach one another, for example through a proxy, which must not be bypassed, unless Direct asks for it, or the
+// member has reported that it does not serve.
 func (m *Machine) known() []api.Address {
 	all := slices.Clone(m.config.Addresses)
 	if !m.cluster.plain && !m.cluster.sentAway && !m.config.Direct {

@@ -8,57 +8,56 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
-// WaitGrace is how long a call waits, beyond its wait limit, for the refusal of the authority,
-// which says why nothing was granted. A wait limit is kept to within half a second: members
-// allow their authority less than this (lock.WaitGrace), and the rest is for what runs late. A
-// context whose deadline has passed is returned sooner.
+// WaitGrace is how long a call waits, beyond its wait limit, for the authority's refusal, which has the reason. A wait
+// limit is kept to within half a second: members allow their authority less than this (lock.WaitGrace), and the rest is
+// for delays. The call returns sooner if its context's deadline has passed.
 const WaitGrace = 400 * time.Millisecond
 
-// LaterPause is after how long a release is sent again that came too soon.
+// LaterPause is the pause before a rate-limited release is repeated.
 const LaterPause = time.Second
 
-// State says what a request is about, and so what to send after a break.
+// State is the state of a request, which determines what to send after a broken stream.
 type State uint8
 
 // The states.
 const (
 	Requested  State = iota // a call waits for the answer
 	Held                    // the caller has the lock
-	Ended                   // the lock has ended here; Close tells the authority
-	Releasing               // the lock has ended here; the authority must hear of it
-	Cancelling              // the call gave up; a grant that crosses that is released
-	Settled                 // nothing is left to do; it is no longer in the table
+	Ended                   // the lock has ended here; Close informs the authority
+	Releasing               // the lock has ended here; the authority must be informed
+	Cancelling              // the call gave up; a grant in transit is released
+	Settled                 // nothing is left to do; removed from the table
 )
 
-// Request is one acquire and what became of it. Its maker sets the fields that are exported.
+// Request is one acquire and its outcome. Its maker sets the exported fields.
 type Request struct {
 	ID      uint64 // set by Lock
 	Space   string
 	Want    holdfast.Request
 	WaitEnd time.Duration // clock.Never without a wait limit
-	Bounded bool          // that is the end of its caller's context, which ends the call by itself
-	Caller  any           // what its maker knows of it
+	Bounded bool          // it is the end of its caller's context, which ends the call by itself
+	Caller  any           // its maker's own data
 
 	state   State
-	unsent  bool          // no stream of the present session has taken the acquire
-	sent    time.Duration // when the first one took it
+	unsent  bool          // the acquire was not sent in the present session
+	sent    time.Duration // when it was first sent
 	waiting bool          // the authority has queued it behind a holder, as far as known
 	token   holdfast.Token
-	holdEnd time.Duration // the end of its hold limit, or holdfast.Forever
+	holdEnd time.Duration // end of its hold limit, or holdfast.Forever
 	grace   bool          // its name stays taken for a while after that
-	bound   bound         // while it is asked: of the grant that it may turn out to enter
-	limit   limit         // of its own extend, or of the one that it may have overtaken
-	loss    holdfast.Loss // the authority has ended the grant while it was released
-	copies  int           // how often the release was sent
-	quiet   bool          // no caller asked for the release: its result is no news
+	bound   bound         // while unanswered: of the grant that it may re-enter
+	limit   limit         // of its own extend, or of one that it may have overtaken
+	loss    holdfast.Loss // the authority has ended the grant during its release
+	copies  int           // number of times the release was sent
+	quiet   bool          // no caller requested the release: its result is ignored
 	awaited bool          // a call waits for the result of the release
 	refused bool          // a member has refused the acquire, or its release
 	extend  *Extension
-	behind  bool        // the present stream owes the answer to an extend
+	behind  bool        // the present stream still owes the answer to an extend
 	guard   clock.Alarm // wait limit or limit of a try, then hold limit
 }
 
-// State returns what the request is about.
+// State returns the state of the request.
 func (r *Request) State() State { return r.state }
 
 // Token returns the token of its grant.
@@ -76,16 +75,16 @@ func (r *Request) Waiting() bool { return r.waiting }
 // Awaited reports whether a call waits for the result of its release.
 func (r *Request) Awaited() bool { return r.awaited }
 
-// Quiet reports whether no caller has asked for its release.
+// Quiet reports whether no caller has requested its release.
 func (r *Request) Quiet() bool { return r.quiet }
 
-// Unsent reports whether no stream of the present session has taken its acquire.
+// Unsent reports whether its acquire was not sent in the present session.
 func (r *Request) Unsent() bool { return r.unsent }
 
-// Extending returns its extend that is not answered, or nil.
+// Extending returns its unanswered extend, or nil.
 func (r *Request) Extending() *Extension { return r.extend }
 
-// Guard returns when its limit ends that is kept here, if one is kept: of its wait, then of its hold.
+// Guard returns the end of the limit kept here, if any: of its wait, then of its hold.
 func (r *Request) Guard() time.Duration { return r.guard.At() }
 
 // enter puts a new request into the table and its acquire into the queue.
@@ -102,12 +101,12 @@ func (m *Machine) enter(r *Request) {
 	m.push(sendAcquire, r)
 }
 
-// limitWait sets the guard of a call, at its wait limit.
+// limitWait sets a call's guard to its wait limit.
 func (m *Machine) limitWait(r *Request) {
 	switch {
 	case r.Bounded:
 	case r.Want.Try && r.Want.Wait == 0:
-		// The limit is ours, and its end here comes behind the authority's word.
+		// The limit is local, and takes effect here after the authority's answer.
 		m.timeOutAt(r, r.WaitEnd)
 		r.WaitEnd -= WaitGrace
 	case r.WaitEnd != clock.Never:
@@ -116,14 +115,13 @@ func (m *Machine) limitWait(r *Request) {
 	}
 }
 
-// timeOutAt lets the call that waits for a request end at the time at.
+// timeOutAt ends the call that waits for a request at at.
 func (m *Machine) timeOutAt(r *Request, at time.Duration) {
 	r.guard.Ring = func() { m.timeOut(r) }
 	m.alarms.Set(&r.guard, at)
 }
 
-// onWaitEnd ends a call whose wait limit has passed: at once where no member is connected
-// that could say why nothing was granted.
+// onWaitEnd ends a call whose wait limit has passed: at once if no connected member could give the reason.
 func (m *Machine) onWaitEnd(r *Request) {
 	if m.MayAnswer(r) {
 		m.timeOutAt(r, After(r.WaitEnd, WaitGrace))
@@ -132,7 +130,7 @@ func (m *Machine) onWaitEnd(r *Request) {
 	m.timeOut(r)
 }
 
-// timeOut ends a call that still waits at its limit, and cancels its request.
+// timeOut ends a call still waiting at its limit, and cancels its request.
 func (m *Machine) timeOut(r *Request) {
 	if r.state == Requested {
 		m.out.of(TimeOut, r, nil)
@@ -140,11 +138,10 @@ func (m *Machine) timeOut(r *Request) {
 	}
 }
 
-// MayAnswer reports whether a member that is connected has the request, or is about to.
+// MayAnswer reports whether a connected member has the request, or is about to.
 func (m *Machine) MayAnswer(r *Request) bool { return m.stream != nil && r.state == Requested }
 
-// giveUp is called when the call has ended by itself. A grant that has come
-// already is released.
+// giveUp runs when the call has ended by itself. A grant that has already come is released.
 func (m *Machine) giveUp(r *Request) {
 	switch r.state {
 	case Requested:
@@ -159,7 +156,7 @@ func (m *Machine) giveUp(r *Request) {
 	}
 }
 
-// cancel ends a request for good. One that no stream has taken is just forgotten.
+// cancel ends a request permanently. One that was never sent is simply forgotten.
 func (m *Machine) cancel(r *Request) {
 	m.alarms.Stop(&r.guard)
 	if r.unsent {
@@ -171,9 +168,9 @@ func (m *Machine) cancel(r *Request) {
 }
 
 // cancelRefused cancels each request that a hello has listed and that another member has refused before its welcome.
-// The member that answers takes the request for one that this client still wants. What the other one had asked for may be granted
-// later, and no client would give the lock back. The table keeps such a request until the cancel is acknowledged, so each later
-// hello lists it, and each stream begins with its cancel.
+// The answering member believes that this client still wants the request. The other member's request may be granted
+// later, and no client would release the lock. The table keeps such a request until the cancel is acknowledged, so each
+// later hello lists it, and each stream begins with its cancel.
 func (m *Machine) cancelRefused(listed []*Request) {
 	if mutation.Off("what is refused behind a hello is cancelled") {
 		return
@@ -185,10 +182,11 @@ func (m *Machine) cancelRefused(listed []*Request) {
 	}
 }
 
-// unlock gives back a lock that has just ended for its holder.
+// unlock releases a lock that has just ended for its holder.
 func (m *Machine) unlock(r *Request, ev *Event) {
 	if ev.Stopped {
-		// Its hold limit has ended it, and its name has a grace: its holder says that it has stopped. Whether that was in time is no news.
+		// Its hold limit has ended it, and its name has a grace: its holder confirms that it has stopped. Whether that
+		// was in time does not matter.
 		m.requests[r.ID] = r
 		r.quiet, r.token = true, ev.Token
 	}
@@ -196,7 +194,7 @@ func (m *Machine) unlock(r *Request, ev *Event) {
 	m.release(r)
 }
 
-// release tells the authority that a lock has ended.
+// release informs the authority that a lock has ended.
 func (m *Machine) release(r *Request) {
 	m.alarms.Stop(&r.guard)
 	m.finishExtend(r, holdfast.ErrNotHeld)
@@ -207,8 +205,7 @@ func (m *Machine) release(r *Request) {
 	m.push(sendRelease, r)
 }
 
-// concede tells the authority that a lock has ended which the caller has not
-// unlocked; it may be left to Close.
+// concede informs the authority that a lock has ended that the caller has not unlocked; this may be left to Close.
 func (m *Machine) concede(r *Request) {
 	if m.config.Keep {
 		m.alarms.Stop(&r.guard)
@@ -240,7 +237,7 @@ func (m *Machine) settle(r *Request) {
 	m.out.of(Settle, r, nil)
 }
 
-// After adds without passing the end of time.
+// After adds without overflow.
 func After(now, d time.Duration) time.Duration {
 	if d > clock.Never-now {
 		return clock.Never
@@ -251,9 +248,8 @@ func After(now, d time.Duration) time.Duration {
 // tryLimit is how long a call that does not wait for holders waits for a decision.
 const tryLimit = 5 * time.Second
 
-// WaitEnd is when the wait of a call made at the time now ends, by its own limit: one moment,
-// even if the connection or the authority is lost before then, and for all the names of a
-// LockAll together.
+// WaitEnd returns when the wait of a call made at now ends, by its own limit: a fixed time, even if the connection or
+// the authority is lost before then, and the same for all the names of a LockAll.
 func WaitEnd(now time.Duration, want *holdfast.Request) time.Duration {
 	switch {
 	case want.Wait > 0:

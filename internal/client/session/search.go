@@ -8,44 +8,42 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Pauses between rounds of asking all addresses.
+// Pauses between rounds of trying all addresses.
 const (
 	minPause = 10 * time.Millisecond
 	maxPause = time.Second
 )
 
-// RaceDelay is how long an address has been asked before the next one is asked as well
-// (RFC 8305 §5 recommends 250 ms): longer than a round trip takes nearly everywhere, so that
-// the first address serves as long as it can, and short enough that a call through a
-// member that stands still takes well under a second.
+// RaceDelay is how long to wait for an address before trying the next one as well (RFC 8305 §5 recommends 250 ms):
+// longer than nearly any round trip, so that the first address serves if it can, and short enough that a call through a
+// stopped member takes well under a second.
 const RaceDelay = 250 * time.Millisecond
 
-// phase is what a search does.
+// phase is the phase of a search.
 type phase uint8
 
 const (
-	resting phase = iota // there is a stream that answers, as far as known
-	asking               // the next address is asked when this one has failed, or is slow
+	resting phase = iota // there is a working stream, as far as known
+	asking               // the next address is tried when this one has failed, or is slow
 	pausing              // before another round
 	ended
 )
 
-// search looks for a member that serves the client, and looks again when the stream breaks.
-// It asks the addresses in turn: the next one as soon as one has failed, or
-// has not answered for RaceDelay. The first that welcomes the client serves it, and the
-// others are let go.
+// search looks for a member that serves the client, and again when the stream breaks. It tries the addresses in turn:
+// the next one as soon as one has failed, or has not answered for RaceDelay. The first that welcomes the client serves
+// it, and the others are dropped.
 type search struct {
 	phase  phase
-	under  []*Contact    // that are asked
-	left   []api.Address // of this round
-	before *Session      // the session, when the round began
-	any    bool          // an address was asked in this round
+	under  []*Contact    // contacts under way
+	left   []api.Address // remaining addresses of this round
+	before *Session      // the session at the start of the round
+	any    bool          // an address was tried in this round
 	pause  time.Duration // before the next round
-	next   clock.Alarm   // of the next address, or of the next round
-	rounds int           // that have begun
+	next   clock.Alarm   // for the next address, or the next round
+	rounds int           // rounds started
 }
 
-// leave takes a contact out that has ended, and reports whether it was asked.
+// leave removes a contact that has ended, and reports whether it was under way.
 func (q *search) leave(a *Contact) bool {
 	at := slices.Index(q.under, a)
 	if at < 0 {
@@ -55,15 +53,15 @@ func (q *search) leave(a *Contact) bool {
 	return true
 }
 
-// isAsked reports whether an address is being asked.
+// isAsked reports whether an address is being tried.
 func (q *search) isAsked(place api.Address) bool {
 	return slices.ContainsFunc(q.under, func(a *Contact) bool { return a.Place == place })
 }
 
-// answering reports whether there is a stream that answers, as far as known.
+// answering reports whether there is a working stream, as far as known.
 func (m *Machine) answering() bool { return m.stream != nil && !m.doubted }
 
-// seek begins another round, if a stream is needed.
+// seek starts another round, if a stream is needed.
 func (m *Machine) seek() {
 	q := &m.search
 	m.alarms.Stop(&q.next)
@@ -79,10 +77,10 @@ func (m *Machine) seek() {
 	}
 }
 
-// askNext asks the next address of the round, or makes a pause behind its last one.
+// askNext tries the next address of the round, or pauses after its last one.
 func (m *Machine) askNext() {
 	q := &m.search
-	if m.answering() { // again: no further one is needed, and those that are asked may serve nevertheless
+	if m.answering() { // working again: no further one is needed, but those under way may still serve
 		m.seek()
 		return
 	}
@@ -98,20 +96,20 @@ func (m *Machine) askNext() {
 		m.out.add(Effect{Kind: Ask, Detail: a.about()})
 		return
 	}
-	if q.phase = pausing; q.any { // else all are being asked, and it goes on when one of them has failed
+	if q.phase = pausing; q.any { // otherwise all are being tried, and it continues when one of them has failed
 		m.rest()
 		q.pause = min(2*q.pause, maxPause)
 	}
 }
 
-// rest makes a pause before the next round.
+// rest starts the pause before the next round.
 func (m *Machine) rest() {
 	q := &m.search
 	q.phase = pausing
 	m.alarms.Set(&q.next, m.now+q.pause/2+m.config.Jitter(q.pause/2))
 }
 
-// onNext is called when an address has been asked for long enough, and when a pause is over.
+// onNext runs when an address has been tried for long enough, and when a pause is over.
 func (m *Machine) onNext() {
 	if m.search.phase == asking {
 		m.askNext()
@@ -120,7 +118,7 @@ func (m *Machine) onNext() {
 	}
 }
 
-// onAsked takes note that an address has failed. Decided says that no further one is to be asked for what the round began with.
+// onAsked handles a failed address. Decided means that no further address is to be tried for the purpose of the round.
 func (m *Machine) onAsked(decided bool) {
 	switch q := &m.search; {
 	case q.phase == asking && !decided:
@@ -132,7 +130,7 @@ func (m *Machine) onAsked(decided bool) {
 	}
 }
 
-// hasten ends the pause before the next round. A round that is under way goes on, if it is still about the same.
+// hasten ends the pause before the next round. A round under way continues if its purpose is unchanged.
 func (m *Machine) hasten() {
 	q := &m.search
 	if q.phase == ended || q.phase == asking && m.session == q.before && !m.finished && !m.answering() {
@@ -141,9 +139,8 @@ func (m *Machine) hasten() {
 	m.seek()
 }
 
-// letGoOthers lets all contacts go but the one that was welcomed. One that may open a session
-// yet is given the time to end it; what a member hears of a session that is resumed
-// elsewhere changes nothing there.
+// letGoOthers drops all contacts but the one that was welcomed. One that may still open a session gets the time to end
+// it; a contact that resumes a session now resumed elsewhere changes nothing there.
 func (m *Machine) letGoOthers(welcomed *Contact) {
 	for _, a := range m.search.under {
 		if a == welcomed {
@@ -160,7 +157,7 @@ func (m *Machine) letGoOthers(welcomed *Contact) {
 	m.search.under = nil
 }
 
-// Unneeded lets a contact go that has asked nothing yet, and reports that it did, if the stream that there is answers again.
+// Unneeded drops a contact that has not sent anything yet, and reports that it did, if the current stream works again.
 func (m *Machine) Unneeded(a *Contact) bool {
 	if !a.over && m.answering() {
 		a.over = true

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// sending is a kind of what is sent.
+// sending is the kind of an item to send.
 type sending uint8
 
 const (
@@ -19,14 +19,13 @@ const (
 	sendEnd
 )
 
-// item is one thing to send. What has become moot meanwhile is skipped.
+// item is one thing to send. Moot items are skipped.
 type item struct {
 	kind    sending
 	request *Request
 }
 
-// push queues an item, if there is a stream: what is to be sent on the next one is
-// read off the states.
+// push queues an item, if there is a stream: for the next stream the items follow from the states.
 func (m *Machine) push(kind sending, r *Request) {
 	if m.stream != nil {
 		m.queue = append(m.queue, item{kind, r})
@@ -34,7 +33,7 @@ func (m *Machine) push(kind sending, r *Request) {
 	}
 }
 
-// refill queues all that is not settled, in the order of the ids, for a new stream.
+// refill queues everything unsettled, in the order of the ids, for a new stream.
 func (m *Machine) refill() {
 	m.queue, m.head = nil, 0
 	if m.closing {
@@ -56,8 +55,8 @@ func (m *Machine) refill() {
 	}
 }
 
-// Fill empties a frame and puts into it what is to be sent next, at the time now, at which it is sent, as much as a frame takes. It
-// reports false if there is nothing.
+// Fill empties a frame and fills it with the next items, up to its bound, for sending at now. It reports false if there
+// is nothing to send.
 func (m *Machine) Fill(now time.Duration, frame *Frame) bool {
 	frame.empty()
 	for m.head < len(m.queue) && frame.hasRoom() {
@@ -70,7 +69,7 @@ func (m *Machine) Fill(now time.Duration, frame *Frame) bool {
 	return frame.used > 0
 }
 
-// put puts into a frame what an item sends at the time now, unless it is moot.
+// put adds an item to a frame, for sending at now, unless it is moot.
 func (m *Machine) put(f *Frame, next item, now time.Duration) {
 	r := next.request
 	switch {
@@ -96,8 +95,8 @@ func (m *Machine) put(f *Frame, next item, now time.Duration) {
 	}
 }
 
-// acquired notes that an acquire is sent. Its hold limit counts from the first sending,
-// which is never too late; what remains of its wait limit, from this one.
+// acquired records the sending of an acquire. Its hold limit counts from the first sending, which is never too late;
+// the rest of its wait limit, from this one.
 func (m *Machine) acquired(r *Request, now time.Duration) (wait time.Duration) {
 	if r.unsent {
 		r.unsent, r.sent = false, now
@@ -109,7 +108,7 @@ func (m *Machine) acquired(r *Request, now time.Duration) (wait time.Duration) {
 	return wait
 }
 
-// extended notes that an extend is sent.
+// extended records the sending of an extend.
 func (m *Machine) extended(r *Request, now time.Duration) (hold time.Duration) {
 	if r.extend.unsent {
 		r.extend.unsent, r.extend.sent = false, now
@@ -120,8 +119,8 @@ func (m *Machine) extended(r *Request, now time.Duration) (hold time.Duration) {
 	return r.extend.hold
 }
 
-// compact takes what was sent out of the queue's memory once that is most of it: a
-// queue that is never empty must not grow by what has left it.
+// compact removes sent items from the queue's memory once they are most of it: a queue that is never empty must not
+// grow.
 func (m *Machine) compact() {
 	if m.head > len(m.queue)/2 {
 		rest := copy(m.queue, m.queue[m.head:])

@@ -8,29 +8,29 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
-// Session is one session of a member, as its client knows it: its names, and what is believed until when.
+// Session is one session of a member, as its client knows it: its names, and its deadline.
 type Session struct {
 	ID, Secret string
-	Member     string // the name of the one that has answered last
-	// Generation is this client's place among those that have used the session, in the latest welcome; 0 before the first, and with a
-	// member that has none.
+	Member     string // name of the member that answered last
+	// Generation is this client's position among those that have used the session, from the latest welcome; 0 before
+	// the first, and with a member that has none.
 	Generation uint64
-	Opened     bool          // by this client, and not taken over from another process
+	Opened     bool          // by this client, not taken over from another process
 	TTL        time.Duration // in the latest answer
-	Cut        string        // why it is shorter than was asked for
+	Cut        string        // why it is shorter than requested
 
-	anchor  time.Duration        // when what that answered was sent
-	at      api.Address          // where it was opened or resumed last
-	unknown map[api.Address]bool // whose members say that they do not know it
+	anchor  time.Duration        // sending time of the acknowledged message
+	at      api.Address          // where it was last opened or resumed
+	unknown map[api.Address]bool // addresses whose members do not know it
 
-	// deadline is when the session ends; 0 before the first answer. Negative, it is over: the first reader of a clock that has passed it
-	// makes it so, and nothing makes it positive again.
+	// deadline is when the session ends; 0 before the first answer. If negative, it is over: the first reader whose
+	// clock is past it makes it so, and nothing makes it positive again.
 	deadline atomic.Int64
 }
 
-// Renew takes an answer, at the time now, to what was sent at the time sent: the session lives for ttl from then. It reports whether the
-// session is alive; one that was not is not revived. The deadline may come nearer by it: what the member says last counts. It is
-// the one place where the rule of a client's deadline stands (docs/design/membership.md §6).
+// Renew applies an answer, at now, to a message sent at sent: the session lives for ttl from then. It reports whether
+// the session is alive; an ended one is not revived. The deadline may move closer: the member's last answer counts.
+// This is the only implementation of the rule of a client's deadline (docs/design/membership.md §6).
 func (s *Session) Renew(now, sent, ttl time.Duration) bool {
 	if mutation.Off("client deadline counted from receipt") {
 		sent = now
@@ -50,7 +50,7 @@ func (s *Session) Renew(now, sent, ttl time.Duration) bool {
 	}
 }
 
-// End makes the session over, at the time now if it was not before.
+// End ends the session, at now if it had not ended before.
 func (s *Session) End(now time.Duration) {
 	for {
 		old := s.deadline.Load()
@@ -64,16 +64,15 @@ func (s *Session) End(now time.Duration) {
 	}
 }
 
-// Look takes a reading of the clock. If the deadline has passed by it the session is over, before
-// anything can act on the reading: an answer that is handled meanwhile must not
-// revive a session one of whose locks has seen that it ended.
+// Look applies a reading of the clock. If it is past the deadline the session is over, before the reading can have any
+// effect: an answer handled meanwhile must not revive a session one of whose locks has seen its end.
 func (s *Session) Look(now time.Duration) {
 	if deadline := s.deadline.Load(); deadline > 0 && now >= time.Duration(deadline) {
 		s.deadline.CompareAndSwap(deadline, -deadline)
 	}
 }
 
-// Alive compares with the clock.
+// Alive reports whether the deadline is after now.
 func (s *Session) Alive(now time.Duration) bool {
 	s.Look(now)
 	return s.deadline.Load() > 0
@@ -88,7 +87,7 @@ func (s *Session) Deadline() time.Duration {
 	return time.Duration(max(deadline, -deadline))
 }
 
-// LivesUntil reports whether the session is not over, and ends at a deadline.
+// LivesUntil reports whether the session is alive, with that deadline.
 func (s *Session) LivesUntil(deadline time.Duration) bool {
 	return s.deadline.Load() == int64(deadline)
 }

@@ -1,2 +1,2 @@
-// Package clocktest has a clock that a test moves by hand.
+// Package clocktest provides a clock that a test moves by hand.
 package clocktest

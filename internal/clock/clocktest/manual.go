@@ -7,24 +7,24 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Manual is a clock that stands still until it is advanced.
+// Manual is a clock that moves only by Advance.
 type Manual struct {
 	mu     sync.Mutex
 	now    time.Duration
 	timers map[*manualTimer]struct{}
 }
 
-// NewManual returns a clock that stands at zero.
+// NewManual returns a clock at zero.
 func NewManual() *Manual { return &Manual{timers: map[*manualTimer]struct{}{}} }
 
-// Now returns where the clock stands.
+// Now returns the clock's time.
 func (m *Manual) Now() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now
 }
 
-// Advance moves the clock and fires the timers whose time has come.
+// Advance moves the clock and fires the timers that are due.
 func (m *Manual) Advance(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	lockName = "lock"
 )
 
-// ErrInUse says that another process has the folder.
+// ErrInUse reports that another process has the folder.
 var ErrInUse = errors.New("another process is this member")
 
 // Cell is an open folder.
@@ -28,9 +28,8 @@ type Cell struct {
 	lock   *os.File
 }
 
-// Open creates the folder if it is not there, locks it, and returns the bytes of its
-// cell: nil if it has never held one. The error names the folder; ErrInUse is among
-// them. A folder in which nothing can be written is refused now, not when the first
+// Open creates the folder if necessary, locks it, and returns the bytes of its cell: nil if it has never held one. The
+// error, which may be ErrInUse, names the folder. A folder that cannot be written is refused now, not when the first
 // promise depends on it.
 func Open(folder string) (*Cell, []byte, error) {
 	if err := makeFolder(folder); err != nil {
@@ -56,8 +55,7 @@ func Open(folder string) (*Cell, []byte, error) {
 	return c, data, nil
 }
 
-// read returns the cell's bytes, if the folder can be written at all: nothing but
-// writing shows that.
+// read returns the cell's bytes, if the folder is writable: only a write shows that.
 func (c *Cell) read() ([]byte, error) {
 	if err := writeSynced(c.path(tempName), nil); err != nil {
 		return nil, fmt.Errorf("write state folder: %w", err)
@@ -93,8 +91,8 @@ func (c *Cell) replace(data []byte) error {
 	return nil
 }
 
-// Replace replaces another small file in a folder that there is, as cells are replaced. No other caller
-// may do so at the same time.
+// Replace replaces another small file in an existing folder, in the same way as cells. No other caller may do so at the
+// same time.
 func Replace(folder, name string, data []byte) error {
 	path := filepath.Join(folder, name)
 	if err := writeSynced(path+".new", data); err != nil {
@@ -109,8 +107,8 @@ func Replace(folder, name string, data []byte) error {
 	return nil
 }
 
-// makeFolder creates a folder and those above it, so that they survive a power cut:
-// each new one is synced into the one above.
+// makeFolder creates a folder and its parents, so that they survive a power cut: each new one is synced into its
+// parent.
 func makeFolder(folder string) error {
 	found, err := os.Stat(folder)
 	if err == nil && !found.IsDir() {
@@ -132,7 +130,7 @@ func makeFolder(folder string) error {
 	return SyncFolder(above)
 }
 
-// SyncFolder makes the names in a folder outlast a power cut.
+// SyncFolder makes the names in a folder survive a power cut.
 func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -166,8 +164,8 @@ func (c *Cell) Close() error {
 	return nil
 }
 
-// Place gives a folder that is complete its name, which nothing but an empty folder may have. When it has returned nil
-// the folder keeps it, even after a crash.
+// Place renames a complete folder to its final name, which may exist only as an empty folder. When it has returned nil
+// the folder keeps the name, even after a crash.
 func Place(folder, name string) error {
 	if err := SyncFolder(folder); err != nil {
 		return fmt.Errorf("sync folder %s: %w", folder, err)

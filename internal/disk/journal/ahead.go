@@ -6,18 +6,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The database's own log is what is synced all the time. A file system that syncs a file which has grown, or in which blocks
-// are written for the first time, writes down that, too, in a log of its own that all its files share; what was written
-// before and is written again costs only itself. So there are always zeros in front of what is written, up to
-// [Options].Ahead bytes: one sync of many finds a larger file. A log that is used again has them already. To the
-// database zeros are the end of what was written.
+// The database's own log is synced all the time. A file system that syncs a file that has grown, or whose blocks are
+// written for the first time, also writes that to its own journal, which all files share; overwriting existing blocks
+// costs only the data. So the log always has zeros after its end, up to [Options].Ahead bytes: only one sync of many
+// finds a larger file. A recycled log has them already. The database reads zeros as the end of the log.
 type logFile struct {
 	file
-	at   int64 // where the next write goes
-	room int64 // what the file has already
+	at   int64 // position of the next write
+	room int64 // current size of the file
 }
 
-// Write writes behind what is there, and zeros behind that, where the file ends.
+// Write writes at the end of the data, followed by zeros at the end of the file.
 func (f *logFile) Write(p []byte) (n int, err error) {
 	n, err = f.file.Write(p)
 	f.at += int64(n)
@@ -30,7 +29,7 @@ func (f *logFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// openLog makes of a file that the database's log is to be written to, from its beginning on, one that has zeros ahead.
+// openLog wraps a new file of the database's log as one with zeros ahead.
 func (d *disk) openLog(opened vfs.File, name string) (vfs.File, error) {
 	f := &logFile{file: file{File: opened, disk: d, name: name}}
 	if d.silent() {
@@ -45,5 +44,5 @@ func (d *disk) openLog(opened vfs.File, name string) (vfs.File, error) {
 	return f, nil
 }
 
-// isLog reports whether a file is one of the database's log.
+// isLog reports whether a file belongs to the database's log.
 func (d *disk) isLog(name string) bool { return d.ahead > 0 && strings.HasSuffix(name, logSuffix) }

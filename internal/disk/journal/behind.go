@@ -8,21 +8,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The database's own log ends, for the database, at the first batch that is not whole. It cannot
-// always tell one that a crash has cut off from one that has rotted, and would lose with that
-// all that comes behind. But the journal writes a batch only when the one before is synced, and
-// says so in its root. So where a root is anywhere in the logs that knows of more synced batches
+// The database treats the first incomplete batch as the end of its log. It cannot always distinguish one cut off by a
+// crash from one that has rotted, and would lose everything after it. But the journal writes a batch only when the
+// previous one is synced, and records that in its root. So if a root anywhere in the logs counts more synced batches
 // than the database has, some have rotted.
 
-// The form of the database's logs, as far as it matters: blocks, at whose beginning a header may
-// stand in the middle of a root.
+// The form of the database's logs, as far as it matters: blocks, each with a header, which may be in the middle of a
+// root.
 const (
 	logSuffix = ".log"
 	blockSize = 32 << 10
 	blockHead = 19
 )
 
-// lookBehind blames the database if one of its logs has a root of a later time.
+// lookBehind reports corruption of the database if one of its logs has a later root.
 func (v *verifier) lookBehind(fs vfs.FS, at string, identity uint32) error {
 	folder := fs.PathJoin(at, recordsName)
 	names, err := fs.List(folder)
@@ -44,12 +43,12 @@ func (v *verifier) lookBehind(fs vfs.FS, at string, identity uint32) error {
 	return nil
 }
 
-// latestSynced returns the most synced batches that a root in data knows of.
+// latestSynced returns the highest count of synced batches in any root in data.
 func latestSynced(data []byte, identity uint32) (latest uint64) {
 	const size = sumSize + rootSize
 	look := func(b []byte) {
 		for i := 0; i+size <= len(b); i++ {
-			// Few places pass this, so that few sums are made.
+			// Few places pass this, so few sums are computed.
 			if binary.BigEndian.Uint32(b[i+size-4:]) != identity {
 				continue
 			}

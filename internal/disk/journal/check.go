@@ -8,16 +8,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// seen is what a folder has.
+// seen is the content of a folder.
 type seen struct {
 	*verifier
 	identity []byte
 	floor    floor
 }
 
-// Check verifies all there is in a folder, and changes nothing. It returns what is wrong: a
-// *CorruptError each. The error says why that could not be found out: ErrNone, ErrInUse,
-// *FormatError, or what the disk says. Zero for fs means the machine's file system.
+// Check verifies the whole content of a folder, and changes nothing. It returns the faults, a *CorruptError each. The
+// error says why the check could not be made: ErrNone, ErrInUse, *FormatError, or the disk's error. Zero for fs means
+// the machine's file system.
 func Check(fs vfs.FS, folder string) ([]*CorruptError, error) {
 	if fs == nil {
 		fs = vfs.Default
@@ -42,7 +42,7 @@ func Check(fs vfs.FS, folder string) ([]*CorruptError, error) {
 	return s.wrong, nil
 }
 
-// examine reads all that a folder has, and writes nothing.
+// examine reads the whole content of a folder, and writes nothing.
 func examine(fs vfs.FS, folder string) (*seen, error) {
 	at := fs.PathJoin(folder, journalName)
 	identity, err := readIdentity(fs, folder, at)

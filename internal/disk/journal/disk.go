@@ -11,35 +11,33 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// disk is a file system that nothing reaches any more after the first error: from then on, what
-// writes succeeds and does nothing. So the folder stays as a crash at that moment would have left
-// it, and the database, which knows of no error, neither ends the process nor tries again what it
-// could not do, and can be closed. The journal asks broken before it believes that anything
-// was written.
+// disk is a file system that stops all writes after the first error: from then on writes succeed without effect. So the
+// folder stays as a crash at that moment would have left it, and the database, which knows of no error, neither ends
+// the process nor retries, and can be closed. The journal checks broken before it believes that anything was written.
 type disk struct {
 	vfs.FS
 	first  atomic.Pointer[error]
-	failed func(error) // called once, by the goroutine that has come upon it
-	locked bool        // the folder is locked already
-	sealed bool        // nothing is written from the beginning on
-	ahead  int64       // how many zeros are written ahead in the database's log: see logFile
+	failed func(error) // called once, by the goroutine that found it
+	locked bool        // the folder is already locked
+	sealed bool        // nothing is written from the start
+	ahead  int64       // number of zeros written ahead in the database's log: see logFile
 
-	patience *patience // nil means that a file is opened now or not at all
+	patience *patience // nil means that opening a file is not retried
 
-	newest  atomic.Pointer[logSize] // the database's newest log, as it is, synced or not
-	floorAt string                  // where the floor is to be raised; empty while a journal is made
-	floor   floor                   // the writer's own
+	newest  atomic.Pointer[logSize] // the database's newest log, with its current size, synced or not
+	floorAt string                  // where the floor is written; empty while a journal is created
+	floor   floor                   // used only by the writer
 }
 
-// onlyReading is a disk on which nothing is changed.
+// onlyReading returns a read-only disk.
 func onlyReading(fs vfs.FS) *disk {
 	return &disk{FS: fs, failed: func(error) {}, locked: true, sealed: true}
 }
 
-// silent says whether writes do nothing.
+// silent reports whether writes have no effect.
 func (d *disk) silent() bool { return d.sealed || d.first.Load() != nil }
 
-// broken is the first error.
+// broken returns the first error.
 func (d *disk) broken() error {
 	if first := d.first.Load(); first != nil {
 		return *first
@@ -53,7 +51,7 @@ func (d *disk) fail(err error) {
 	}
 }
 
-// write does what changes the folder.
+// write performs a change of the folder.
 func (d *disk) write(what, name string, do func() error) error {
 	if d.silent() {
 		return nil
@@ -64,7 +62,7 @@ func (d *disk) write(what, name string, do func() error) error {
 	return nil
 }
 
-// open makes a file that writes go to.
+// open opens a file for writing.
 func (d *disk) open(what, name string, do func() (vfs.File, error)) (vfs.File, error) {
 	var made vfs.File
 	if err := d.write(what, name, func() (err error) { made, err = d.patiently(name, do); return err }); err != nil {
@@ -79,7 +77,7 @@ func (d *disk) open(what, name string, do func() (vfs.File, error)) (vfs.File, e
 	return &file{File: made, disk: d, name: name}, nil
 }
 
-// read looks at an error of reading: only that a file is not there, or at its end, is none.
+// read handles a read error: only a missing file, or the end of one, is not an error.
 func (d *disk) read(what, name string, err error) error {
 	if err == nil || errors.Is(err, os.ErrNotExist) || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
@@ -89,13 +87,12 @@ func (d *disk) read(what, name string, err error) error {
 	return err
 }
 
-// markerPrefix begins the names of files that say by being there which others the database has.
+// markerPrefix is the prefix of files whose presence identifies the database's current files.
 const markerPrefix = "marker."
 
-// before has a folder know of what was done there until now, before a marker comes or goes. The
-// database syncs the folder only after it has made a file, a marker that names it, and
-// removed the marker of before: a file system that keeps some of that and not the rest, as it
-// may, would leave a marker of nothing, or none.
+// before syncs the folder before a marker is added or removed. The database syncs the folder only after it has made a
+// file, a marker that names it, and removed the previous marker: a file system may keep some of that and not the rest,
+// and would leave a marker of a missing file, or none.
 func (d *disk) before(name string) error {
 	if !strings.HasPrefix(d.PathBase(name), markerPrefix) {
 		return nil
@@ -103,7 +100,7 @@ func (d *disk) before(name string) error {
 	return d.syncFolder(d.PathDir(name))
 }
 
-// Create and its like make files that writes go to.
+// Create and the like open files for writing.
 func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if err := d.before(name); err != nil {
 		return nil, err
@@ -113,7 +110,7 @@ func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 		if err != nil || !d.isLog(name) {
 			return made, err
 		}
-		// Only what was opened for reading, too, can be written at any place.
+		// Only a file opened for reading as well can be written at any position.
 		if err := made.Close(); err != nil {
 			return nil, err
 		}
@@ -159,7 +156,7 @@ func (d *disk) OpenDir(name string) (vfs.File, error) {
 	return &file{File: opened, disk: d, name: name}, nil
 }
 
-// Remove removes a file. One that is not there is the caller's business.
+// Remove removes a file. The caller handles a missing one.
 func (d *disk) Remove(name string) (missing error) {
 	if err := d.before(name); err != nil {
 		return err
@@ -197,7 +194,7 @@ func (d *disk) MkdirAll(name string, mode os.FileMode) error {
 	return d.write("make folder", name, func() error { return d.FS.MkdirAll(name, mode) })
 }
 
-// Lock does nothing for the database: the journal has locked the folder.
+// Lock does nothing: the journal has already locked the folder.
 func (d *disk) Lock(name string) (io.Closer, error) {
 	if d.locked {
 		return io.NopCloser(nil), nil
@@ -208,7 +205,7 @@ func (d *disk) Lock(name string) (io.Closer, error) {
 // Unwrap returns the file system below.
 func (d *disk) Unwrap() vfs.FS { return d.FS }
 
-// replace writes a file as a whole: a crash leaves the old one or the new one.
+// replace writes a file atomically: a crash leaves the old one or the new one.
 func (d *disk) replace(folder, name string, data []byte) error {
 	at, made := d.PathJoin(folder, name), d.PathJoin(folder, name+".new")
 	f, err := d.Create(made, vfs.WriteCategoryUnspecified)
@@ -230,8 +227,7 @@ func (d *disk) syncFolder(name string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// makeFolder makes a folder and those above it, so that they survive a crash: each new one is
-// synced into the one above.
+// makeFolder makes a folder and its parents, so that they survive a crash: each new one is synced into its parent.
 func (d *disk) makeFolder(name string) error {
 	found, err := d.Stat(name)
 	if err == nil && !found.IsDir() {
@@ -273,7 +269,8 @@ func (f *file) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// Preallocate saves time. Not every file system can, and one that is full says so at the write.
+// Preallocate reserves disk space for a log file ahead of its writes. Not every file system can, and a full one reports
+// it at the write.
 func (f *file) Preallocate(at, length int64) error {
 	if f.disk.silent() {
 		return nil
@@ -281,7 +278,7 @@ func (f *file) Preallocate(at, length int64) error {
 	return f.File.Preallocate(at, length)
 }
 
-// Close may be where a file system tells that it could not write.
+// Close closes the file; a file system may report a failed write only here.
 func (f *file) Close() error {
 	if err := f.File.Close(); err != nil {
 		f.disk.fail(fmt.Errorf("close %s: %w", f.name, err))

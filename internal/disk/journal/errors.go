@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// ErrInUse says that another process has the folder, or another journal of this one.
+// ErrInUse reports that another process, or another journal of this one, has the folder.
 var ErrInUse = errors.New("another process uses it, or another journal of this process; end that one, or use another folder")
 
-// ErrNone says that a folder has no journal, where one was expected.
+// ErrNone reports that a folder has no journal, although one was expected.
 var ErrNone = errors.New("there is no journal in this folder")
 
-// IdentityError says that a folder is another's.
+// IdentityError reports that a folder has another owner.
 type IdentityError struct {
 	Folder      string
 	Has, Wanted []byte
@@ -23,7 +23,7 @@ func (e *IdentityError) Error() string {
 	return fmt.Sprintf("the journal in folder %q is that of %q, and %q was to open it; give each member a folder of its own, or start the one that this is of", e.Folder, e.Has, e.Wanted)
 }
 
-// FormatError says that another version has made the folder.
+// FormatError reports that another version has made the folder.
 type FormatError struct {
 	Folder      string
 	Has, Wanted string
@@ -33,13 +33,13 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("the journal in folder %q has the format %q, and this version reads %q; use the version that made it", e.Folder, e.Has, e.Wanted)
 }
 
-// CorruptError says that a folder does not have what was written there.
+// CorruptError reports that a folder does not contain what was written there.
 type CorruptError struct {
 	Folder string
-	Part   string // what is wrong: "record", "snapshot", "identity" …
-	Log    uint64 // which log's, for a part of one
-	Index  uint64 // which record, for a record; which chunk, for a chunk
-	Err    error  // what is wrong about it
+	Part   string // the faulty part: "record", "snapshot", "identity" …
+	Log    uint64 // number of the log, for a part of one
+	Index  uint64 // of the record or chunk
+	Err    error  // the fault
 }
 
 func (e *CorruptError) Error() string {
@@ -53,10 +53,11 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("the journal in folder %q is damaged: %s: %s; replace this member by a new one, or put the folder back as it was when the member stopped: an older copy lacks what it has promised since", e.Folder, part, sentence(e.Err))
 }
 
-// forMachines is a line of what the database says of damage that has a value and no words.
+// forMachines is a line of the database's error text that is not meant for people.
 const forMachines = "<corruption detail carrier>"
 
-// sentence is the text of an error in one line, once: the database describes damage in several, and often twice.
+// sentence returns an error's text in one line, without repetition: the database describes damage in several, and often
+// twice.
 func sentence(err error) string {
 	var said []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -67,10 +68,10 @@ func sentence(err error) string {
 	return strings.Join(said, ": ")
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the fault.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// The parts that are found to be wrong.
+// The parts that may be faulty.
 const (
 	partRecord   = "record"
 	partChunk    = "chunk"

@@ -9,17 +9,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// floor is the least that a folder has: it is written down next to the database, which cannot tell a log of its own that
-// is gone, or shorter than it was, from one that was never written.
+// floor is the minimum content of a folder: it is stored next to the database, which cannot distinguish a log of its
+// own that is gone, or shorter than it was, from one that was never written.
 //
-// The file "floor" is synced. It names the database's newest log from the moment on at which that file is there, and the
-// size that the file has reached: a log grows by [Options].Ahead bytes at once, so that few batches have to
-// write that down. The file "reached" is written with every batch, and never synced: what a process had synced before it
-// was killed stands there, and after a power cut what the kernel had written back by then.
+// The file "floor" is synced. It names the database's newest log from its creation on, and the size that the file has
+// reached: a log grows by [Options].Ahead bytes at once, so few batches have to write that. The file "reached" is
+// written with every batch, and never synced: it has everything that a process had synced before it was killed, and
+// after a power cut what the kernel had written back by then.
 type floor struct {
-	batches uint64 // how many batches were synced
-	log     string // the database's newest log; empty in a folder of a version that did not note it
-	size    int64  // how large that was when it was synced
+	batches uint64 // number of synced batches
+	log     string // the database's newest log; empty in a folder of a version that did not record it
+	size    int64  // its size at its last sync
 }
 
 const floorSize = 8
@@ -46,11 +46,11 @@ func decodeFloor(data []byte) (f floor, err error) {
 	return floor{binary.BigEndian.Uint64(content), string(content[2*floorSize:]), int64(binary.BigEndian.Uint64(content[floorSize:]))}, nil
 }
 
-// raise writes the floor down.
+// raise writes the floor.
 func (d *disk) raise(at string) error { return d.replace(at, floorName, d.floor.encode()) }
 
-// begun notes that the database has a new log. The file outlasts a crash before the floor names it, and the floor names
-// it before anything is written there.
+// begun records that the database has a new log. The file survives a crash before the floor names it, and the floor
+// names it before anything is written to it.
 func (d *disk) begun(name string, size int64) {
 	d.newest.Store(&logSize{d.PathBase(name), size})
 	if d.floorAt == "" {
@@ -65,19 +65,19 @@ func (d *disk) begun(name string, size int64) {
 	}
 }
 
-// logSize is a log of the database, and how large it is.
+// logSize is a log of the database, with its size.
 type logSize struct {
 	name string
 	size int64
 }
 
-// encodeReached makes the content of the file "reached".
+// encodeReached encodes the content of the file "reached".
 func encodeReached(batches uint64) []byte {
 	value, _ := sealed(0, []byte(reachedName), binary.BigEndian.AppendUint64(nil, batches))
 	return value
 }
 
-// readFloor returns the least that a folder has, by both files.
+// readFloor returns the minimum content of a folder, from both files.
 func readFloor(fs vfs.FS, folder, at string) (floor, error) {
 	data, err := readFile(fs, fs.PathJoin(at, floorName))
 	if err != nil {
@@ -104,7 +104,7 @@ func readFloor(fs vfs.FS, folder, at string) (floor, error) {
 	return f, nil
 }
 
-// checkLog compares the database's newest log with what the floor says of it.
+// checkLog compares the database's newest log with the floor.
 func (f floor) checkLog(fs vfs.FS, folder, at string) error {
 	if f.log == "" {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// format is the first line of the identity. What changes the form of anything changes this.
+// format is the first line of the identity. Any change of the format changes it.
 const (
 	formatName = "holdfast journal "
 	format     = formatName + "1"
@@ -20,13 +20,13 @@ const (
 
 func identitySum(identity []byte) uint32 { return crc32.Checksum(identity, castagnoli) }
 
-// encodeIdentity makes a text of three lines.
+// encodeIdentity returns a text of three lines.
 func encodeIdentity(identity []byte) []byte {
 	text := format + "\n" + strconv.Quote(string(identity)) + "\n"
 	return fmt.Appendf(nil, "%s%08x\n", text, crc32.Checksum([]byte(text), castagnoli))
 }
 
-// readIdentity returns whose journal is at a place.
+// readIdentity returns the identity of the journal at a path.
 func readIdentity(fs vfs.FS, folder, at string) ([]byte, error) {
 	data, err := readFile(fs, fs.PathJoin(at, identityName))
 	if err != nil {
@@ -44,7 +44,7 @@ func readIdentity(fs vfs.FS, folder, at string) ([]byte, error) {
 	return nil, &CorruptError{folder, partIdentity, 0, 0, fmt.Errorf("the file has %.200q, which is not what a journal writes", data)}
 }
 
-// missingOr says that a file is missing which must be there, or that it cannot be read.
+// missingOr returns an error for a required file that is missing, or cannot be read.
 func missingOr(err error, folder, part string) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return &CorruptError{folder, part, 0, 0, errors.New("it is missing")}

@@ -14,22 +14,22 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Options is how a journal is opened.
+// Options configures how a journal is opened.
 type Options struct {
-	// Identity says whose journal it is: it is written into a new folder, and a folder that has
-	// another is refused. Zero accepts any that the folder has, and makes no new one.
+	// Identity identifies the journal's owner: it is written into a new folder, and a folder with another one is
+	// refused. Zero accepts any existing one, and creates no new journal.
 	Identity []byte
-	// MaxRequests bounds the requests that wait or are being done, and as many fetches besides
-	// them. Zero means 4096.
+	// MaxRequests bounds the requests waiting or in progress, and separately the same number of fetches. Zero means
+	// 4096.
 	MaxRequests int
-	// MaxBytes bounds what they bring. Zero means 64 MiB.
+	// MaxBytes bounds their data. Zero means 64 MiB.
 	MaxBytes int
-	// Ahead is how many bytes the database's log is longer than what is written there at the most: zeros, so that most
-	// syncs find a file that has not grown. Zero means 512 KiB.
+	// Ahead is the maximum number of zeros after the data in the database's log, so that most syncs find a file that
+	// has not grown. Zero means 512 KiB.
 	Ahead int
 	// FS is the file system. Zero means the machine's.
 	FS vfs.FS
-	// Logger gets a line when the journal fails. Zero means that nothing is logged.
+	// Logger gets a line when the journal fails. Nil discards.
 	Logger *slog.Logger
 }
 
@@ -42,29 +42,28 @@ type Journal struct {
 	disk     *disk
 	writes   *queue
 	fetches  *queue
-	failed   chan struct{} // closed when the journal has failed, and nothing is under way
+	failed   chan struct{} // closed when the journal has failed, and no request is under way
 	over     chan struct{} // closed when the journal is being closed
-	flushed  atomic.Bool   // the floor is to be raised
+	flushed  atomic.Bool   // the floor must be raised
 
 	use sync.RWMutex // read-locked while db is used, and locked to close it
 	db  *pebble.DB   // nil when it is closed
 
 	writer, reader sync.WaitGroup
 	closing        sync.Once
-	closed         error // what Close returns
+	closed         error // the result of Close
 
-	// What follows is the writer's own.
+	// Used only by the writer.
 	logs    map[uint64]*ledger
 	root    root
-	synced  uint64   // how many of the root's batches
-	reached vfs.File // where each batch leaves that, for what opens the folder after a crash
+	synced  uint64   // number of the root's batches that are synced
+	reached vfs.File // the file with the count of batches, for the next open after a crash
 }
 
-// Submit asks for a storage.Append, Chunk, Install or Fetch. An error says that nothing is done
-// about it, nor will be: it is a storage.ErrRefused where the queue is full or the journal has
-// failed, and a storage.ErrInvalid otherwise. Without one, answer is called once, with what
-// answers the request: on a goroutine of the journal's, so it must not wait for anything. What the
-// request points to is the journal's until then.
+// Submit accepts a storage.Append, Chunk, Install or Fetch. An error means that it will not be executed: a
+// storage.ErrRefused if the queue is full or the journal has failed, and a storage.ErrInvalid otherwise. Without an
+// error, answer is called once with the answer to the request, on a goroutine of the journal, so it must not block. The
+// journal owns the request's memory until then.
 func (j *Journal) Submit(request any, answer func(any)) error {
 	a := pending{request: request, size: perRequest, answer: answer}
 	var check error
@@ -95,18 +94,17 @@ func (j *Journal) Submit(request any, answer func(any)) error {
 	return nil
 }
 
-// Identity says whose journal it is.
+// Identity returns the identity of the journal's owner.
 func (j *Journal) Identity() []byte { return j.identity }
 
-// Failed is closed when the journal has failed, and every request has been answered that it had
-// taken. Err says why.
+// Failed is closed when the journal has failed, and all accepted requests have been answered. Err returns the reason.
 func (j *Journal) Failed() <-chan struct{} { return j.failed }
 
-// Err is why the journal has failed, or nil.
+// Err returns why the journal has failed, or nil.
 func (j *Journal) Err() error { return j.disk.broken() }
 
-// fail ends everything. It is called by the goroutine that has come upon an error, so it does
-// nothing that takes a while: the writer does the rest.
+// fail stops the journal. It is called by the goroutine that found an error, so it does nothing slow: the writer does
+// the rest.
 func (j *Journal) fail(err error) {
 	why := fmt.Errorf("%w: %w", j.because(err), storage.ErrRefused)
 	j.writes.end(why, true)
@@ -117,8 +115,8 @@ func (j *Journal) because(err error) error {
 	return fmt.Errorf("the journal in folder %q failed and takes no more writes: %w; check the disk, then start the member again", j.folder, err)
 }
 
-// Close does what was asked for, syncs, and closes the folder. A journal that has failed returns
-// why. Another Close returns the same.
+// Close completes the accepted requests, syncs, and closes the folder. For a failed journal it returns the reason.
+// Another Close returns the same.
 func (j *Journal) Close() error {
 	j.closing.Do(func() {
 		why := fmt.Errorf("the journal in folder %q was closed: %w", j.folder, storage.ErrInvalid)

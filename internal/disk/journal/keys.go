@@ -6,23 +6,22 @@ import (
 	"hash/crc32"
 )
 
-// The first byte of a key of the database says what stands there, in the order in which all is
-// verified: what vouches for others comes before them.
+// The first byte of a database key is its kind, in the order of verification: each kind vouches for later ones.
 const (
 	rootKind     = 0x00 // alone
-	headKind     = 0x01 // then the log
-	snapshotKind = 0x02 // then the log
-	recordKind   = 0x03 // then the log and the index
-	chunkKind    = 0x04 // then the log, the snapshot and the number
-	endKind      = 0x05 // nothing from here on
+	headKind     = 0x01 // followed by the log
+	snapshotKind = 0x02 // followed by the log
+	recordKind   = 0x03 // followed by the log and the index
+	chunkKind    = 0x04 // followed by the log, the snapshot and the number
+	endKind      = 0x05 // end of the key space
 )
 
-// numbersOf says how many numbers of eight bytes follow a kind.
+// numbersOf returns how many numbers of eight bytes follow a kind.
 func numbersOf(kind byte) int {
 	return [...]int{rootKind: 0, headKind: 1, snapshotKind: 1, recordKind: 2, chunkKind: 3}[kind]
 }
 
-// key makes a key: numbers in the order of their bytes, so that records lie in theirs.
+// key makes a key: numbers are big endian, so that records are in order.
 func key(kind byte, numbers ...uint64) []byte {
 	return appendKey(make([]byte, 0, 1+8*len(numbers)), kind, numbers...)
 }
@@ -35,7 +34,7 @@ func appendKey(b []byte, kind byte, numbers ...uint64) []byte {
 	return b
 }
 
-// parseKey takes a key apart. Numbers that the kind does not have are 0.
+// parseKey decodes a key. Numbers that the kind does not have are 0.
 func parseKey(b []byte) (kind byte, numbers [3]uint64, err error) {
 	if len(b) == 0 || b[0] >= endKind || len(b) != 1+8*numbersOf(b[0]) {
 		return 0, numbers, fmt.Errorf("a key %x; it has none of the forms that a journal writes", b)
@@ -50,7 +49,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const sumSize = 4
 
-// sum is over where something stands, what stands before it, and itself.
+// sum is the checksum over a key, the preceding sum, and the content.
 func sum(before uint32, at, content []byte) uint32 {
 	var b [1 + 3*8 + 8 + sumSize]byte
 	n := copy(b[:], at)
@@ -59,13 +58,13 @@ func sum(before uint32, at, content []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:n+8+sumSize], castagnoli), castagnoli, content)
 }
 
-// sealed is content behind its sum.
+// sealed returns content prefixed with its sum.
 func sealed(before uint32, at, content []byte) ([]byte, uint32) {
 	s := sum(before, at, content)
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, sumSize+len(content)), s), content...), s
 }
 
-// unseal returns the content of what stands at a key, and its sum. The content is a part of value.
+// unseal returns the content of a value at a key, and its sum. The content is a part of value.
 func unseal(before uint32, at, value []byte) ([]byte, uint32, error) {
 	if len(value) < sumSize {
 		return nil, 0, fmt.Errorf("it has %d bytes; its checksum alone has %d", len(value), sumSize)
@@ -77,10 +76,10 @@ func unseal(before uint32, at, value []byte) ([]byte, uint32, error) {
 	return content, written, nil
 }
 
-// root is what vouches for all heads.
+// root vouches for all heads.
 type root struct {
-	batches  uint64 // how many were written
-	synced   uint64 // how many of them were synced before this one was written
+	batches  uint64 // number of batches written
+	synced   uint64 // number of them synced before this one was written
 	heads    uint64 // the sum of the checksums of all heads
 	identity uint32 // the checksum of the identity
 }
@@ -102,14 +101,14 @@ func decodeRoot(b []byte) (root, error) {
 	return root{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:]), binary.BigEndian.Uint32(b[24:])}, nil
 }
 
-// head is what a log has, in short.
+// head is the summary of a log.
 type head struct {
-	base     uint64 // the log begins behind it
-	last     uint64 // its last index; base, where it has no records
-	baseSum  uint32 // what the sum of the first record builds on
+	base     uint64 // the log begins after it
+	last     uint64 // its last index; base, if it has no records
+	baseSum  uint32 // seed of the first record's sum
 	lastSum  uint32 // the sum of the last record
-	snapshot uint32 // the sum of the snapshot; 0 where there is none
-	state    []byte // nil where there is none
+	snapshot uint32 // sum of the snapshot; 0 if there is none
+	state    []byte // nil if there is none
 }
 
 const headSize = 8 + 8 + 4 + 4 + 4 + 1
@@ -144,7 +143,7 @@ func decodeHead(b []byte) (head, error) {
 	return h, nil
 }
 
-// snapshot is what a log's snapshot is.
+// snapshot is the summary of a log's snapshot.
 type snapshot struct {
 	number uint64
 	chunks uint64

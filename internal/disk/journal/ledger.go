@@ -10,28 +10,27 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// ledger is the writer's knowledge of one log: enough to write without reading.
+// ledger is the writer's state of one log: enough to write without reading.
 type ledger struct {
 	log uint64
 	head
-	sum  uint32   // of the head, as the root counts it
+	sum  uint32   // of the head, as counted in the root
 	sums []uint32 // of the record before the first, and of all records
 	// installed is the number of the log's snapshot.
 	installed uint64
-	// pending is the number of the snapshot that is being written, and parts the sums of its
-	// chunks.
+	// pending is the number of the snapshot being written, and parts the sums of its chunks.
 	pending uint64
 	parts   []uint32
-	changed bool // the head is to be written
+	changed bool // the head must be written
 }
 
-// batch is a group of requests that goes to the disk at once.
+// batch is a group of requests written at once.
 type batch struct {
 	*pebble.Batch
 	sync bool
 }
 
-// set puts content behind its sum into the batch, and returns that.
+// set adds content, prefixed with its sum, to the batch, and returns the sum.
 func (b *batch) set(before uint32, content []byte, kind byte, numbers ...uint64) (uint32, error) {
 	var space [1 + 3*8]byte
 	at := appendKey(space[:0], kind, numbers...)
@@ -43,8 +42,8 @@ func (b *batch) set(before uint32, content []byte, kind byte, numbers ...uint64)
 	return s, op.Finish()
 }
 
-// append puts an Append into the batch. Its error is about the request alone if it is an
-// ErrInvalid, and about the batch otherwise.
+// append adds an Append to the batch. Its error concerns only the request if it is an ErrInvalid, and the batch
+// otherwise.
 func (l *ledger) append(b *batch, a *storage.Append) error {
 	if a.First != 0 && (a.First <= l.base || a.First > l.last+1) {
 		return fmt.Errorf("records of log %d from index %d on; it begins at %d and ends at %d, so %d to %d is allowed: %w",
@@ -75,7 +74,7 @@ func (l *ledger) truncate(last uint64) {
 	l.last, l.lastSum = last, l.sums[last-l.base]
 }
 
-// replace notes a new state, which goes with the head. The request's own bytes are the caller's.
+// replace sets a new state, which is written with the head. It copies the caller's bytes.
 func (l *ledger) replace(state []byte) {
 	l.changed = true
 	if state != nil {
@@ -83,7 +82,7 @@ func (l *ledger) replace(state []byte) {
 	}
 }
 
-// chunk puts a Chunk into the batch.
+// chunk adds a Chunk to the batch.
 func (l *ledger) chunk(b *batch, c *storage.Chunk) error {
 	switch {
 	case c.Snapshot <= l.installed:
@@ -109,7 +108,7 @@ func (l *ledger) chunk(b *batch, c *storage.Chunk) error {
 	return nil
 }
 
-// following is the chunk that is expected of a snapshot.
+// following returns the next expected chunk of a snapshot.
 func (l *ledger) following(snapshot uint64) int {
 	if snapshot == l.pending {
 		return len(l.parts)
@@ -117,7 +116,7 @@ func (l *ledger) following(snapshot uint64) int {
 	return 0
 }
 
-// giveUp removes what was written of a snapshot that is not continued.
+// giveUp removes the chunks of a snapshot that is not continued.
 func (l *ledger) giveUp(b *batch) error {
 	if l.pending != 0 {
 		if err := b.DeleteRange(key(chunkKind, l.log, l.pending), key(chunkKind, l.log, l.pending+1), nil); err != nil {
@@ -128,7 +127,7 @@ func (l *ledger) giveUp(b *batch) error {
 	return nil
 }
 
-// refuseInstall says why an Install does not fit the log.
+// refuseInstall returns why an Install does not fit the log.
 func (l *ledger) refuseInstall(i *storage.Install) error {
 	switch written := uint64(l.following(i.Snapshot)); {
 	case i.Snapshot <= l.installed:
@@ -142,7 +141,7 @@ func (l *ledger) refuseInstall(i *storage.Install) error {
 	return nil
 }
 
-// install puts an Install into the batch.
+// install adds an Install to the batch.
 func (l *ledger) install(b *batch, i *storage.Install) error {
 	if err := l.refuseInstall(i); err != nil {
 		return err
@@ -186,8 +185,7 @@ func (l *ledger) install(b *batch, i *storage.Install) error {
 	return nil
 }
 
-// seal puts the head into the batch, if it has changed, and returns how the sum over all heads
-// changes by it.
+// seal adds the head to the batch, if it has changed, and returns the change of the sum over all heads.
 func (l *ledger) seal(b *batch) (uint64, error) {
 	if !l.changed {
 		return 0, nil

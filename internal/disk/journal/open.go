@@ -25,9 +25,9 @@ const (
 	newSuffix    = ".new"
 )
 
-// Open opens a folder, and makes it and its journal if there is none. It reads and verifies all
-// that is there before it writes anything. Of its errors, ErrInUse, ErrNone, *IdentityError,
-// *FormatError and *CorruptError say what they are of; the others come from the disk.
+// Open opens a folder, and creates it and its journal if necessary. It reads and verifies everything before it writes
+// anything. Of its errors, ErrInUse, ErrNone, *IdentityError, *FormatError and *CorruptError name their cause; the
+// others come from the disk.
 func Open(folder string, options Options) (*Journal, error) {
 	j, err := open(folder, options)
 	if err != nil {
@@ -55,7 +55,7 @@ func open(folder string, options Options) (*Journal, error) {
 		return nil, err
 	}
 	if err := j.begin(options.Identity); err != nil {
-		// What else is wrong follows from what the disk did not do.
+		// Other faults follow from the failed disk operation.
 		if broken := j.disk.broken(); broken != nil {
 			err = fmt.Errorf("open folder %q: %w", folder, broken)
 		}
@@ -93,7 +93,7 @@ func (o Options) check() (Options, error) {
 	return o, nil
 }
 
-// lockFolder locks a folder, and the disk knows it from then on.
+// lockFolder locks a folder, and informs the disk.
 func lockFolder(d *disk, folder string) (io.Closer, error) {
 	lock, err := d.FS.Lock(d.PathJoin(folder, lockName))
 	switch {
@@ -106,7 +106,7 @@ func lockFolder(d *disk, folder string) (io.Closer, error) {
 	return nil, fmt.Errorf("lock folder %q: %w", folder, err)
 }
 
-// begin looks what the folder has, and opens its database.
+// begin examines the folder, and opens its database.
 func (j *Journal) begin(identity []byte) error {
 	at := j.disk.PathJoin(j.folder, journalName)
 	if _, err := j.disk.Stat(at); errors.Is(err, os.ErrNotExist) {
@@ -126,7 +126,7 @@ func (j *Journal) begin(identity []byte) error {
 		return seen.wrong[0]
 	}
 	j.identity, j.logs, j.root, j.synced = seen.identity, seen.logs, *seen.root, seen.root.batches
-	// What was not synced in its former life is so when the database is open, and not before.
+	// Data not synced in its former life is synced once the database is open, and not before.
 	j.disk.floor = seen.floor
 	if err := j.reach(at); err != nil {
 		return err
@@ -149,8 +149,8 @@ func (j *Journal) begin(identity []byte) error {
 	return nil
 }
 
-// reach opens the file that is written with every batch, and has the floor raised from now on. It
-// names no log until the database has begun one.
+// reach opens the file that is written with every batch, and enables the floor. It names no log until the database has
+// begun one.
 func (j *Journal) reach(at string) error {
 	if err := j.disk.replace(at, reachedName, encodeReached(j.disk.floor.batches)); err != nil {
 		return err
@@ -160,13 +160,13 @@ func (j *Journal) reach(at string) error {
 		return err
 	}
 	j.reached, j.disk.floorAt = reached, at
-	// While the database opens it removes the log that was the newest one, perhaps before it has the
-	// next: none is named until that is there.
+	// While the database opens it removes the previously newest log, perhaps before it has the next: none is named
+	// until then.
 	j.disk.floor.log, j.disk.floor.size = "", 0
 	return j.disk.raise(at)
 }
 
-// tidy removes what is left of snapshots that were being written when the journal ended.
+// tidy removes the chunks of unfinished snapshots.
 func (j *Journal) tidy(unfinished bool) error {
 	if !unfinished {
 		return nil
@@ -200,8 +200,8 @@ func removeChunks(b *batch, from, to []byte) error {
 	return nil
 }
 
-// create makes a new journal in a folder that has none. It is made next to its place and put there
-// when it is complete, so a crash leaves it whole or not at all.
+// create makes a new journal in a folder without one. It is made under a temporary name and renamed when complete, so a
+// crash leaves it whole or not at all.
 func (j *Journal) create(identity []byte) error {
 	names, err := j.disk.List(j.folder)
 	if err != nil {

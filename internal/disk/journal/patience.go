@@ -11,23 +11,23 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/sparing"
 )
 
-// patience lets an open journal wait where no descriptor is left to open a file with. That is no fault of the disk, and
-// nothing was changed in the folder: the file is opened again until there is one.
+// patience makes an open journal wait when no descriptor is left to open a file. That is no fault of the disk, and
+// nothing was changed in the folder: opening is retried until there is one.
 type patience struct {
 	folder string
 	logger *slog.Logger // nil means none
 	log    sparing.Log
-	open   atomic.Bool   // it is open: before that, what cannot be opened is an error
-	over   chan struct{} // closed when the journal is being closed, which waits for nothing
+	open   atomic.Bool   // before that, failing to open is an error
+	over   chan struct{} // closed when the journal is being closed, which ends all waits
 }
 
-// The times between two attempts to open a file: twice as long after each.
+// The pauses between two attempts to open a file: doubled after each.
 const (
 	firstPause   = time.Millisecond
 	longestPause = 100 * time.Millisecond
 )
 
-// have does what opens a file, again and again while there is no descriptor for it.
+// have runs a function that opens a file, repeatedly while there is no descriptor for it.
 func (p *patience) have(name string, do func() error) error {
 	err := do()
 	for pause := firstPause; p != nil && p.open.Load() && descriptors.Exhausted(err) && p.wait(name, err, pause); pause = min(2*pause, longestPause) {
@@ -36,7 +36,7 @@ func (p *patience) have(name string, do func() error) error {
 	return err
 }
 
-// wait reports whether to try again.
+// wait reports whether to retry.
 func (p *patience) wait(name string, err error, pause time.Duration) bool {
 	if news, held := p.log.News(p.folder); news && p.logger != nil {
 		p.logger.Warn("the journal waits until it can open a file: this process, or the machine, can open no more; raise that limit (ulimit -n, LimitNOFILE=)",

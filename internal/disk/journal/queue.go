@@ -7,27 +7,27 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// pending is a request that waits, and how it is answered.
+// pending is a waiting request, with its callback.
 type pending struct {
 	request any
 	size    int
 	answer  func(any)
 }
 
-// perRequest is what a request counts in the queue besides its bytes.
+// perRequest is the fixed size of a request in the queue, in addition to its bytes.
 const perRequest = 256
 
-// queue has the requests that wait and those that are being done, up to its bounds.
+// queue has the requests waiting and in progress, up to its bounds.
 type queue struct {
 	maxRequests, maxBytes int
 
 	mu       sync.Mutex
 	more     sync.Cond // of mu
 	waiting  []pending
-	requests int // waiting and being done
+	requests int // waiting and in progress
 	bytes    int
-	ended    error // why there are no more
-	broken   bool  // what waits is not to be done either
+	ended    error // why no more are accepted
+	broken   bool  // the waiting ones are not executed either
 }
 
 func newQueue(requests, bytes int) *queue {
@@ -36,7 +36,7 @@ func newQueue(requests, bytes int) *queue {
 	return q
 }
 
-// put adds a request, or says why it does not.
+// put adds a request, or returns why it does not.
 func (q *queue) put(a pending) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -55,9 +55,8 @@ func (q *queue) put(a pending) error {
 	return nil
 }
 
-// take waits for requests, and returns the first of them: more than one up to so many bytes.
-// After the end it returns what is left, and then nothing. If the journal is broken, they
-// are not to be done.
+// take waits for requests, and returns the first of them: more than one up to that many bytes. After the end it returns
+// the rest, and then none. If the journal is broken, they must not be executed.
 func (q *queue) take(bytes int) (group []pending, broken bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -71,12 +70,12 @@ func (q *queue) take(bytes int) (group []pending, broken bool) {
 	}
 	group = q.waiting[:n:n]
 	if q.waiting = q.waiting[n:]; len(q.waiting) == 0 {
-		q.waiting = nil // a slice of the old would keep it alive
+		q.waiting = nil // a subslice would keep the old one alive
 	}
 	return group, q.broken
 }
 
-// done makes room for as much as was taken.
+// done frees the room of a taken group.
 func (q *queue) done(group []pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -86,7 +85,7 @@ func (q *queue) done(group []pending) {
 	}
 }
 
-// end takes no more requests, for a reason. The first reason stays, unless a later one is that the journal is broken.
+// end stops accepting requests, for a reason. The first reason stays, unless a later one is that the journal is broken.
 func (q *queue) end(why error, broken bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Log is what a log has when it is recovered.
+// Log is the recovered content of a log.
 type Log struct {
-	// First and Last are the indices of its records: Last is First-1 where there are none. A log
-	// that was never written begins at 1.
+	// First and Last are the indices of its records: Last is First-1 if there are none. A log that was never written
+	// begins at 1.
 	First, Last uint64
-	State       []byte // nil where there is none
-	Snapshot    uint64 // its number; 0 where there is none
+	State       []byte // nil if there is none
+	Snapshot    uint64 // its number; 0 if there is none
 	Chunks      uint64 // of the snapshot
 	Meta        []byte // of the snapshot
 
@@ -26,14 +26,13 @@ type Log struct {
 	head    []byte
 }
 
-// Record is one of a log's.
+// Record is one record of a log.
 type Record struct {
 	Index uint64
-	Data  []byte // the caller's own
+	Data  []byte // a copy
 }
 
-// Recover returns what a log has. It is for the beginning: what is asked for at the same time
-// may be in it or not.
+// Recover returns the content of a log. It is for the start: concurrent requests may or may not be included.
 func (j *Journal) Recover(log uint64) (*Log, error) {
 	l := &Log{journal: j, log: log}
 	err := j.look(func(db *pebble.Snapshot) (err error) {
@@ -55,8 +54,8 @@ func (j *Journal) Recover(log uint64) (*Log, error) {
 	return l, nil
 }
 
-// Records goes through the records, in order, each verified. An error ends it. It is an
-// ErrInvalid if the log was written to since it was recovered.
+// Records yields the records, in order, each verified. An error ends it. It is an ErrInvalid if the log was written to
+// since it was recovered.
 func (l *Log) Records() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		stopped := false
@@ -79,7 +78,7 @@ func (l *Log) Records() iter.Seq2[Record, error] {
 	}
 }
 
-// look has f read the database as it is at one instant. Damage that it finds ends the journal.
+// look calls f with a consistent view of the database. Damage that it finds fails the journal.
 func (j *Journal) look(f func(*pebble.Snapshot) error) (err error) {
 	j.use.RLock()
 	defer j.use.RUnlock()
@@ -97,7 +96,7 @@ func (j *Journal) look(f func(*pebble.Snapshot) error) (err error) {
 	return err
 }
 
-// get calls see with what stands at a key, if it is there. Found is its checksum.
+// get calls see with the value at a key, if it exists. Found is its checksum.
 func (j *Journal) get(db *pebble.Snapshot, part string, log, index uint64, at []byte, see func(content []byte, sum uint32) error) (bool, error) {
 	value, closer, err := db.Get(at)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -116,7 +115,7 @@ func (j *Journal) get(db *pebble.Snapshot, part string, log, index uint64, at []
 	return true, nil
 }
 
-// unreadable tells damage from a disk that does not read.
+// unreadable distinguishes damage from a disk that does not read.
 func (j *Journal) unreadable(part string, log, index uint64, err error) error {
 	if pebble.IsCorruptionError(err) || j.disk.broken() == nil {
 		return j.corrupt(part, log, index, err)
@@ -128,7 +127,7 @@ func (j *Journal) corrupt(part string, log, index uint64, err error) error {
 	return &CorruptError{j.folder, part, log, index, err}
 }
 
-// readHead returns the head of a log, and its bytes: that of an empty one, where there is none.
+// readHead returns the head of a log, and its bytes: that of an empty log if there is none.
 func (j *Journal) readHead(db *pebble.Snapshot, log uint64) (h head, written []byte, err error) {
 	_, err = j.get(db, partHead, log, 0, key(headKind, log), func(content []byte, _ uint32) (err error) {
 		h, err = decodeHead(content)
@@ -138,7 +137,7 @@ func (j *Journal) readHead(db *pebble.Snapshot, log uint64) (h head, written []b
 	return h, written, err
 }
 
-// readSnapshot returns the snapshot of a log whose head names its sum.
+// readSnapshot returns the snapshot of a log whose head has its sum.
 func (j *Journal) readSnapshot(db *pebble.Snapshot, log uint64, want uint32) (s snapshot, err error) {
 	there, err := j.get(db, partSnapshot, log, 0, key(snapshotKind, log), func(content []byte, sum uint32) (err error) {
 		if sum != want {
@@ -153,7 +152,7 @@ func (j *Journal) readSnapshot(db *pebble.Snapshot, log uint64, want uint32) (s 
 	return s, err
 }
 
-// readRecords calls see with the records of a log, one by one, while it returns true.
+// readRecords calls see with each record of a log, while it returns true.
 func (j *Journal) readRecords(db *pebble.Snapshot, log uint64, h *head, see func(Record) bool) (err error) {
 	if h.last == h.base {
 		return nil
@@ -194,7 +193,7 @@ func (j *Journal) readRecords(db *pebble.Snapshot, log uint64, h *head, see func
 	return nil
 }
 
-// read answers fetches until there are no more.
+// read answers fetches until the end.
 func (j *Journal) read() {
 	defer j.reader.Done()
 	for {
@@ -210,7 +209,7 @@ func (j *Journal) read() {
 	}
 }
 
-// fetch reads a chunk. A look after the last Close is refused there.
+// fetch reads a chunk. A read after Close is refused.
 func (j *Journal) fetch(f storage.Fetch) (data []byte, err error) {
 	err = j.look(func(db *pebble.Snapshot) error {
 		h, _, err := j.readHead(db, f.Log)
@@ -244,8 +243,8 @@ func (j *Journal) fetch(f storage.Fetch) (data []byte, err error) {
 	return data, nil
 }
 
-// Kept returns all that a log has, its snapshot with it, and whether it has anything: what the log's
-// machine is made from. It is for the beginning, as Recover is.
+// Kept returns the whole content of a log, including its snapshot, and whether there is any, to build the log's
+// machine. It is for the start, like Recover.
 func (j *Journal) Kept(log uint64) (kept storage.Kept, known bool, err error) {
 	l, err := j.Recover(log)
 	if err != nil {

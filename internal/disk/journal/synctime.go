@@ -9,16 +9,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// How SyncTime measures: so many writes of so many bytes, and no further one once so much time has passed.
+// Parameters of SyncTime: the number and size of writes, and the time after which no further one starts.
 const (
 	syncRounds = 7
 	syncBytes  = 4096
 	syncLimit  = 50 * time.Millisecond
 )
 
-// SyncTime measures how long the disk under a folder takes to sync a small write into room that a file has already, as
-// those to a journal are: the median of a few. fs nil means the machine's. It takes a few syncs, and no more than one
-// that begins after 50 ms; nothing stays in the folder.
+// SyncTime measures the latency of a small synced write under a folder, into space that the file already has, like
+// those of a journal: the median of a few. fs nil means the machine's. It does a few syncs, none of which starts after
+// 50 ms; nothing stays in the folder.
 func SyncTime(fs vfs.FS, folder string) (took time.Duration, err error) {
 	if fs == nil {
 		fs = vfs.Default

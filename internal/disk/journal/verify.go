@@ -9,30 +9,29 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// verifier reads a whole database, in the order of its keys, and compares everything with what
-// vouches for it.
+// verifier reads a whole database, in key order, and compares everything with its sums.
 type verifier struct {
 	folder string
 	root   *root
 	logs   map[uint64]*ledger
 	chunks map[uint64]*chunks // of the logs' snapshots
 	heads  uint64             // the sum of the heads' checksums
-	// unfinished is set if there are chunks of snapshots that are no log's yet.
+	// unfinished is set if there are chunks of snapshots that belong to no log yet.
 	unfinished bool
 	wrong      []*CorruptError
 }
 
-// chunks is what was found of a snapshot.
+// chunks is the state of a snapshot's verification.
 type chunks struct {
 	snapshot
 	found uint64
 	sum   uint32
 }
 
-// maxWrong bounds the list of faults: a folder that has so many needs no longer one.
+// maxWrong bounds the list of faults: beyond that more details are useless.
 const maxWrong = 100
 
-// errTooMuch ends a list.
+// errTooMuch ends a truncated list.
 var errTooMuch = errors.New("there is more, which is not listed")
 
 func (v *verifier) blame(part string, log, index uint64, text string, args ...any) {
@@ -67,7 +66,7 @@ func verify(folder string, db pebble.Reader) *verifier {
 	return v
 }
 
-// see looks at one entry. Neither slice is kept.
+// see verifies one entry. It keeps neither slice.
 func (v *verifier) see(at, value []byte) {
 	kind, numbers, err := parseKey(at)
 	if err != nil {
@@ -147,7 +146,7 @@ func (v *verifier) seeRecord(log, index uint64, at, value []byte) {
 	}
 	if index != next {
 		v.blame(partRecord, log, next, "it is missing; the next one that is there is %d", index)
-		// What stands behind a gap cannot be compared.
+		// Data after a gap cannot be compared.
 		l.sums = append(l.sums, make([]uint32, index-next)...)
 	}
 	_, written, err := unseal(l.sums[len(l.sums)-1], at, value)
@@ -180,7 +179,7 @@ func (v *verifier) seeChunk(log, number, n uint64, at, value []byte) {
 	c.found, c.sum = n+1, addSum(c.sum, written)
 }
 
-// end looks for what is missing at the end of everything.
+// end checks for data missing at the very end.
 func (v *verifier) end() {
 	switch {
 	case v.root == nil:
@@ -209,7 +208,7 @@ func (v *verifier) end() {
 	}
 }
 
-// blamed says whether that was found to be wrong already.
+// blamed reports whether that part was already found faulty.
 func (v *verifier) blamed(part string, log uint64) bool {
 	return slices.ContainsFunc(v.wrong, func(e *CorruptError) bool { return e.Part == part && e.Log == log })
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// groupBytes is how much goes into one batch, so that no request waits for much more than
-// that: less than half of a memtable, so that the database takes it as it is.
+// groupBytes is the maximum size of a batch, so that no request waits much longer than for that: less than half of a
+// memtable, so that the database writes it directly.
 const groupBytes = 2 << 20
 
-// write does what is asked, group by group, until there is no more.
+// write executes requests, group by group, until the end.
 func (j *Journal) write() {
 	defer j.writer.Done()
 	for {
@@ -24,8 +24,8 @@ func (j *Journal) write() {
 		if len(group) == 0 {
 			break
 		}
-		// The machine that has asked has messages to send in the same moment, and a sync keeps a processor from all other
-		// work for a while. What the others are sent waits for longer than this disk.
+		// The requesting machine has messages to send at the same moment, and a sync keeps a CPU from all other work
+		// for a while. What the others receive takes longer than this disk.
 		runtime.Gosched()
 		var answers []error
 		if broken {
@@ -53,13 +53,13 @@ func (j *Journal) write() {
 	}
 }
 
-// refuse is the answer to each of group, since the journal is broken.
+// refuse returns the answer for each of group, since the journal is broken.
 func (j *Journal) refuse(group []pending, kind error) []error {
 	err := fmt.Errorf("%w: %w", j.because(j.disk.broken()), kind)
 	return slices.Repeat([]error{err}, len(group))
 }
 
-// commit writes a group as one batch, and returns what came of each.
+// commit writes a group as one batch, and returns the result of each.
 func (j *Journal) commit(group []pending) []error {
 	b := &batch{Batch: j.db.NewBatch()}
 	answers := make([]error, len(group))
@@ -82,7 +82,7 @@ func (j *Journal) commit(group []pending) []error {
 	if err := errors.Join(err, b.Close()); err != nil {
 		j.disk.fail(err)
 	}
-	// The database knows of no error that the disk has had. See disk.
+	// The database does not know the disk's errors. See disk.
 	if j.disk.broken() == nil {
 		return answers
 	}
@@ -94,7 +94,7 @@ func (j *Journal) commit(group []pending) []error {
 	return answers
 }
 
-// apply adds to a batch what vouches for the rest, and writes it.
+// apply adds the heads and the root to a batch, and writes it.
 func (j *Journal) apply(b *batch, touched map[uint64]*ledger) error {
 	for _, log := range slices.Sorted(maps.Keys(touched)) {
 		by, err := touched[log].seal(b)
@@ -120,7 +120,7 @@ func (j *Journal) apply(b *batch, touched map[uint64]*ledger) error {
 	return nil
 }
 
-// note leaves next to the database what it has synced, before that is answered.
+// note records next to the database what it has synced, before the answers.
 func (j *Journal) note() error {
 	j.synced = j.root.batches
 	if _, err := j.reached.WriteAt(encodeReached(j.synced), 0); err != nil {
@@ -133,8 +133,7 @@ func (j *Journal) note() error {
 	return nil
 }
 
-// raiseFloor notes how far the journal has come, for the next that opens it. The disk keeps
-// the error of a failed write.
+// raiseFloor records the journal's position for the next open. The disk keeps the error of a failed write.
 func (j *Journal) raiseFloor() {
 	j.disk.floor.batches = j.synced
 	if err := j.disk.raise(j.disk.floorAt); err != nil {
@@ -142,8 +141,7 @@ func (j *Journal) raiseFloor() {
 	}
 }
 
-// ledgerOf returns the ledger of the log that a request is for. One that is new is kept when
-// something was done.
+// ledgerOf returns the ledger of a request's log. A new one is kept once something was written.
 func (j *Journal) ledgerOf(request any) *ledger {
 	var log uint64
 	switch r := request.(type) {
@@ -160,7 +158,7 @@ func (j *Journal) ledgerOf(request any) *ledger {
 	return &ledger{log: log, sums: []uint32{0}}
 }
 
-// do puts a request into the batch.
+// do adds a request to the batch.
 func (l *ledger) do(b *batch, request any) error {
 	switch r := request.(type) {
 	case storage.Append:

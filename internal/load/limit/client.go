@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// ErrClosed is the error of what a connection that has ended leaves undone.
+// ErrClosed is the error of calls on a connection that has ended.
 var ErrClosed = errors.New("the connection to the limit server has ended")
 
 // Client is one connection, shared by many workers.
@@ -27,17 +27,16 @@ type Client struct {
 	slots    []*Hold // by id
 	free     []*Hold
 	requests []byte
-	spare    []byte // the writer's
+	spare    []byte // used by the writer
 	writing  bool
 }
 
-// Hold is a lock that is held, or, inside of this package, a request under way. When it
-// has been unlocked it may become another one.
+// Hold is a lock that is held, or, inside this package, a request under way. After its unlock it may be reused.
 type Hold struct {
 	client  *Client
 	id      uint32
 	state   state
-	answers chan operation // the answer that is waited for
+	answers chan operation // receives the awaited answer
 	queued  func()
 }
 
@@ -45,16 +44,16 @@ type state byte
 
 const (
 	idle      state = iota
-	requested       // a grant is waited for
+	requested       // waiting for a grant
 	holding         // granted
-	leaving         // a release was sent, whose acknowledgement is waited for
-	abandoned       // a release was sent, and no worker waits for its acknowledgement
+	leaving         // a release was sent, its acknowledgement is awaited
+	abandoned       // a release was sent, its acknowledgement is not awaited
 )
 
-// Option changes how a Client works.
+// Option configures a Client.
 type Option func(*Client)
 
-// Queued lets Unlock return when the release is on its way.
+// Queued makes Unlock return once the release is sent.
 func Queued() Option { return func(c *Client) { c.dontAwait = true } }
 
 // TLS encrypts the connection; the server's listener must do the same.
@@ -80,7 +79,7 @@ func Dial(ctx context.Context, address string, options ...Option) (*Client, erro
 	return c, nil
 }
 
-// Close ends the connection, and with it all that it holds.
+// Close ends the connection, and with it all its locks.
 func (c *Client) Close() error {
 	err := c.net.Close()
 	<-c.readerGone
@@ -95,8 +94,7 @@ func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
 	return c.lock(ctx, acquire, name, nil)
 }
 
-// LockAnnounced is Lock that calls queued once if it has to wait, when the server has
-// queued it. It must not block.
+// LockAnnounced is Lock that calls queued once if it has to wait, when the server has queued it. It must not block.
 func (c *Client) LockAnnounced(ctx context.Context, name string, queued func()) (*Hold, error) {
 	return c.lock(ctx, announce, name, queued)
 }
@@ -124,7 +122,7 @@ func (c *Client) lock(ctx context.Context, op operation, name string, queued fun
 	}
 }
 
-// desert gives back what was asked for, granted or not.
+// desert releases a request, granted or not.
 func (c *Client) desert(s *Hold, why error) error {
 	c.mu.Lock()
 	if c.err != nil {
@@ -139,7 +137,7 @@ func (c *Client) desert(s *Hold, why error) error {
 	return why
 }
 
-// Unlock releases it. It is called once.
+// Unlock releases the lock. It is called once.
 func (s *Hold) Unlock(ctx context.Context) error {
 	c := s.client
 	c.mu.Lock()
@@ -182,7 +180,7 @@ func (c *Client) ended() error {
 	return c.err
 }
 
-// take returns a free slot. The lock is held.
+// take returns a free slot. It is called with the mutex held.
 func (c *Client) take() (*Hold, error) {
 	if c.err != nil {
 		return nil, c.err
@@ -200,14 +198,14 @@ func (c *Client) take() (*Hold, error) {
 	return s, nil
 }
 
-// give makes a slot free. The lock is held.
+// give frees a slot. It is called with the mutex held.
 func (c *Client) give(s *Hold) {
 	s.state, s.queued = idle, nil
 	c.free = append(c.free, s)
 }
 
-// send writes a request, or leaves it to the worker that is writing. The lock is held, and is not
-// when it returns. An error of writing comes back through the reader.
+// send writes a request, or leaves it to the worker that is writing. It is called with the mutex held, and releases it.
+// Write errors come back through the reader.
 func (c *Client) send(op operation, id uint32, name string) {
 	c.requests = appendRequest(c.requests, op, id, name)
 	if c.writing {
@@ -216,7 +214,7 @@ func (c *Client) send(op operation, id uint32, name string) {
 	}
 	c.writing = true
 	if len(c.slots)-len(c.free) > 1 {
-		// Others that can run now add theirs.
+		// Other runnable workers add theirs.
 		c.mu.Unlock()
 		runtime.Gosched()
 		c.mu.Lock()
@@ -225,7 +223,7 @@ func (c *Client) send(op operation, id uint32, name string) {
 		c.requests, c.spare = c.spare[:0], c.requests
 		c.mu.Unlock()
 		if _, err := c.net.Write(c.spare); err != nil {
-			_ = c.net.Close() // the reader tells all
+			_ = c.net.Close() // the reader informs all
 		}
 		c.mu.Lock()
 	}
@@ -233,7 +231,7 @@ func (c *Client) send(op operation, id uint32, name string) {
 	c.mu.Unlock()
 }
 
-// read tells the workers what the server answers until the connection ends.
+// read passes the server's answers to the workers until the connection ends.
 func (c *Client) read() {
 	defer close(c.readerGone)
 	buffer := make([]byte, readBytes)
@@ -252,7 +250,7 @@ func (c *Client) read() {
 		}
 		c.mu.Unlock()
 		if err != nil {
-			_ = c.net.Close() // a server that does not keep to the rules
+			_ = c.net.Close() // a server that breaks the protocol
 			c.end(err)
 			return
 		}
@@ -260,7 +258,7 @@ func (c *Client) read() {
 	}
 }
 
-// hear takes one answer. The lock is held.
+// hear handles one answer. It is called with the mutex held.
 func (c *Client) hear(op operation, id uint32) error {
 	if int(id) >= len(c.slots) {
 		return fmt.Errorf("%w: an answer for id %d", errProtocol, id)
@@ -285,7 +283,7 @@ func (c *Client) hear(op operation, id uint32) error {
 	return nil
 }
 
-// end tells all waiters that nothing more will come.
+// end informs all waiters that the connection has ended.
 func (c *Client) end(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

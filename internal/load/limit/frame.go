@@ -30,7 +30,7 @@ const (
 	answerBytes = headBytes
 )
 
-// errProtocol is what ends a connection that does not keep to the rules.
+// errProtocol ends a connection that breaks the protocol.
 var errProtocol = errors.New("the protocol was broken")
 
 // appendRequest appends a request to a buffer.
@@ -46,15 +46,14 @@ func appendAnswer(to []byte, op operation, id uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(to, byte(op)), id)
 }
 
-// request is a request as it was read. Its name lies in the buffer that it was read from.
+// request is a decoded request. Its name is part of the buffer that it was read from.
 type request struct {
 	op   operation
 	id   uint32
 	name []byte
 }
 
-// cutRequest takes the first request off what was read. Of a request that has not come
-// whole it takes nothing, and reports false.
+// cutRequest decodes the first request of the input. It consumes nothing of an incomplete one, and reports false.
 func cutRequest(read []byte) (r request, rest []byte, whole bool, err error) {
 	if len(read) < lengthBytes {
 		return r, read, false, nil

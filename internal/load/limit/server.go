@@ -19,7 +19,7 @@ type Server struct {
 	work        sync.WaitGroup
 }
 
-// NewServer makes a server that serves who comes to a listener, which it closes.
+// NewServer returns a server for the connections of a listener, which it closes.
 func NewServer(listener net.Listener) *Server {
 	return &Server{
 		listener:    listener,
@@ -72,10 +72,10 @@ func (s *Server) close() {
 	}
 }
 
-// readBytes is how much is read, and executed, in one piece.
+// readBytes is the maximum that is read, and executed, at once.
 const readBytes = 1 << 16
 
-// serve executes what a connection asks for until it ends.
+// serve executes a connection's requests until it ends.
 func (s *Server) serve(c *connection) {
 	defer s.work.Done()
 	defer s.end(c)
@@ -84,11 +84,11 @@ func (s *Server) serve(c *connection) {
 	for {
 		n, err := c.net.Read(buffer[kept:])
 		if err != nil {
-			return // the other side has gone: its locks go too
+			return // the other side has gone: its locks end too
 		}
 		rest, err := s.executeAll(c, buffer[:kept+n])
 		if err != nil {
-			return // the end of the connection says it, by the protocol
+			return // the end of the connection reports it, by the protocol
 		}
 		kept = copy(buffer, rest)
 		if c.flush() != nil {
@@ -97,8 +97,8 @@ func (s *Server) serve(c *connection) {
 	}
 }
 
-// executeAll executes all that was read whole under one lock, and wakes the writers of
-// other connections that have got something. It returns what is left.
+// executeAll executes all complete requests under one lock, and wakes the writers of other connections with answers. It
+// returns the rest.
 func (s *Server) executeAll(c *connection, read []byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *Server) wakeTouched() {
 	s.table.touched = s.table.touched[:0]
 }
 
-// end frees all that a connection has.
+// end frees all locks and waits of a connection.
 func (s *Server) end(c *connection) {
 	c.drop()
 	s.mu.Lock()
@@ -138,23 +138,23 @@ func (s *Server) end(c *connection) {
 // connection is one client's.
 type connection struct {
 	net   net.Conn
-	wake  chan struct{} // there are answers that another connection's goroutine has left
+	wake  chan struct{} // signals answers left by another connection's goroutine
 	gone  chan struct{} // closed when it is over
-	slots []*entry      // by id; the server's lock guards it
+	slots []*entry      // by id; guarded by the server's lock
 
 	mu      sync.Mutex
 	over    bool
 	answers []byte
-	writing sync.Mutex // held while writing; spare belongs to its owner
+	writing sync.Mutex // held while writing; its owner owns spare
 	spare   []byte
 }
 
-// maxAnswers bounds what is kept for a client that does not read.
+// maxAnswers bounds the unread answers of a client.
 const maxAnswers = answerBytes * 4 * MaxRequests
 
 var errUnread = errors.New("the client does not read its answers")
 
-// answer leaves an answer to be written.
+// answer queues an answer.
 func (c *connection) answer(op operation, id uint32) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +165,7 @@ func (c *connection) answer(op operation, id uint32) error {
 	return nil
 }
 
-// flush writes what there is to write.
+// flush writes the queued answers.
 func (c *connection) flush() error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -179,7 +179,7 @@ func (c *connection) flush() error {
 	return err
 }
 
-// writeWhenWoken writes what other connections' goroutines have left.
+// writeWhenWoken writes answers left by other connections' goroutines.
 func (c *connection) writeWhenWoken() {
 	for {
 		select {

@@ -2,21 +2,21 @@ package limit
 
 import "fmt"
 
-// entry is a name that is held.
+// entry is a held name.
 type entry struct {
 	name  string
 	conn  *connection // of the holder
 	id    uint32      // of the holder's request
-	queue *queue      // nil while no request waits
+	queue *queue      // nil without waiters
 }
 
-// waiter is a request that waits.
+// waiter is a waiting request.
 type waiter struct {
 	conn *connection
 	id   uint32
 }
 
-// queue is the requests that wait for a name, first come first.
+// queue has the waiting requests for a name, first come first served.
 type queue struct {
 	waiters []waiter
 	head    int
@@ -45,13 +45,13 @@ func (q *queue) remove(w waiter) {
 	}
 }
 
-// table is all names that are held. Its callers exclude each other.
+// table has all held names. Its callers exclude each other.
 type table struct {
 	entries map[string]*entry
-	touched []*connection // other connections that have answers to be written
+	touched []*connection // other connections with answers to write
 }
 
-// execute executes a request of a connection.
+// execute executes a connection's request.
 func (t *table) execute(c *connection, r request) error {
 	if r.op == release {
 		return t.release(c, r.id)
@@ -89,7 +89,7 @@ func (t *table) release(c *connection, id uint32) error {
 	return c.answer(released, id)
 }
 
-// leave takes a request out of the table.
+// leave removes a request from the table.
 func (t *table) leave(c *connection, id uint32) {
 	e := c.slots[id]
 	c.slots[id] = nil
@@ -101,7 +101,7 @@ func (t *table) leave(c *connection, id uint32) {
 		next := e.queue.pop()
 		e.conn, e.id = next.conn, next.id
 		if next.conn.answer(granted, next.id) != nil {
-			next.conn.slots[next.id] = nil // it is being closed, and will not miss it
+			next.conn.slots[next.id] = nil // it is being closed
 			continue
 		}
 		if next.conn != c {
@@ -112,7 +112,7 @@ func (t *table) leave(c *connection, id uint32) {
 	delete(t.entries, e.name)
 }
 
-// drop takes all that a connection has out of the table.
+// drop removes everything of a connection from the table.
 func (t *table) drop(c *connection) {
 	for id, e := range c.slots {
 		if e != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 )
 
-// comings are sessions that come and go. Their own is not used.
+// comings runs sessions that come and go. It does not use its own session.
 func (r *run) comings(ctx context.Context, _ *client.Client) error {
 	r.each(ctx, Sessions, 2, 250*time.Millisecond, func(w *worker) error {
 		c, err := r.dial(w.ctx, w.turn)
@@ -23,7 +23,7 @@ func (r *run) comings(ctx context.Context, _ *client.Client) error {
 	return nil
 }
 
-// visit locks some names. Each other visitor leaves the releases to the end of its session.
+// visit locks some names. Every other visitor leaves the releases to the end of its session.
 func (w *worker) visit(c *client.Client) error {
 	for i := range 3 {
 		lock, err := c.Lock(w.ctx, prefix+"visit/"+strconv.Itoa(w.number)+"/"+strconv.Itoa(i))
@@ -40,7 +40,7 @@ func (w *worker) visit(c *client.Client) error {
 	return nil
 }
 
-// cut has a client whose connections are cut while it has a lock.
+// cut runs a client whose connections are cut while it has a lock.
 func (r *run) cut(ctx context.Context) error {
 	behind := r.Cluster.Addresses()[0]
 	p, err := listen(behind)
@@ -79,8 +79,7 @@ func (r *run) cut(ctx context.Context) error {
 	return nil
 }
 
-// abandon is how long an abandoned session is asked to live, and expiry is how long the
-// next one waits for it at most.
+// abandon is the requested ttl of an abandoned session, and expiry how long the next one waits for its end at most.
 const (
 	abandon = time.Second
 	expiry  = time.Minute

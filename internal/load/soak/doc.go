@@ -1,6 +1,5 @@
-// Package soak keeps a cluster busy for a long time, and looks at what its processes have
-// all the while: what grows for an hour grows for ever. `holdfast bench --soak` is its
-// front; package target has the clusters.
+// Package soak keeps a cluster busy for a long time and samples the resources of its processes: what grows for an hour
+// grows forever. `holdfast bench --soak` is its front; package target has the clusters.
 //
 //	soak.go     a run: begin, look, end
 //	kinds.go    the kinds of load within sessions that stay
@@ -9,12 +8,11 @@
 //	sample.go   one look at everything
 //	verdict.go  the rule of what is flat; table.go: as people and scripts read it
 //
-// # The load
+// # Load
 //
-// It is moderate, about 650 locks a second on any machine, so that it leaves CPU: it
-// is there to run through every kind of life that a lock, a session and a connection can
-// have, again and again, and not to find a limit. Between two turns each worker pauses for
-// a random time (exponential, so that all orders of things occur), the mean of which is:
+// It is moderate, about 650 locks a second on any machine, so that CPU time is left: its purpose is to run through
+// every kind of life cycle of a lock, a session and a connection, again and again, and not to find a limit. Between two
+// turns each worker pauses for a random time (exponential, so that all orders of things occur), the mean of which is:
 //
 //	kind         workers  pause   a turn is
 //	uncontended  16       80 ms   a name of its own, kept for 1 ms
@@ -31,22 +29,19 @@
 //	abandoned    1        2 s     a session that is never renewed; the next one waits until
 //	                              it has expired
 //
-// The workers of a kind share a session, or two; the kinds are spread over the members. A
-// turn counts when all of it went as described; anything else is an error, and two who are
-// inside at once that must not be are a violation.
+// The workers of a kind share a session, or two; the kinds are spread over the members. A turn counts when all of it
+// went as described; anything else is an error. Two workers inside at once that must not be are a violation.
 //
-// # What is flat
+// # Verdict
 //
-// The first tenth warms up. Of the samples after it the median of the first quarter is held
-// against the median of the last one, for each figure of each process and of the cluster. A
-// figure is flat when the last is at most a tenth and an allowance more than the first:
+// The first tenth warms up. Of the samples after it, the median of the first quarter is compared with that of the last,
+// for each figure of each process and of the cluster. A figure is flat when the last exceeds the first by at most a
+// tenth plus an allowance:
 //
 //	resident memory 4 MiB   heap 1 MiB   goroutines, descriptors 16   sessions 8   locks, waiters 32
 //
-// The heap is what is alive after a collection that the look has ordered. A cluster that
-// the soak has not started cannot be ordered, and has in it what is not collected yet: so
-// of the heap it is not the median of a quarter that counts but the smallest.
-// The slope, by least squares over the same samples, is shown and not judged. A soak of less
-// than a minute, or with fewer than 8 samples after its warming, says nothing about growth:
-// then only errors and violations are judged.
+// The heap is the live heap after a forced collection. A cluster that the soak has not started cannot be forced to
+// collect, so its heap includes garbage: there the minimum of a quarter counts instead of the median. The slope, by
+// least squares over the same samples, is shown but not judged. A soak of less than a minute, or with fewer than 8
+// samples after the warm-up, is too short to judge growth: then only errors and violations count.
 package soak

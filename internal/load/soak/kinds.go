@@ -14,7 +14,7 @@ import (
 // Kind is a kind of load.
 type Kind string
 
-// The kinds; the package's page says what each does.
+// The kinds; the package comment describes each.
 const (
 	Uncontended Kind = "uncontended"
 	Hot         Kind = "hot"
@@ -32,10 +32,10 @@ func allKinds() []Kind {
 	return []Kind{Uncontended, Hot, Shared, Slots, Impatient, Overheld, Sessions, Cut, Abandoned}
 }
 
-// prefix begins all names.
+// prefix is the prefix of all names.
 const prefix = "bench/soak/"
 
-// begin opens the sessions that stay, and starts the workers.
+// begin opens the permanent sessions, and starts the workers.
 func (r *run) begin(ctx context.Context) error {
 	for member, start := range []func(context.Context, *client.Client) error{
 		r.uncontended, r.modes, r.impatient, r.overheld, r.comings, r.abandoned,
@@ -54,7 +54,7 @@ func (r *run) begin(ctx context.Context) error {
 	return r.cut(ctx)
 }
 
-// keep takes a lock, keeps it for a while and releases it. A nil room has no other worker in it.
+// keep takes a lock, keeps it for a while and releases it. A nil room means that no other worker uses it.
 func (w *worker) keep(c *client.Client, inside *room, d time.Duration, name string, options ...holdfast.Option) error {
 	lock, err := c.Lock(w.ctx, prefix+name, options...)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *run) hot(ctx context.Context) error {
 	return nil
 }
 
-// modes are shared and slots.
+// modes runs shared and slots.
 func (r *run) modes(ctx context.Context, c *client.Client) error {
 	read, pool := &room{violations: &r.violations}, &room{violations: &r.violations}
 	r.each(ctx, Shared, 6, 80*time.Millisecond, func(w *worker) error {
@@ -105,11 +105,11 @@ func (r *run) modes(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// patience is how long those wait that give up.
+// patience is how long the impatient workers wait.
 const patience = 5 * time.Millisecond
 
-// impatient waits for a lock that is held by another session for a while, again and again.
-// A turn counts when its wait was given up.
+// impatient repeatedly waits for a lock that another session holds for a while. A turn counts when its wait was given
+// up.
 func (r *run) impatient(ctx context.Context, c *client.Client) error {
 	holder, err := r.openSession(ctx, 0)
 	if err != nil {
@@ -128,9 +128,8 @@ func (r *run) impatient(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// giveUp wants a lock that it cannot have, in one of three ways. A wait limit that is over
-// before any member has answered ends with ErrUnavailable, as it should: on a busy machine
-// that occurs.
+// giveUp requests a lock that it cannot get, in one of three ways. A wait limit that is over before any member has
+// answered ends with ErrUnavailable, as it should: that happens on a busy machine.
 func (w *worker) giveUp(c *client.Client, name string) error {
 	var lock *holdfast.Lock
 	var err error
@@ -155,7 +154,7 @@ func (w *worker) giveUp(c *client.Client, name string) error {
 	return nil
 }
 
-// overheld does not release what it has a hold limit for.
+// overheld does not release a lock with a hold limit.
 func (r *run) overheld(ctx context.Context, c *client.Client) error {
 	r.each(ctx, Overheld, 1, 500*time.Millisecond, func(w *worker) error {
 		lock, err := c.Lock(w.ctx, prefix+"overheld", holdfast.Hold(20*time.Millisecond))

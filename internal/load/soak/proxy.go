@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
-// proxy carries connections to a member, and can cut them.
+// proxy forwards connections to a member, and can cut them.
 type proxy struct {
 	listener net.Listener
 	behind   api.Address
@@ -21,7 +21,7 @@ type proxy struct {
 	pairs map[*pair]struct{}
 }
 
-// pair is a connection, and the one that goes on behind the proxy.
+// pair is a connection, with the one behind the proxy.
 type pair struct{ front, back net.Conn }
 
 // listen starts a proxy on a free port of the loopback.
@@ -51,11 +51,11 @@ func (p *proxy) accept() {
 	}
 }
 
-// carry carries bytes both ways until one side ends.
+// carry copies bytes both ways until one side ends.
 func (p *proxy) carry(front net.Conn) {
 	back, err := net.Dial(p.behind.Network, p.behind.Place)
 	if err != nil {
-		_ = front.Close() // the client finds out, and says so
+		_ = front.Close() // the client detects it, and reports it
 		return
 	}
 	both := &pair{front, back}
@@ -80,13 +80,13 @@ func (p *proxy) carry(front net.Conn) {
 	delete(p.pairs, both)
 }
 
-// close ends both; what they still carry is lost, which is the purpose.
+// close ends both; data in transit is lost, which is the purpose.
 func (b *pair) close() {
 	_ = b.front.Close()
 	_ = b.back.Close()
 }
 
-// cut ends all connections, and returns how many those were.
+// cut ends all connections, and returns their number.
 func (p *proxy) cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,7 @@ func (p *proxy) cut() int {
 	return count
 }
 
-// close ends it.
+// close ends the proxy.
 func (p *proxy) close() error {
 	p.mu.Lock()
 	p.over = true

@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// room watches over one name in any mode: which locks are inside at once. A nil one watches over
-// nothing.
+// room watches one name in any mode: which locks are inside at once. A nil one watches nothing.
 type room struct {
 	violations *atomic.Uint64
 
@@ -17,8 +16,7 @@ type room struct {
 	inside []*holdfast.Lock
 }
 
-// enter notes that a lock was granted. It is a violation if those inside whose locks have
-// not ended by themselves leave no place for it.
+// enter records a granted lock. It is a violation if the live locks inside leave no room for it.
 func (r *room) enter(lock *holdfast.Lock) {
 	if r == nil {
 		return
@@ -42,7 +40,7 @@ func (r *room) enter(lock *holdfast.Lock) {
 	r.inside = append(r.inside, lock)
 }
 
-// leave notes that it is about to be released.
+// leave records that it is about to be released.
 func (r *room) leave(lock *holdfast.Lock) {
 	if r == nil {
 		return

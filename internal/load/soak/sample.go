@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Sample is one look at everything.
+// Sample is one sample of everything.
 type Sample struct {
 	At        time.Duration // since the soak began
-	Processes []Process     // the servers', and this one last
+	Processes []Process     // the servers', followed by this one
 
-	Sessions, Locks, Waiters int // of the lockspace: sessions that hold or want something
+	Sessions, Locks, Waiters int // of the lockspace: sessions with holds or waits
 
 	Turns              uint64 // of all kinds so far, complete ones
 	Violations, Errors uint64 // so far
-	FirstError         error  // nil without any
+	FirstError         error  // nil if there is none
 }
 
 // Result is the result of a soak.
@@ -26,14 +26,13 @@ type Result struct {
 	Errors      uint64
 	FirstError  error
 	Took        time.Duration
-	Interrupted bool // it was ended before its time
+	Interrupted bool // it ended early
 }
 
-// sampleLimit is how long a look may take.
+// sampleLimit is the time limit of a sample.
 const sampleLimit = 10 * time.Second
 
-// look takes samples until the time is over or the load ends. Where that is before the
-// first was due there is one all the same.
+// look takes samples until the time is over or the load ends. If that is before the first was due, it still takes one.
 func (r *run) look(loading context.Context, result *Result) {
 	ticks, end := time.NewTicker(r.Every), time.NewTimer(r.Duration)
 	defer ticks.Stop()

@@ -19,11 +19,11 @@ import (
 
 // Cluster is the cluster under load.
 type Cluster interface {
-	// Addresses are those of its members, at least one, as a client takes them.
+	// Addresses returns those of its members, at least one, in a client's form.
 	Addresses() []string
-	// TLS is what a connection needs to be encrypted; nil without encryption.
+	// TLS returns the TLS configuration of its connections; nil without encryption.
 	TLS() *tls.Config
-	// Sample is what each server process has; none where that cannot be known.
+	// Sample returns the state of each server process; none if unknown.
 	Sample(ctx context.Context) ([]Process, error)
 }
 
@@ -35,19 +35,19 @@ type Process struct {
 	Files      int // open descriptors
 }
 
-// Config says what is soaked, and for how long.
+// Config configures a soak.
 type Config struct {
 	Cluster Cluster
-	// Own is this process.
+	// Own returns this process's state.
 	Own func() Process
-	// Duration is how long the load lasts when all of it is there; Every is the time between two samples, zero
-	// means a sixtieth of it, but 100 ms to 1 min.
+	// Duration is how long the full load lasts; Every is the time between two samples, zero means a sixtieth of it, but
+	// 100 ms to 1 min.
 	Duration, Every time.Duration
 	// Space is the lockspace; "" means the default one.
 	Space string
-	// Seed draws the pauses.
+	// Seed is the seed of the pauses.
 	Seed uint64
-	// OnSample gets each sample. Nil means that there is no listener.
+	// OnSample receives each sample. It may be nil.
 	OnSample func(Sample)
 }
 
@@ -90,11 +90,11 @@ type run struct {
 
 	mu     sync.Mutex
 	errors uint64
-	first  error // of them
+	first  error // first of them
 }
 
-// Run soaks until the time is over or ctx ends; both give a result. An error says why there
-// is none: the load could not begin, or did not end in good order.
+// Run soaks until the time is over or ctx ends; both give a result. An error says why there is none: the load could not
+// start, or did not end cleanly.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -110,13 +110,13 @@ func newRun(c Config) *run {
 	return r
 }
 
-// soak begins, looks and ends.
+// soak starts the load, samples and ends it.
 func (r *run) soak(ctx context.Context) (result *Result, err error) {
 	defer func() { err = errors.Join(err, r.close()) }()
 	loading, stop := context.WithCancel(ctx)
 	defer func() {
 		stop()
-		r.work.Wait() // before what they use is closed
+		r.work.Wait() // before their resources are closed
 	}()
 	if r.admin, err = client.DialAdmin(strings.Join(r.Cluster.Addresses(), ","), r.options("")...); err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func (r *run) close() error {
 	return errors.Join(errs...)
 }
 
-// options are those of a connection. One that goes through a proxy still asks for the
-// certificate of the host behind it.
+// options returns the options of a connection. One through a proxy still requires the certificate of the host behind
+// it.
 func (r *run) options(behind string) []client.Option {
 	options := []client.Option{client.Name("holdfast bench --soak"), client.Space(r.Space)}
 	encryption := r.Cluster.TLS()
@@ -165,7 +165,7 @@ func (r *run) options(behind string) []client.Option {
 	return append(options, client.TLS(encryption))
 }
 
-// dialLimit is how long a session may take to begin.
+// dialLimit is the time limit for opening a session.
 const dialLimit = 10 * time.Second
 
 func dial(ctx context.Context, address string, options []client.Option) (*client.Client, error) {
@@ -174,7 +174,7 @@ func dial(ctx context.Context, address string, options []client.Option) (*client
 	return client.Dial(ctx, address, options...)
 }
 
-// dial opens a session through one of the members, by a number that may be any.
+// dial opens a session through the member with any number, modulo the members.
 func (r *run) dial(ctx context.Context, member int, more ...client.Option) (*client.Client, error) {
 	addresses := r.Cluster.Addresses()
 	return dial(ctx, addresses[member%len(addresses)], append(r.options(""), more...))
@@ -189,7 +189,7 @@ func (r *run) openSession(ctx context.Context, member int, more ...client.Option
 	return c, err
 }
 
-// each lets so many workers take turns, with pauses between them, until ctx ends.
+// each runs that many workers' turns, with pauses between them, until ctx ends.
 func (r *run) each(ctx context.Context, kind Kind, workers int, pause time.Duration, turn func(w *worker) error) {
 	for number := range workers {
 		r.workers++
@@ -197,7 +197,7 @@ func (r *run) each(ctx context.Context, kind Kind, workers int, pause time.Durat
 		r.work.Go(func() {
 			for w.pause(pause) {
 				switch err := turn(w); {
-				case ctx.Err() != nil: // it was not all of a turn
+				case ctx.Err() != nil: // the turn was not complete
 				case err != nil:
 					r.fail(fmt.Errorf("%s: %w", kind, err))
 				default:
@@ -232,22 +232,22 @@ func (r *run) counted() map[Kind]uint64 {
 
 // worker takes turns.
 type worker struct {
-	number int // among those of its kind
+	number int // within its kind
 	turn   int
 	ctx    context.Context
 	random *rand.Rand
 }
 
-// longest is how many means a pause takes at most.
+// longest is the maximum of a pause, in means.
 const longest = 8
 
-// pause lets a random time pass, and says whether there is another turn.
+// pause waits for a random time, and reports whether there is another turn.
 func (w *worker) pause(mean time.Duration) bool {
 	w.turn++
 	return w.pass(time.Duration(min(w.random.ExpFloat64(), longest) * float64(mean)))
 }
 
-// pass lets time pass, and says whether that was all of it.
+// pass waits, and reports whether the full time has passed.
 func (w *worker) pass(d time.Duration) bool {
 	return load.Pass(w.ctx, d) == nil && w.ctx.Err() == nil
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// Tables lays the result out: a line for each sample, how often each kind of load was there,
-// and the trends.
+// Tables returns the result as tables: a line for each sample, the count of each kind of load, and the trends.
 func (r *Result) Tables() []load.Table {
 	kinds := load.Table{Header: []string{"KIND", "TURNS"}}
 	for _, kind := range allKinds() {
@@ -23,8 +22,8 @@ func (r *Result) Tables() []load.Table {
 	return []load.Table{r.samples(), kinds, trends}
 }
 
-// samples is the table over time. A cell of a process is its resident memory and its heap in
-// MiB, its goroutines and its descriptors; what is not known is a dash.
+// samples returns the table over time. A cell of a process is its resident memory and its heap in MiB, its goroutines
+// and its descriptors; unknown values are a dash.
 func (r *Result) samples() load.Table {
 	t := load.Table{Header: []string{"AT", "TURNS/s", "SESSIONS", "LOCKS", "WAITERS", "VIOLATIONS", "ERRORS"}}
 	var before Sample
@@ -67,7 +66,7 @@ func mebibytes(bytes float64) string {
 	return fmt.Sprintf("%.1fM", bytes/(1<<20))
 }
 
-// format is a value of the figure as people read it.
+// format formats a value of the figure for people.
 func (t Trend) format(value float64) string {
 	if strings.HasSuffix(t.Figure, "_bytes") {
 		return fmt.Sprintf("%.2fM", value/(1<<20))
@@ -85,7 +84,7 @@ func (t Trend) result() string {
 	return "flat"
 }
 
-// line is a sample as JSON.
+// line is a sample in JSON.
 type line struct {
 	At         float64   `json:"at_s"`
 	Turns      uint64    `json:"turns"`
@@ -106,7 +105,7 @@ type process struct {
 	Files      int     `json:"descriptors,omitempty"`
 }
 
-// trend is a trend as JSON.
+// trend is a trend in JSON.
 type trend struct {
 	Process string  `json:"process"`
 	Figure  string  `json:"figure"`
@@ -118,8 +117,7 @@ type trend struct {
 	Grew    bool    `json:"grew"`
 }
 
-// Sections are what a document has of the result: "soak", the samples; "soak_kinds" and
-// "soak_trends".
+// Sections returns the result's sections of a document: "soak", the samples; "soak_kinds" and "soak_trends".
 func (r *Result) Sections() []load.Section {
 	samples, kinds, trends := load.Section{Name: "soak"}, load.Section{Name: "soak_kinds"}, load.Section{Name: "soak_trends"}
 	for _, s := range r.Samples {

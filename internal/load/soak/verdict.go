@@ -7,29 +7,29 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// Trend is how a figure has gone on.
+// Trend is the trend of a figure.
 type Trend struct {
-	Process string // "cluster" for what the members share
+	Process string // "cluster" for the members' shared figures
 	Figure  string
-	First   float64 // median of the first quarter after the warming; of the heap, the smallest
+	First   float64 // median of the first quarter after the warm-up; of the heap, the minimum
 	Last    float64 // that of the last quarter
-	Allowed float64 // what the last may be at most
+	Allowed float64 // upper limit of Last
 	PerHour float64 // by least squares
 	Judged  bool
 }
 
-// Grew says that the figure is not flat.
+// Grew reports whether the figure is not flat.
 func (t Trend) Grew() bool { return t.Judged && t.Last > t.Allowed }
 
-// The rule; see the package's page.
+// The parameters of the rule; see the package comment.
 const (
 	leastTime    = time.Minute
 	leastSamples = 8
-	warming      = 10 // its share is one of so many
+	warming      = 10 // one part in this many
 	growth       = 1.1
 )
 
-// figure is something that is judged.
+// figure is a judged figure.
 type figure struct {
 	name      string
 	allowance float64
@@ -51,8 +51,8 @@ func figures() []figure {
 	}
 }
 
-// Trends holds the first quarter against the last one. What was never more than 0 is not
-// known, or not there, and is left out.
+// Trends compares the first quarter with the last one. A figure that was never above 0 is unknown, or absent, and left
+// out.
 func (r *Result) Trends() (trends []Trend) {
 	if len(r.Samples) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func (r *Result) Trends() (trends []Trend) {
 	return trends
 }
 
-// Judged says whether there is enough to see growth in.
+// Judged reports whether there is enough data to judge growth.
 func (r *Result) Judged() bool {
 	counted := 0
 	for _, s := range r.Samples {
@@ -103,7 +103,7 @@ func (f figure) trend(process string, samples []Sample, judged bool, value func(
 	return []Trend{t}
 }
 
-// slope is what a line through the values gains in an hour.
+// slope returns the slope of a fitted line per hour.
 func slope(samples []Sample, values []float64) float64 {
 	var meanAt, meanValue float64
 	for i, s := range samples {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// three is a cluster of three, talked to through its authority or another member.
+// three is a cluster of three, used through its authority or another member.
 type three struct {
 	*cluster
 	direct bool
@@ -29,11 +29,11 @@ func (c *three) Name() string {
 
 func (c *three) Supports(load.Cell) bool { return true }
 
-// pollInterval is the pause between two looks at which member a session has reached.
+// pollInterval is the interval of checks which member a session has reached.
 const pollInterval = 5 * time.Millisecond
 
-// Connect dials, and waits until the session is where it shall be: a client that goes to
-// the authority begins at the member that tells it about that.
+// Connect dials, and waits until the session is at its intended member: a client that goes to the authority starts at
+// the member that names it.
 func (c *three) Connect(ctx context.Context, _ load.Cell) (load.Client, error) {
 	authority, err := c.authority(ctx)
 	if err != nil {
@@ -65,11 +65,10 @@ func (c *three) Connect(ctx context.Context, _ load.Cell) (load.Client, error) {
 	return session{lockers{dialled}, dialled}, nil
 }
 
-// replicated is the protocol whose members keep what they agree on in folders.
+// replicated is the protocol whose members store their decisions in folders.
 const replicated = "consensus"
 
-// cluster is three members in children, whose default space has a protocol. Two targets
-// share it.
+// cluster is three members in children, with a protocol for the default space. Two targets share it.
 type cluster struct {
 	servers
 	protocol  string
@@ -79,10 +78,10 @@ type cluster struct {
 
 func memberNames() []string { return []string{"a", "b", "c"} }
 
-// Addresses are those of its members.
+// Addresses returns those of its members.
 func (c *cluster) Addresses() []string { return c.addresses }
 
-// TLS is nil: members of a bench alone with each other do not encrypt.
+// TLS returns nil: a bench's own members do not encrypt.
 func (c *cluster) TLS() *tls.Config { return nil }
 
 // Start starts the members, unless another target has.
@@ -108,7 +107,7 @@ func (c *cluster) startAll(ctx context.Context) (err error) {
 		return err
 	}
 	if c.protocol == replicated {
-		// Its voters elect a leader that the view does not name; and direct clients go where the view sends them.
+		// Its voters elect a leader that the view does not name; but direct clients follow the view.
 		if _, err := c.authority(ctx); err != nil {
 			return err
 		}
@@ -137,8 +136,8 @@ func (c *cluster) Stop() error {
 	return c.servers.Stop()
 }
 
-// authority is which of the members is the authority of the default space. It waits until there is one: a cluster
-// that serves may be about to elect it.
+// authority returns the number of the member that is the authority of the default space. It waits until there is one: a
+// serving cluster may still be electing it.
 func (c *cluster) authority(ctx context.Context) (number int, err error) {
 	admin, err := client.DialAdmin(c.addresses[0])
 	if err != nil {

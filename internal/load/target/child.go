@@ -26,27 +26,26 @@ type child struct {
 	who     string
 	cmd     *exec.Cmd
 	orders  io.WriteCloser
-	answers chan answer // closed when it says no more
+	answers chan answer // closed at the end of its output
 	ended   chan struct{}
-	err     error // since ended
+	err     error // valid once ended
 	log     LogTail
 
 	orderMu sync.Mutex // one order at a time
 	ready   bool
 	listen  string
 
-	cpuProfile    string // the files of its profiles; "" without
+	cpuProfile    string // its profiles' files; "" for none
 	memoryProfile string
 }
 
-// LogTail keeps the end, 4 KiB, of what a process writes to its standard error. It is
-// safe for many goroutines; the zero value is empty.
+// LogTail keeps the last 4 KiB of a process's standard error. It is safe for concurrent use; the zero value is empty.
 type LogTail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// lastBytes is how much of it is kept.
+// lastBytes is the number of bytes kept.
 const lastBytes = 4096
 
 // Write keeps the end of p. It never fails.
@@ -58,21 +57,20 @@ func (l *LogTail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what is kept, without space around it.
+// String returns the kept text, trimmed.
 func (l *LogTail) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return string(bytes.TrimSpace(l.text))
 }
 
-// startChild starts a command that ends when its standard input does; see Leash.
+// startChild starts a command that ends when its standard input closes; see Leash.
 func startChild(who string, command []string) (*child, error) {
 	c := &child{who: who, cmd: exec.Command(command[0], command[1:]...), answers: make(chan answer, 1), ended: make(chan struct{})}
 	c.cmd.Stderr = &c.log
-	// What the bench's own user has set up for a client or a member is not for these.
+	// The user's settings for a client or a member do not apply.
 	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "HOLDFAST_") })
-	// In a group of its own: an interrupt typed at the terminal is for the bench, which
-	// then ends the others.
+	// In its own process group: an interrupt typed at the terminal is for the bench, which then ends the others.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	orders, err := c.cmd.StdinPipe()
 	if err != nil {
@@ -103,7 +101,7 @@ func (c *child) listenTo(said io.Reader) {
 	close(c.ended)
 }
 
-// awaitReady waits until it has said that it serves.
+// awaitReady waits until it has reported that it serves.
 func (c *child) awaitReady(ctx context.Context) error {
 	a, err := c.next(ctx, "wait until "+c.who+" is ready")
 	if err == nil && a.Event != "ready" {
@@ -119,7 +117,7 @@ func (c *child) awaitReady(ctx context.Context) error {
 	return err
 }
 
-// writeProfiles lets it write the profiles that are wanted of it.
+// writeProfiles makes it write its requested profiles.
 func (c *child) writeProfiles() error {
 	if !c.ready || c.cpuProfile == "" && c.memoryProfile == "" {
 		return nil
@@ -138,7 +136,7 @@ func (c *child) writeProfiles() error {
 	return errors.Join(errs...)
 }
 
-// order gives an order and returns the answer.
+// order sends an order and returns the answer.
 func (c *child) order(ctx context.Context, text string) (answer, error) {
 	c.orderMu.Lock()
 	defer c.orderMu.Unlock()
@@ -154,7 +152,7 @@ func (c *child) next(ctx context.Context, what string) (answer, error) {
 		switch {
 		case !more:
 			select {
-			case <-c.ended: // and so its last words have come
+			case <-c.ended: // so its last output has come
 			case <-ctx.Done():
 			}
 			return a, fmt.Errorf("%s: it has ended: %v", what, &c.log)
@@ -167,7 +165,7 @@ func (c *child) next(ctx context.Context, what string) (answer, error) {
 	}
 }
 
-// usage is what it has used so far.
+// usage returns its resource usage so far.
 func (c *child) usage(ctx context.Context, settle bool) (load.Usage, error) {
 	order := orderUsage
 	if settle {
@@ -177,7 +175,7 @@ func (c *child) usage(ctx context.Context, settle bool) (load.Usage, error) {
 	return load.Usage{CPU: time.Duration(a.CPU), Resident: a.Resident, Heap: a.Heap}, err
 }
 
-// sample is what it has, with what is alive on its heap.
+// sample returns its state, with its live heap.
 func (c *child) sample(ctx context.Context) (soak.Process, error) {
 	a, err := c.order(ctx, orderSample)
 	return soak.Process{
@@ -186,16 +184,16 @@ func (c *child) sample(ctx context.Context) (soak.Process, error) {
 	}, err
 }
 
-// procs lets it run on so many CPUs at once, and returns on how many it did.
+// procs limits its CPUs, and returns the former limit.
 func (c *child) procs(ctx context.Context, count int) (int, error) {
 	a, err := c.order(ctx, orderProcs+" "+strconv.Itoa(count))
 	return a.Procs, err
 }
 
-// stopLimit is how long a child may take to end.
+// stopLimit is the time limit for a child to end.
 const stopLimit = 5 * time.Second
 
-// stop ends it, with its profiles written.
+// stop ends it, after writing its profiles.
 func (c *child) stop() error {
 	return errors.Join(c.writeProfiles(), c.end())
 }

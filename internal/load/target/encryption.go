@@ -9,15 +9,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
-// material is the certificates of one run, of an authority that ends with it.
+// material has the certificates of one run, of an authority that ends with it.
 type material struct {
 	folder    string
 	authority *issuer.Authority
-	ca        string // the file of its certificate
+	ca        string // file of its certificate
 	client    *tls.Config
 }
 
-// encryption makes the run's certificates when they are first needed.
+// encryption makes the run's certificates on first use.
 func (b *Harness) encryption() (*material, error) {
 	if b.material != nil {
 		return b.material, nil
@@ -42,7 +42,7 @@ func (b *Harness) encryption() (*material, error) {
 	return m, nil
 }
 
-// certificate makes the files of a server's certificate, and names that of its authority.
+// certificate makes the files of a server's certificate, and returns the path of its authority's.
 func (b *Harness) certificate(name string) (files issuer.Files, ca string, err error) {
 	m, err := b.encryption()
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *Harness) certificate(name string) (files issuer.Files, ca string, err e
 	return files, m.ca, err
 }
 
-// mutual is what a server's listener needs to show a certificate and to ask for one.
+// mutual returns a listener's configuration with a certificate that also requires one.
 func mutual(cert, key, ca string) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {

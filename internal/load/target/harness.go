@@ -17,23 +17,22 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// Config says how a harness starts its children.
+// Config configures how a harness starts its children.
 type Config struct {
-	// Child is the command that makes this program a child: a folder to remove in the end,
-	// or "-", and what it shall be follow: "echo", "limit", or serve and its flags.
+	// Child is the command that runs this program as a child, followed by a folder to remove at the end, or "-", and
+	// its role: "echo", "limit", or serve and its flags.
 	Child []string
-	// CPUProfile and MemoryProfile are files into which each member and limit server writes
-	// a profile of its whole life, with its name behind the file's: FILE.remote, FILE.limit,
-	// and FILE.remote-2 when it is started again. Empty means none.
+	// CPUProfile and MemoryProfile are files for profiles of each member and limit server over its whole life, with its
+	// name appended: FILE.remote, FILE.limit, and FILE.remote-2 when it is started again. Empty means none.
 	CPUProfile, MemoryProfile string
-	// Delay is how much longer each message takes between the members of targets that are all
-	// in this process; see [Delayed]. Zero means as long as it takes over the loopback.
+	// Delay is the additional delay of each message between the members of targets that are all in this process; see
+	// [Delayed]. Zero means none beyond the loopback's.
 	Delay time.Duration
-	// Unpinned leaves every process on all CPUs, where one worker is measured too.
+	// Unpinned leaves every process on all CPUs, even with one worker.
 	Unpinned bool
 }
 
-// Harness is what one run of the bench has. It is a [load.Machine].
+// Harness is the environment of one run of the bench. It is a [load.Machine].
 type Harness struct {
 	config   Config
 	folder   string
@@ -41,12 +40,12 @@ type Harness struct {
 	pinger   *pinger
 	mine     cpus
 	started  int
-	lives    map[string]int      // how often a server of a name was started
+	lives    map[string]int      // starts of each server name
 	clusters map[string]*cluster // by protocol
-	material *material           // nil until it is needed
+	material *material           // nil until needed
 }
 
-// Names lists the targets that New knows, in the order in which they are measured.
+// Names lists the targets, in the order of measurement.
 func Names() []string {
 	return append([]string{
 		"raw", "limit", "limit-queued", "limit-tls", "local", "local-grantor", "remote", "remote-tls",
@@ -54,13 +53,13 @@ func Names() []string {
 	}, spreadNames()...)
 }
 
-// Rare are those that are measured only where a user names them.
+// Rare returns the targets that are measured only if named.
 func Rare() []string {
 	return append([]string{"limit-queued", "limit-tls", "local-grantor", replicated, replicated + "-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept"},
 		spreadNames()...)
 }
 
-// Usual are those that are measured where no user says which.
+// Usual returns the targets measured by default.
 func Usual() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool { return slices.Contains(Rare(), name) })
 }
@@ -93,8 +92,7 @@ func (b *Harness) listen(ctx context.Context) (err error) {
 	return err
 }
 
-// start starts a child that removes nothing: the echo server does that. Its profiles, if
-// any, have the given name.
+// start starts a child that removes nothing: the echo server does that. Its profiles, if any, have the given name.
 func (b *Harness) start(who, name string, args ...string) (*child, error) {
 	c, err := startChild(who, slices.Concat(b.config.Child, []string{"-"}, args))
 	if err != nil {
@@ -112,7 +110,7 @@ func (b *Harness) start(who, name string, args ...string) (*child, error) {
 	return c, nil
 }
 
-// fresh is a folder that does not exist yet.
+// fresh returns the path of a folder that does not exist yet.
 func (b *Harness) fresh(name string) string {
 	b.started++
 	return filepath.Join(b.folder, name+"-"+strconv.Itoa(b.started))
@@ -174,10 +172,10 @@ func (b *Harness) Targets(names []string) ([]load.Target, error) {
 	return targets, nil
 }
 
-// Pins reports whether this system lets processes share one CPU on purpose.
+// Pins reports whether this system can pin processes to one CPU.
 func Pins() bool { return canPin }
 
-// CPU is what this process has used.
+// CPU returns this process's CPU time.
 func (b *Harness) CPU() time.Duration { return ownCPU() }
 
 // Ping measures ping-pongs for about d.
@@ -196,13 +194,13 @@ func (b *Harness) Ping(ctx context.Context, d time.Duration) (time.Duration, err
 	return times.Quantile(0.5), nil
 }
 
-// Hosted is a target whose servers are no programs of ours.
+// Hosted is a target with third-party servers.
 type Hosted interface {
-	// Processes are those that the servers consist of now.
+	// Processes returns the servers' current processes.
 	Processes() ([]int, error)
 }
 
-// Share puts this process, the echo server and a target's servers onto one CPU.
+// Share pins this process, the echo server and a target's servers to one CPU.
 func (b *Harness) Share(ctx context.Context, t load.Target) (restore func() error, err error) {
 	if !canPin || b.config.Unpinned {
 		return func() error { return nil }, nil
@@ -226,7 +224,7 @@ func (b *Harness) Share(ctx context.Context, t load.Target) (restore func() erro
 			return nil, errors.Join(err, restore())
 		}
 		undo = append(undo, func() error {
-			// The run may have been ended, and this shall be done all the same.
+			// The run may have ended, and this must be done all the same.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 			defer cancel()
 			_, err := c.procs(ctx, before)
@@ -253,8 +251,7 @@ func (b *Harness) Share(ctx context.Context, t load.Target) (restore func() erro
 	return restore, nil
 }
 
-// pinAll lets a target's processes use these CPUs alone. Those that they start have that
-// from them.
+// pinAll pins a target's processes to these CPUs. Their children inherit that.
 func pinAll(t Hosted, to cpus) error {
 	processes, err := t.Processes()
 	if err != nil {
@@ -268,11 +265,10 @@ func pinAll(t Hosted, to cpus) error {
 	return nil
 }
 
-// Here is the machine of a bench whose servers run somewhere else: no processes share a CPU on
-// purpose, and there is no echo server.
+// Here is the machine of a bench whose servers run elsewhere: processes are not pinned, and there is no echo server.
 type Here struct{}
 
-// CPU is what this process has used.
+// CPU returns this process's CPU time.
 func (Here) CPU() time.Duration { return ownCPU() }
 
 // Ping measures nothing.

@@ -14,9 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// hear makes the transport between a member in this process and others, over TCP,
-// and counts the messages of spaces. Messages that arrive are delayed. The server of the
-// address ends with the member, and the group knows when.
+// hear makes the TCP transport between a member in this process and others, and counts the messages of spaces. Received
+// messages are delayed. The server of the address ends with the member, and the group tracks it.
 func hear(address string, count *messages, delay time.Duration, hearing *sync.WaitGroup) func(func() transport.Identity) (transport.Transport, error) {
 	return func(introduce func() transport.Identity) (transport.Transport, error) {
 		listener, err := net.Listen("tcp", address)
@@ -28,7 +27,7 @@ func hear(address string, count *messages, delay time.Duration, hearing *sync.Wa
 			return nil, errors.Join(err, listener.Close())
 		}
 		hearing.Go(func() {
-			// Where it fails the member is silent, and what is measured fails.
+			// If it fails the member is silent, and the measurement fails.
 			_ = over.Serve(listener)
 		})
 		if delay == 0 {
@@ -38,8 +37,7 @@ func hear(address string, count *messages, delay time.Duration, hearing *sync.Wa
 	}
 }
 
-// messages counts those of spaces, both ways. What memberships send each other does not
-// depend on locks.
+// messages counts those of spaces, both ways. Messages of memberships do not depend on locks.
 type messages struct {
 	transport.Silent
 	count atomic.Uint64
@@ -55,8 +53,7 @@ func (m *messages) add(port protocol.Port) {
 	}
 }
 
-// distant is a transport with a delay: what arrives is delivered so much later, in the order
-// in which it has arrived.
+// distant is a transport with a delay: messages are delivered that much later, in their order of arrival.
 type distant struct {
 	*grpc.Transport
 	delay time.Duration
@@ -65,14 +62,13 @@ type distant struct {
 	work  sync.WaitGroup
 }
 
-// parcel is what has arrived together, and when it is to be delivered.
+// parcel is a group of messages that arrived together, with its delivery time.
 type parcel struct {
 	due    time.Time
 	events []protocol.Event
 }
 
-// parcels is how many are on their way at most. Then connections are read no further, as on
-// a line that is full.
+// parcels is the maximum number under way. Beyond it connections are not read, as on a full line.
 const parcels = 1 << 14
 
 // Listen begins to deliver.
@@ -106,7 +102,7 @@ func (d *distant) carry(deliver transport.Deliver) {
 	}
 }
 
-// Close ends it; what is still on its way is lost.
+// Close closes it; messages under way are lost.
 func (d *distant) Close() error {
 	close(d.ended)
 	err := d.Transport.Close()

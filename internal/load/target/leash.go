@@ -22,19 +22,19 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
 )
 
-// The orders that a child takes on its standard input, one a line. Each is answered with
-// one answer, a JSON object a line, on its standard output.
+// The orders that a child accepts on its standard input, one a line. Each has one answer, a JSON object a line, on its
+// standard output.
 const (
-	orderUsage   = "usage"   // tell what you have used
-	orderSettle  = "settle"  // throw away what you do not need, then the same
-	orderSample  = "sample"  // collect garbage, then tell all that you have
-	orderProcs   = "procs"   // and a number: run on so many CPUs at once
-	orderProfile = "profile" // and a file: write where the CPU's time goes there, until ordered to
-	orderFinish  = "finish"  // end that
-	orderMemory  = "memory"  // and a file: write where memory was allocated there
+	orderUsage   = "usage"   // report resource usage
+	orderSettle  = "settle"  // collect garbage, then report usage
+	orderSample  = "sample"  // collect garbage, then report all figures
+	orderProcs   = "procs"   // and a number: set the number of CPUs
+	orderProfile = "profile" // and a file: write a CPU profile there, until
+	orderFinish  = "finish"  // this order
+	orderMemory  = "memory"  // and a file: write a memory profile there
 )
 
-// answer is what a child says, when it is ready and to each order.
+// answer is a child's message, when it is ready and to each order.
 type answer struct {
 	Event      string `json:"event"`            // ready or done
 	Listen     string `json:"listen,omitempty"` // of ready
@@ -43,20 +43,19 @@ type answer struct {
 	Heap       int64  `json:"heap,omitempty"`
 	Goroutines int    `json:"goroutines,omitempty"`
 	Files      int    `json:"files,omitempty"`
-	Procs      int    `json:"procs,omitempty"` // as it was before
+	Procs      int    `json:"procs,omitempty"` // the former limit
 	Error      string `json:"error,omitempty"`
 }
 
-// Leash takes the orders of the bench until its input ends, which is when the bench has
-// ended, by any death. Then it removes a folder, if one is named, and ends the
-// process: it does not return before. Other children may still be using that folder; their
-// leashes end at the same time, so it tries for a while.
+// Leash executes the bench's orders until its input ends, which is when the bench has ended, in any way. Then it
+// removes a folder, if one is given, and ends the process: it does not return before. Other children may still be using
+// that folder; their leashes end at the same time, so it retries for a while.
 func Leash(orders io.Reader, answers io.Writer, folder string) {
 	encoder := json.NewEncoder(answers)
 	var s servant
 	for lines := bufio.NewScanner(orders); lines.Scan(); {
 		if encoder.Encode(s.obey(lines.Text())) != nil {
-			break // the bench does not listen any more
+			break // the bench no longer reads
 		}
 	}
 	if folder != "" {
@@ -67,19 +66,18 @@ func Leash(orders io.Reader, answers io.Writer, folder string) {
 	os.Exit(0)
 }
 
-// How often, and with what pause, a folder is tried to be removed.
+// How often, and with what pause, to retry the removal of a folder.
 const (
 	removeTries = 600
 	removePause = 50 * time.Millisecond
 )
 
-// mostProcs bounds on how many CPUs an order may let a child run: the runtime makes room for
-// each.
+// mostProcs bounds the CPUs in an order: the runtime allocates for each.
 const mostProcs = 1024
 
-// servant carries orders out.
+// servant executes orders.
 type servant struct {
-	profile *os.File // that is being written; nil without one
+	profile *os.File // the one being written; nil for none
 }
 
 func (s *servant) obey(order string) answer {
@@ -122,31 +120,30 @@ func (a *answer) used(u load.Usage) {
 	a.CPU, a.Resident, a.Heap = int64(u.CPU), u.Resident, u.Heap
 }
 
-// settled is what this process has used when it has thrown away what it does not need.
+// settled returns this process's usage after a collection.
 func settled() load.Usage {
 	debug.FreeOSMemory()
 	return ownUsage(true)
 }
 
-// Own is what the bench's process has, with what is alive on its heap.
+// Own returns the state of the bench's process, with its live heap.
 func Own() soak.Process { return ownSample("client") }
 
-// ownSample is what this process has, with what is alive on its heap.
+// ownSample returns this process's state, with its live heap.
 func ownSample(name string) soak.Process {
 	runtime.GC()
 	return soak.Process{Name: name, Usage: ownUsage(true), Goroutines: runtime.NumGoroutine(), Files: ownFiles()}
 }
 
-// The servers that are no members of a cluster, by the words after the command that makes
-// this program a child.
+// The servers other than members, as arguments of the child's command.
 const (
 	EchoServer  = "echo"
 	LimitServer = "limit"
 )
 
-// Serve is the server that the words name, on a free port of the loopback, until ctx ends.
-// The limit server may be given the files of its certificate, its key and its authority:
-// then it asks for a certificate of that authority. It says where it is as a child does.
+// Serve runs the server in args, on a free port of the loopback, until ctx ends. The limit server may be given the
+// files of its certificate, its key and its authority: then it requires a certificate of that authority. It reports its
+// address as a child does.
 func Serve(ctx context.Context, args []string, answers io.Writer) error {
 	kind, files := args[0], args[1:]
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -169,11 +166,10 @@ func Serve(ctx context.Context, args []string, answers io.Writer) error {
 	return echo(ctx, listener)
 }
 
-// echoBytes is how much is read, and answered, in one piece.
+// echoBytes is the maximum that is read, and answered, at once.
 const echoBytes = 1 << 16
 
-// echo answers each message of a ping-pong with itself, and those that have come together
-// with one write.
+// echo returns each message of a ping-pong, and those that arrived together with one write.
 func echo(ctx context.Context, listener net.Listener) error {
 	var work sync.WaitGroup
 	defer work.Wait()

@@ -7,20 +7,20 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/limit"
 )
 
-// limited is package limit's server in a child, and one connection for all workers.
+// limited is package limit's server in a child, with one connection for all workers.
 type limited struct {
 	servers
 	name      string
-	queued    bool // Unlock returns when the release is on its way
+	queued    bool // Unlock returns once the release is sent
 	encrypted bool // mutual TLS
 }
 
 func (l *limited) Name() string { return l.name }
 
-// Supports says that encryption is measured where there are no think times and no end.
+// Supports reports true for encryption only without think times, drain and hold.
 func (l *limited) Supports(c load.Cell) bool { return !l.encrypted || pricesTLS(c) }
 
-// pricesTLS says whether a cell is measured of targets that show what TLS costs.
+// pricesTLS reports whether a cell is measured for targets that show the cost of TLS.
 func pricesTLS(c load.Cell) bool {
 	return c.Think == 0 && (c.Workload == load.Uncontended || c.Workload == load.Hot)
 }

@@ -12,23 +12,22 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// lockers are what workers use in turns: each of their requests is an owner of its own. Whose the lockers are
-// closes them.
+// lockers are used by the workers in rotation: each request is its own owner. The owner of the lockers closes them.
 type lockers []holdfast.Locker
 
-// Worker gives a worker its locker.
+// Worker returns a worker's locker.
 func (l lockers) Worker(_ context.Context, number int) (load.Locker, error) {
 	return locker{l[number%len(l)]}, nil
 }
 
-// Close leaves them as they are.
+// Close leaves them open.
 func (lockers) Close() error { return nil }
 
-// locker is a [holdfast.Locker] as the workloads see it.
+// locker adapts a [holdfast.Locker] to the workloads.
 type locker struct{ holdfast.Locker }
 
-// ahead is a lock whose release goes to the authority with the next request: nothing waits
-// for its acknowledgement, before all of a measurement are waited for.
+// ahead is a lock whose release goes to the authority with the next request: its acknowledgement is awaited only at the
+// end of a measurement.
 type ahead struct{ *holdfast.Lock }
 
 func (a ahead) Unlock(context.Context) error { return a.UnlockAsync() }
@@ -49,7 +48,7 @@ func (l locker) LockAnnounced(ctx context.Context, name string, queued func()) (
 	return ahead{held}, nil
 }
 
-// local is a member alone in this process, whose default space has a protocol.
+// local is a member alone in this process, with a protocol for its default space.
 type local struct {
 	protocol string
 	node     *host.Member
@@ -64,7 +63,7 @@ func (l *local) Name() string {
 
 func (l *local) Supports(load.Cell) bool { return true }
 
-// Messages says that it sends none.
+// Messages returns NoMessages.
 func (l *local) Messages() load.Messages { return load.NoMessages }
 
 func (l *local) Start(ctx context.Context) (err error) {
@@ -74,7 +73,7 @@ func (l *local) Start(ctx context.Context) (err error) {
 
 func (l *local) Stop() error { return l.node.Close() }
 
-// Usage is this process's heap: its CPU counts as the workers'.
+// Usage returns this process's heap: its CPU counts as the workers'.
 func (l *local) Usage(_ context.Context, settle bool) (load.Usage, error) {
 	if !settle {
 		return load.Usage{}, nil
@@ -118,10 +117,10 @@ func (r *remote) Connect(ctx context.Context, _ load.Cell) (load.Client, error) 
 	return dial(ctx, r.running[0].listen)
 }
 
-// Addresses is its own.
+// Addresses returns its own.
 func (r *remote) Addresses() []string { return []string{r.running[0].listen} }
 
-// TLS is what a connection to it needs, once it is started.
+// TLS returns the configuration of a connection to it, once it is started.
 func (r *remote) TLS() *tls.Config {
 	if !r.encrypted {
 		return nil
@@ -144,11 +143,11 @@ type session struct {
 	client *client.Client
 }
 
-// settleLimit is how long the releases of many locks may take to be acknowledged.
+// settleLimit is the time limit for the acknowledgement of many releases.
 const settleLimit = 30 * time.Second
 
-// Close waits until all releases are acknowledged, so that none is left for what is
-// measured next, and ends the session. A refused release is an error of the measurement.
+// Close waits until all releases are acknowledged, so that none is left for the next measurement, and ends the session.
+// A refused release is an error of the measurement.
 func (s session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()

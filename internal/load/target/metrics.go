@@ -18,17 +18,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
 )
 
-// metrics reads what processes say of themselves at /metrics. A nil one knows nothing.
+// metrics reads the processes' /metrics. A nil one knows nothing.
 type metrics struct {
 	client  *http.Client
 	members []endpoint
 }
 
-// endpoint is a member with the place of its metrics.
+// endpoint is a member with the URL of its metrics.
 type endpoint struct{ name, url string }
 
-// newMetrics makes one for all members of a view, or none if one of them tells no address
-// that means the same here: the loopback of another machine is another one.
+// newMetrics returns one for all members of a view, or nil if one of them has no address that is valid here: the
+// loopback of another machine is not.
 func newMetrics(status *schema.Status, encryption *tls.Config, here bool) *metrics {
 	m := &metrics{client: &http.Client{Transport: &http.Transport{TLSClientConfig: encryption}}}
 	scheme := "http"
@@ -45,7 +45,7 @@ func newMetrics(status *schema.Status, encryption *tls.Config, here bool) *metri
 	return m
 }
 
-// httpPlace is where a member's HTTP is reached from here.
+// httpPlace returns a member's HTTP address, as seen from here.
 func httpPlace(member *schema.Member, here bool) (string, bool) {
 	host, port, err := net.SplitHostPort(member.Http)
 	if err != nil {
@@ -59,13 +59,13 @@ func httpPlace(member *schema.Member, here bool) (string, bool) {
 	return net.JoinHostPort(host, port), here || !loopback(host)
 }
 
-// mostMetrics is how many bytes of an answer are read.
+// mostMetrics is the maximum size of an answer.
 const mostMetrics = 4 << 20
 
-// readLimit is how long all members may take.
+// readLimit is the time limit for all members together.
 const readLimit = 5 * time.Second
 
-// read asks all members, one after the other.
+// read queries all members, one after the other.
 func (m *metrics) read(ctx context.Context) (all []soak.Process, err error) {
 	if m == nil {
 		return nil, nil
@@ -100,7 +100,7 @@ func (m *metrics) fetch(ctx context.Context, member endpoint) (soak.Process, err
 	return p, err
 }
 
-// parseMetrics picks what is wanted out of the text format of Prometheus.
+// parseMetrics extracts the wanted figures from the Prometheus text format.
 func parseMetrics(text io.Reader) (p soak.Process, err error) {
 	wanted := map[string]func(float64){
 		"process_cpu_seconds_total":     func(v float64) { p.CPU = time.Duration(v * float64(time.Second)) },

@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
-// grantors is the protocol of targets that have grantors.
+// grantors is the protocol of targets with grantors.
 const grantors = "grantor"
 
-// own is a member in this process, with two more in children, one of which is the grantor. It
-// counts the messages of its space.
+// own is a member in this process, with two more in children, one of which is the grantor. It counts the messages of
+// its space.
 type own struct {
 	servers
 	kept     bool // option hold_on
@@ -31,7 +31,7 @@ func (o *own) Name() string {
 	return grantors + "-own"
 }
 
-// Supports says that memory is not measured: that of this process is the workers' too.
+// Supports excludes Hold: the memory of this process includes the workers'.
 func (o *own) Supports(c load.Cell) bool { return c.Workload != load.Hold }
 
 func (o *own) Start(ctx context.Context) error {
@@ -86,5 +86,5 @@ func (o *own) Stop() error {
 
 func (o *own) Connect(context.Context, load.Cell) (load.Client, error) { return lockers{o.node}, nil }
 
-// Counted is how many messages of its space this process has sent and received.
+// Counted returns the number of its space's messages that this process has sent and received.
 func (o *own) Counted() uint64 { return o.messages.count.Load() }

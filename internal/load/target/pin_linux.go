@@ -10,11 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canPin says whether this system lets a process choose its CPUs.
+// canPin reports whether this system can pin processes to CPUs.
 const canPin = true
 
-// resident is how much memory the system has given to this process, in bytes; 0 where
-// that cannot be read.
+// resident returns this process's resident memory, in bytes; 0 if it cannot be read.
 func resident() int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -34,7 +33,7 @@ func resident() int64 {
 // cpus is a set of CPUs.
 type cpus = unix.CPUSet
 
-// ownCPUs are those that this process may use.
+// ownCPUs returns the CPUs that this process may use.
 func ownCPUs() (cpus, error) {
 	var set cpus
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -43,7 +42,7 @@ func ownCPUs() (cpus, error) {
 	return set, nil
 }
 
-// lastOf is the last CPU of a set alone: the first has most of the machine's interrupts.
+// lastOf returns just the last CPU of a set: the first has most of the machine's interrupts.
 func lastOf(set cpus) (last cpus) {
 	for cpu := len(set)*64 - 1; cpu >= 0; cpu-- {
 		if set.IsSet(cpu) {
@@ -54,8 +53,8 @@ func lastOf(set cpus) (last cpus) {
 	return set
 }
 
-// pin lets a process use these CPUs alone. That is a property of each thread, and new ones
-// have it from the one that starts them: so it is set again until no thread is new.
+// pin pins a process to these CPUs. That is a property of each thread, inherited by new ones: so it is repeated until
+// there is no new thread.
 func pin(process int, to cpus) error {
 	folder := "/proc/" + strconv.Itoa(process) + "/task"
 	done := map[int]bool{}

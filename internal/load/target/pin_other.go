@@ -2,10 +2,10 @@
 
 package target
 
-// canPin says whether this system lets a process choose its CPUs.
+// canPin reports whether this system can pin processes to CPUs.
 const canPin = false
 
-// resident is 0: the heap alone is known here.
+// resident returns 0: only the heap is known here.
 func resident() int64 { return 0 }
 
 // cpus is a set of CPUs.

@@ -8,7 +8,7 @@ import (
 	"runtime/pprof"
 )
 
-// StartProfile begins to write into a file where this process's CPU time goes.
+// StartProfile starts a CPU profile of this process in a file.
 func StartProfile(path string) (*os.File, error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -20,7 +20,7 @@ func StartProfile(path string) (*os.File, error) {
 	return file, nil
 }
 
-// FinishProfile ends what StartProfile has begun; nil is nothing to end.
+// FinishProfile finishes a profile of StartProfile; nil has no effect.
 func FinishProfile(file *os.File) error {
 	if file == nil {
 		return nil
@@ -32,8 +32,7 @@ func FinishProfile(file *os.File) error {
 	return nil
 }
 
-// WriteMemoryProfile writes into a file where this process has allocated memory since it
-// began, and what of that is alive.
+// WriteMemoryProfile writes a profile of this process's allocations since its start, and of its live memory.
 func WriteMemoryProfile(path string) error {
 	file, err := os.Create(path)
 	if err != nil {

@@ -29,20 +29,20 @@ type raw struct{ harness *Harness }
 
 func (r *raw) Name() string { return "raw" }
 
-// Supports says that its workers have nothing in common and think of nothing.
+// Supports excludes think times and shared names, which do not apply.
 func (r *raw) Supports(c load.Cell) bool {
 	return c.Workload == load.Uncontended && c.Think == 0
 }
 
-// Messages says that nothing is locked.
+// Messages returns NoLocks.
 func (r *raw) Messages() load.Messages { return load.NoLocks }
 
-// Start does nothing: the harness has the echo server.
+// Start has no effect: the harness has the echo server.
 func (r *raw) Start(context.Context) error { return nil }
 
 func (r *raw) Stop() error { return nil }
 
-// Usage is the echo server's.
+// Usage returns the echo server's.
 func (r *raw) Usage(ctx context.Context, settle bool) (load.Usage, error) {
 	return r.harness.echo.usage(ctx, settle)
 }
@@ -69,8 +69,8 @@ type nothing struct{}
 
 func (nothing) Unlock(context.Context) error { return nil }
 
-// pipeline is one connection with a ping-pong of each worker under way at once. Messages
-// that are there together travel together, both ways.
+// pipeline is one connection with one ping-pong of each worker under way. Messages pending at the same time travel
+// together, both ways.
 type pipeline struct {
 	net     net.Conn
 	workers []pipelined
@@ -79,7 +79,7 @@ type pipeline struct {
 	mu      sync.Mutex
 	writing bool
 	out     []byte
-	spare   []byte // the writer's
+	spare   []byte // used by the writer
 	err     error  // why it is done
 }
 
@@ -124,8 +124,7 @@ func (w *pipelined) Lock(context.Context, string) (load.Held, error) {
 	}
 }
 
-// send writes a message, or leaves it to the worker that is writing. An error of writing comes back
-// through the reader.
+// send writes a message, or leaves it to the worker that is writing. Write errors come back through the reader.
 func (p *pipeline) send(message []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,20 +133,20 @@ func (p *pipeline) send(message []byte) {
 	}
 	p.writing = true
 	p.mu.Unlock()
-	runtime.Gosched() // others that can run add theirs
+	runtime.Gosched() // other runnable workers add theirs
 	p.mu.Lock()
 	for len(p.out) > 0 {
 		p.out, p.spare = p.spare[:0], p.out
 		p.mu.Unlock()
 		if _, err := p.net.Write(p.spare); err != nil {
-			_ = p.net.Close() // the reader tells all
+			_ = p.net.Close() // the reader informs all
 		}
 		p.mu.Lock()
 	}
 	p.writing = false
 }
 
-// read tells the workers of their messages that have come back.
+// read informs the workers of their returned messages.
 func (p *pipeline) read() {
 	defer close(p.done)
 	buffer, kept := make([]byte, echoBytes), 0

@@ -19,22 +19,21 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
 )
 
-// Elsewhere says how a cluster that the bench has not started is reached.
+// Elsewhere describes a cluster that the bench has not started.
 type Elsewhere struct {
-	Servers string // as a client takes them
+	Servers string // in a client's form
 	Options []client.Option
-	Space   string      // that is measured; "" means the default one
-	TLS     *tls.Config // of Options; nil without encryption
+	Space   string      // the measured one; "" means the default one
+	TLS     *tls.Config // for Options; nil without encryption
 }
 
-// Running is a cluster that the bench has not started. Its authority is talked to, which
-// is looked for when the target is started.
+// Running returns a cluster that the bench has not started. It uses the cluster's authority, which is located when the
+// target is started.
 //
-// A round trip to it is the time in which a TCP connection to the authority is made: the
-// operating systems at both ends answer, and no member has to wake up for it. What its
-// processes have used is read from their /metrics, if all members tell an HTTP address that
-// can be reached from here; otherwise it is not known. The bench cannot order such a process to
-// collect its garbage, so its memory has in it what is not collected yet.
+// A round trip to it is the time to open a TCP connection to the authority: the operating systems at both ends answer,
+// and no member has to wake up for it. The usage of its processes is read from their /metrics, if all members report an
+// HTTP address that can be reached from here; otherwise it is unknown. The bench cannot make such a process collect its
+// garbage, so its memory includes garbage.
 func Running(e Elsewhere) load.Target {
 	e.Space = cmp.Or(e.Space, holdfast.DefaultSpace)
 	return &running{Elsewhere: e}
@@ -43,14 +42,14 @@ func Running(e Elsewhere) load.Target {
 type running struct {
 	Elsewhere
 	addresses []api.Address // the authority's first
-	metrics   *metrics      // nil where they cannot be read
+	metrics   *metrics      // nil if they cannot be read
 }
 
 func (r *running) Name() string { return "remote" }
 
 func (r *running) Supports(load.Cell) bool { return true }
 
-// Start asks whether it is there, and which member is the authority.
+// Start checks that it is up, and locates the authority.
 func (r *running) Start(ctx context.Context) error {
 	given, err := api.ParseTarget(r.Servers)
 	if err != nil {
@@ -74,12 +73,12 @@ func (r *running) Start(ctx context.Context) error {
 	r.addresses = append(r.authority(status), given...)
 	r.metrics = newMetrics(status, r.TLS(), onlyHere(given))
 	if _, err := r.metrics.read(ctx); err != nil {
-		r.metrics = nil // what cannot be known is left out
+		r.metrics = nil // unknown figures are left out
 	}
 	return nil
 }
 
-// authority is where the space's authority is, as far as the members say.
+// authority returns the address of the space's authority, as far as the members report it.
 func (r *running) authority(status *schema.Status) (addresses []api.Address) {
 	for _, space := range status.Spaces {
 		for _, m := range status.View.Members {
@@ -99,7 +98,7 @@ func (r *running) Stop() error {
 	return nil
 }
 
-// connects is how many connections a ping makes.
+// connects is the number of connections in a ping.
 const connects = 16
 
 // Ping makes connections, one after the other.
@@ -125,7 +124,7 @@ func (r *running) Ping(ctx context.Context, _ time.Duration) (time.Duration, err
 	return 0, failed
 }
 
-// Usage is that of all members.
+// Usage returns that of all members.
 func (r *running) Usage(ctx context.Context, _ bool) (sum load.Usage, err error) {
 	all, err := r.Sample(ctx)
 	for _, p := range all {
@@ -134,10 +133,10 @@ func (r *running) Usage(ctx context.Context, _ bool) (sum load.Usage, err error)
 	return sum, err
 }
 
-// Sample is what its members have; none where that is not known.
+// Sample returns the state of its members; none if unknown.
 func (r *running) Sample(ctx context.Context) ([]soak.Process, error) { return r.metrics.read(ctx) }
 
-// Addresses are those that were given.
+// Addresses returns the given ones.
 func (r *running) Addresses() []string {
 	given, err := api.ParseTarget(r.Servers)
 	if err != nil {
@@ -150,15 +149,14 @@ func (r *running) Addresses() []string {
 	return addresses
 }
 
-// TLS is what a connection needs.
+// TLS returns the configuration of a connection.
 func (r *running) TLS() *tls.Config { return r.Elsewhere.TLS }
 
 func (r *running) Connect(ctx context.Context, _ load.Cell) (load.Client, error) {
 	return dial(ctx, r.Servers, append(slices.Clone(r.Options), client.Direct())...)
 }
 
-// OnThisMachine says whether servers, as a client takes them, are all on this machine, as
-// far as their addresses tell.
+// OnThisMachine reports whether servers, in a client's form, are all on this machine, as far as their addresses show.
 func OnThisMachine(servers string) bool {
 	addresses, err := api.ParseTarget(servers)
 	return err == nil && onlyHere(addresses)

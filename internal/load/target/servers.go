@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
 )
 
-// servers are the children that a target consists of.
+// servers are the children of a target.
 type servers struct {
 	harness *Harness
 	running []*child
@@ -18,7 +18,7 @@ type servers struct {
 
 func (s *servers) children() []*child { return s.running }
 
-// start starts one more of them, which need not be ready.
+// start starts one more, without waiting until it is ready.
 func (s *servers) start(who, name string, args ...string) error {
 	c, err := s.harness.start(who, name, args...)
 	if err == nil {
@@ -39,7 +39,7 @@ func (s *servers) startAlone(ctx context.Context, who, name string, args ...stri
 	return err
 }
 
-// startMembers starts members of one cluster, as many as there are names, with the options of its default space.
+// startMembers starts the members of one cluster, one per name, with the options of its default space.
 func (s *servers) startMembers(names, addresses []string, space string, data bool) error {
 	for i, name := range names {
 		folder := s.harness.fresh("member-" + name)
@@ -55,7 +55,7 @@ func (s *servers) startMembers(names, addresses []string, space string, data boo
 	return nil
 }
 
-// memberArgs make a child a member.
+// memberArgs returns the arguments that make a child a member.
 func memberArgs(name, folder, listen string, more ...string) []string {
 	return append([]string{"serve", "--name", name, "--listen", listen, "--http", "", "--state", folder, "--log-level", "warn"}, more...)
 }
@@ -79,7 +79,7 @@ func (s *servers) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Usage is what all of them have used.
+// Usage returns the sum of all.
 func (s *servers) Usage(ctx context.Context, settle bool) (sum load.Usage, err error) {
 	for _, c := range s.running {
 		used, err := c.usage(ctx, settle)
@@ -91,7 +91,7 @@ func (s *servers) Usage(ctx context.Context, settle bool) (sum load.Usage, err e
 	return sum, nil
 }
 
-// Sample is what each of them has.
+// Sample returns the state of each.
 func (s *servers) Sample(ctx context.Context) (all []soak.Process, err error) {
 	for _, c := range s.running {
 		p, err := c.sample(ctx)

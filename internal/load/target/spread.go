@@ -22,19 +22,18 @@ const (
 	leaders = "bakery"
 )
 
-// sizes are how many members the clusters have that are all in this process.
+// sizes returns the sizes of the clusters in this process.
 func sizes() []int { return []int{3, 5, 9} }
 
-// spread is a cluster that is all in this process, with its workers at members of their
-// own, or all at the coordinator.
+// spread is a cluster that is all in this process, with its workers at their own members, or all at the coordinator.
 type spread struct {
 	*gathering
 	name        string
-	sends       load.Messages // how a lock is asked for
+	sends       load.Messages // its message pattern
 	coordinator bool
 }
 
-// spreads makes all targets of so many members. Those of protocol central share a cluster.
+// spreads makes all targets of that many members. Those of protocol central share a cluster.
 func (b *Harness) spreads(count int) []*spread {
 	of := func(protocol string, options map[string]string) *gathering {
 		return &gathering{harness: b, count: count, space: host.Space{Protocol: protocol, Options: options}}
@@ -64,28 +63,26 @@ func Delayed(name string) bool { return slices.Contains(spreadNames(), name) }
 
 func (s *spread) Name() string { return s.name }
 
-// Supports says that memory is not measured: all members share that of this process.
+// Supports excludes Hold: all members share the memory of this process.
 func (s *spread) Supports(c load.Cell) bool { return c.Workload != load.Hold }
 
-// Messages says how a lock is asked for.
+// Messages returns the message pattern.
 func (s *spread) Messages() load.Messages { return s.sends }
 
-// Ping is a ping-pong as it is between the members: with their delay, there and back.
+// Ping is a ping-pong between the members: with their delay, both ways.
 func (s *spread) Ping(ctx context.Context, d time.Duration) (time.Duration, error) {
 	ping, err := s.harness.Ping(ctx, d)
 	return ping + 2*s.harness.config.Delay, err
 }
 
-// Usage is nothing: what the members use counts as the workers'.
+// Usage returns zero: the members' usage counts as the workers'.
 func (s *spread) Usage(context.Context, bool) (load.Usage, error) { return load.Usage{}, nil }
 
-// Counted is how many messages of their space the members have sent each other. Each was
-// noted where it left and where it arrived.
+// Counted returns the number of messages of their space between the members. Each was counted at both ends.
 func (s *spread) Counted() uint64 { return s.messages.count.Load() / 2 }
 
-// Connect places the workers: one at each member, where there are as many of them, and
-// otherwise in turns at those that do not coordinate, so that what is cheaper at the
-// coordinator is not mixed with what it is elsewhere.
+// Connect places the workers: one at each member, if there are as many, and otherwise in rotation at those that do not
+// coordinate, so that the cheaper locks at the coordinator are not mixed with the others.
 func (s *spread) Connect(_ context.Context, c load.Cell) (load.Client, error) {
 	nodes := s.nodes
 	at := slices.IndexFunc(nodes, func(n *host.Member) bool { return n.View().Coordinator == n.Identity().ID })
@@ -104,8 +101,8 @@ func (s *spread) Connect(_ context.Context, c load.Cell) (load.Client, error) {
 	return used, nil
 }
 
-// gathering is a cluster of members in this process, which reach each other over the
-// loopback. Several targets may share it.
+// gathering is a cluster of members in this process, which reach each other over the loopback. Several targets may
+// share it.
 type gathering struct {
 	harness  *Harness
 	count    int
@@ -154,8 +151,7 @@ func (g *gathering) startAll(ctx context.Context) error {
 	return g.awaitAll(ctx)
 }
 
-// awaitAll waits until all members have the view of all: a member is ready as soon as a
-// quorum is.
+// awaitAll waits until all members have the view of all: a member is ready as soon as a quorum is.
 func (g *gathering) awaitAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gatherLimit)
 	defer cancel()
@@ -179,7 +175,7 @@ func (g *gathering) awaitAll(ctx context.Context) error {
 	}
 }
 
-// gatherLimit is how long members may take to have one view, once each can grant.
+// gatherLimit is the time limit for members to have one view, once each can grant.
 const gatherLimit = 30 * time.Second
 
 // Stop ends them, unless another target needs them.

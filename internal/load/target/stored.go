@@ -25,47 +25,46 @@ const (
 	CASKept = "store-cas-kept"
 )
 
-// keptFor is how long a process keeps what it has released, of kind CASKept: the most that there is.
+// keptFor is how long a process keeps released names, of kind CASKept: the maximum.
 const keptFor = time.Second
 
-// Stored says how locks are kept in a store that the bench has not started.
+// Stored describes locks in a store that the bench has not started.
 type Stored struct {
-	// Name is the target's.
+	// Name is the target's name.
 	Name string
-	// Open connects to the store; it is called once for each process that workers stand for.
+	// Open connects to the store; it is called once for each simulated process.
 	Open func(ctx context.Context) (storage.Store, error)
-	// CAS takes locks by conditional writes. Otherwise it is by claims, and Wait is for how long
-	// each is left alone; zero means 100 ms.
+	// CAS takes locks by conditional writes. Otherwise they are taken by claims, and Wait is how long each is left
+	// alone; zero means 100 ms.
 	CAS  bool
 	Wait time.Duration
-	// Keeps has a process keep for a second what was released, for workers of its own. It goes with CAS.
+	// Keeps makes a process keep released names for a second, for its own workers. It requires CAS.
 	Keeps bool
 }
 
-// Over is a target over a store.
+// Over returns a target over a store.
 //
-// Where no worker wants what another has, all workers share one locker, as in one program; where all
-// want one name each has a locker and connections of its own, as in many programs, and none hears of a
-// release but from the store. All that is asked of the store is counted. The workers do not get in the way of
-// other locks: all rows have keys of their own, and so the settings next to the locks are the bench's,
-// of one kind each.
+// If the workers' names are separate, all workers share one locker, as in one program; if all want one name, each has
+// its own locker and connections, as in many programs, and learns of a release only from the store. All requests to the
+// store are counted. The workers do not interfere with other locks: all rows have their own keys, and so the settings
+// next to the locks are the bench's, of one kind each.
 func Over(s Stored) load.Target { return &stored{Stored: s, ledger: &ledger{}} }
 
 // stored is a [load.Target] and a [load.RequestCounter].
 type stored struct {
 	Stored
 	ledger    *ledger
-	processes []*process // those that were needed so far: what they know of the store they keep
+	processes []*process // those needed so far: they keep their knowledge of the store
 }
 
 func (s *stored) Name() string { return s.Stored.Name }
 
-// Supports says that what grows in the store is not measured, nor a crowd of processes.
+// Supports excludes Hold and Drain, which do not apply.
 func (s *stored) Supports(c load.Cell) bool {
 	return c.Workload == load.Uncontended || c.Workload == load.Hot
 }
 
-// Start opens the first process: the store answers, or it does not.
+// Start opens the first process, which shows whether the store answers.
 func (s *stored) Start(ctx context.Context) error { return s.grow(ctx, 1) }
 
 // Stop ends all of them.
@@ -80,7 +79,7 @@ func (s *stored) Stop() error {
 	return errors.Join(errs...)
 }
 
-// grow opens processes until there are so many.
+// grow opens processes up to that number.
 func (s *stored) grow(ctx context.Context, count int) error {
 	for len(s.processes) < count {
 		p, err := s.open(ctx)
@@ -92,16 +91,15 @@ func (s *stored) grow(ctx context.Context, count int) error {
 	return nil
 }
 
-// openLimit is how long the store may take to be opened.
+// openLimit is the time limit for opening the store.
 const openLimit = 30 * time.Second
 
-// open makes a process. The keys of its rows say of what kind it is, because those who share locks must
-// agree on that.
+// open makes a process. The keys of its rows contain its kind, because processes that share locks must agree on it.
 func (s *stored) open(ctx context.Context) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	// All are on one machine, whose clock is one: what is left for the skew is next to nothing, as in the
-	// original, which leaves nothing.
+	// All are on one machine with one clock: the allowance for skew is next to nothing, as in the original, which has
+	// none.
 	options, kind := []storelock.Option{storelock.Wait(s.Wait), storelock.Skew(s.Wait / 20)}, s.Wait.String()
 	if s.CAS {
 		options, kind = []storelock.Option{storelock.CAS()}, "cas"
@@ -122,19 +120,19 @@ func (s *stored) open(ctx context.Context) (*process, error) {
 	return &process{locks, store}, nil
 }
 
-// Usage is nothing: the store's processes are not the bench's own.
+// Usage returns zero: the store's processes are not the bench's own.
 func (*stored) Usage(context.Context, bool) (load.Usage, error) { return load.Usage{}, nil }
 
-// Ping is not known: what a round trip to the store takes is in every figure.
+// Ping is unknown: a round trip to the store is part of every figure.
 func (*stored) Ping(context.Context, time.Duration) (time.Duration, error) { return 0, nil }
 
-// CountedRequests is what the store was asked for.
+// CountedRequests returns the requests to the store.
 func (s *stored) CountedRequests() load.Requests { return s.ledger.sum() }
 
-// mostProcesses is how many there are at most: each may have some connections.
+// mostProcesses is the maximum number of processes: each may have several connections.
 const mostProcesses = 64
 
-// Connect gives workers a process together, or one each.
+// Connect gives the workers a shared process, or one each.
 func (s *stored) Connect(ctx context.Context, c load.Cell) (load.Client, error) {
 	count := 1
 	if c.Workload != load.Uncontended {
@@ -150,7 +148,7 @@ func (s *stored) Connect(ctx context.Context, c load.Cell) (load.Client, error) 
 	return used, nil
 }
 
-// process is what one program has: connections to the store, and a locker.
+// process simulates one program: connections to the store, and a locker.
 type process struct {
 	locks *storelock.Locker
 	store storage.Store
@@ -164,14 +162,14 @@ func (p *process) close() error {
 	return err
 }
 
-// ledger has counts of what was asked of a store by all processes.
+// ledger counts the requests of all processes to a store.
 type ledger struct{ writes, reads, tries atomic.Uint64 }
 
 func (l *ledger) sum() load.Requests {
 	return load.Requests{Writes: l.writes.Load(), Reads: l.reads.Load(), Tries: l.tries.Load()}
 }
 
-// countingStore is a store that counts what it is asked, and puts something before every key.
+// countingStore is a store that counts requests, and prefixes every key.
 type countingStore struct {
 	storage.Store
 	ledger *ledger
@@ -210,15 +208,15 @@ func (t *countingStore) Watch(ctx context.Context, key string, changed func()) e
 	return t.Store.Watch(ctx, t.prefix+key, changed)
 }
 
-// Kept is a store that is measured, by the URL under which it is opened.
+// Kept is a measured store, with its URL.
 type Kept struct {
 	URL  string
 	Open func(ctx context.Context) (storage.Store, error)
 }
 
-// StoredTargets are targets over stores: of each, by claims with each of the waits, and by
-// conditional writes, without and with keeping what was released, as far as kinds names them. They are called after the scheme of the
-// URL: store-redis-100ms, store-redis-cas, store-redis-cas-kept; of a second store of one scheme, store-redis-2-cas.
+// StoredTargets returns targets over stores: for each, by claims with each of the waits, and by conditional writes,
+// without and with keeping released names, as far as kinds includes them. Their names contain the scheme of the URL:
+// store-redis-100ms, store-redis-cas, store-redis-cas-kept; for a second store of the same scheme, store-redis-2-cas.
 func StoredTargets(stores []Kept, kinds []string, waits []time.Duration) (targets []load.Target) {
 	seen := map[string]int{}
 	for _, kept := range stores {
@@ -242,7 +240,7 @@ func StoredTargets(stores []Kept, kinds []string, waits []time.Duration) (target
 	return targets
 }
 
-// Together makes what opens a store many times of what opens it once: it is closed when all are.
+// Together makes a function that opens a store repeatedly from one that opens it once: it is closed when all are.
 func Together(opens func(context.Context) (storage.Store, error)) func(context.Context) (storage.Store, error) {
 	t := &together{opens: opens}
 	return t.open
@@ -268,13 +266,13 @@ func (t *together) open(ctx context.Context) (_ storage.Store, err error) {
 	return share{t.store, t}, nil
 }
 
-// share is a share in a store, which is closed once.
+// share is one open handle of a shared store, closed once.
 type share struct {
 	storage.Store
 	of *together
 }
 
-// Close closes the store if it is the last one.
+// Close closes the store if it is the last handle.
 func (p share) Close() error {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()

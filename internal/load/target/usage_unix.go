@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// ownCPU is what this process has used, user and system; 0 where the system does not tell.
+// ownCPU returns this process's CPU time, user and system; 0 if the system does not report it.
 func ownCPU() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
@@ -20,8 +20,7 @@ func ownCPU() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// ownUsage is what this process has used; its memory only where it is asked for, for
-// looking at that stops it for a moment.
+// ownUsage returns this process's usage; its memory only if requested, because reading that stops it for a moment.
 func ownUsage(memory bool) load.Usage {
 	used := load.Usage{CPU: ownCPU()}
 	if memory {
@@ -32,12 +31,11 @@ func ownUsage(memory bool) load.Usage {
 	return used
 }
 
-// ownFiles is how many file descriptors this process has open; 0 where the system does not
-// tell.
+// ownFiles returns the number of this process's open file descriptors; 0 if the system does not report it.
 func ownFiles() int {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
 		return 0
 	}
-	return max(len(entries)-1, 0) // one is that of the look itself
+	return max(len(entries)-1, 0) // one is that of the listing itself
 }

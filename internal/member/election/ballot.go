@@ -6,32 +6,31 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Ballot is phase 2, and the beginning of phase 3, seen by the candidate: which members have
-// promised to follow it, and what view follows from that.
+// Ballot is phase 2 of an election and the start of phase 3, as the candidate sees them: the promises received, and the
+// view that follows from them.
 type Ballot struct {
 	Epoch      protocol.Epoch
-	Sent       protocol.Time // of the first Election: the coordinator's role counts from it
-	View       *View         // newest that the candidate knew
-	Terms      []string      // of the view to be
+	Sent       protocol.Time // when the first Election was sent: the coordinator's role counts from it
+	View       *View         // newest known to the candidate
+	Terms      []string      // of the new view
 	Polled     []string      // addresses, without its own
-	Active     []protocol.ID // those that have answered phase 1; nil where there was none
-	Attendance bool          // of every founder, instead of a quorum
-	Forced     []protocol.ID // an operator's view: of these alone, all of them
-	Order      Order         // with Forced: why
+	Active     []protocol.ID // members that answered phase 1; nil if it was skipped
+	Attendance bool          // all founders attend, instead of a quorum
+	Forced     []protocol.ID // for a view that an operator forces: exactly these members, all of them
+	Order      Order         // with Forced: the operator's reason
 	Merge      bool
-	Preempts   bool   // the coordinator is well: no phase 1 went before
-	Votes      []Vote // one for each member, in the order of their arrival
+	Preempts   bool   // the coordinator is well, and phase 1 was skipped
+	Votes      []Vote // one per member, in order of arrival
 	Refused    []protocol.ID
 }
 
-// Vote is a promise and when it came.
+// Vote is a promise and its time of arrival.
 type Vote struct {
 	Promise
 	Received protocol.Time
 }
 
-// Take records a promise. A repeated one changes nothing: the first was received
-// earlier than the second was sent.
+// Take records a promise. A repeated one has no effect: the first was received earlier than the second was sent.
 func (b *Ballot) Take(p Promise, received protocol.Time) {
 	if p.Epoch == b.Epoch && b.Of(p.Self.ID) == nil {
 		b.Votes = append(b.Votes, Vote{p, received})
@@ -69,14 +68,13 @@ func (b *Ballot) at(address string) bool {
 // WithoutQuorum reports whether the view needs no quorum of the newest one: all founders attend instead, or an operator forces it.
 func (b *Ballot) WithoutQuorum() bool { return b.Attendance || b.Forced != nil }
 
-// Silent lists the addresses from which no promise has come.
+// Silent lists the addresses that have not sent a promise.
 func (b *Ballot) Silent() []string {
 	return slices.DeleteFunc(slices.Clone(b.Polled), b.at)
 }
 
-// Complete reports whether no more promises are to be expected soon: all the
-// ACTIVE have promised or refused; or, without phase 1, all members of the view and
-// all whose agreement it needs.
+// Complete reports whether no more promises are expected soon: all the ACTIVE have promised or refused; or, without
+// phase 1, all members of the view and all whose agreement it needs.
 func (b *Ballot) Complete() bool {
 	if b.View == nil || b.Attendance || b.Merge {
 		return len(b.Silent()) == 0
@@ -89,20 +87,19 @@ func (b *Ballot) Complete() bool {
 		!slices.ContainsFunc(b.View.Needs(), func(e Electorate) bool { return slices.ContainsFunc(e.Voters, silent) })
 }
 
-// Succession is a won election: which view follows which.
+// Succession is the result of a won election: a view and its predecessor.
 type Succession struct {
 	Predecessor *View // nil at a bootstrap
 	View        *View
-	// Needs are the electorates, besides the view's own, of which a quorum must accept
-	// it. With Attendance, all founders must instead. A forced view needs only those
-	// of a named member that is leaving.
+	// Needs are the electorates, besides the view's own, that must each accept it with a quorum. With Attendance, all
+	// founders must instead. A forced view needs only those of a named member that is leaving.
 	Needs      []Electorate
 	Attendance bool
-	// Missing says that a member of the predecessor has not promised, or has no place
-	// any more: it may hold what no member can tell.
+	// Missing reports that a member of the predecessor has not promised, or no longer has a place: it may have holds
+	// that the others do not know.
 	Missing bool
-	// Merged says that a member in the view comes from another side of a partition: its
-	// holds were granted under another authority. Only in partition mode any.
+	// Merged reports that a member of the view comes from another side of a partition: its holds were granted under
+	// another authority. Only in partition mode any.
 	Merged bool
 	Votes  []Vote
 }
@@ -116,9 +113,9 @@ func (s *Succession) Of(id protocol.ID) *Vote {
 	return &s.Votes[i]
 }
 
-// Count returns what the promises allow, or nil when they are too few (docs/design/membership.md
-// §7.4). The newest view among them is the predecessor: a quorum of it must have
-// promised, and unless it is known to be installed, of every view in its base.
+// Count returns the succession that the promises allow, or nil if there are too few (docs/design/membership.md §7.4).
+// The newest view among them is the predecessor: a quorum of it must have promised, and, unless it is known to be
+// installed, one of every view in its base.
 func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 	views := []*View{b.View}
 	for _, vote := range b.Votes {
@@ -148,7 +145,7 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 	}
 	if b.Forced != nil && !protocol.Mutated("forced view behind a leaver's back") {
 		s.Needs = b.parting(s)
-		s.View.Base = s.Needs // until it is installed: its coordinator may crash before that
+		s.View.Base = s.Needs // until it is installed: its coordinator may crash earlier
 	}
 	s.Merged = b.Merge || r.Available && s.joins()
 	if s.Predecessor != nil {
@@ -160,10 +157,10 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 	return s
 }
 
-// parting has an electorate for each of those named for a forced view that vote on what
-// follows the predecessor and have no place, because they are leaving: each of them must
-// accept the view. Otherwise its cell would have the predecessor, and the one that leaves may
-// be back: with the seniority that makes half of two a quorum it would lead a second view.
+// parting returns an electorate for each member that is named for a forced view and votes on the predecessor's
+// successor, but has no place because it is leaving: each must accept the view. Otherwise its cell would keep the
+// predecessor, and the leaver could return: with the seniority that makes half of two a quorum, it would lead a second
+// view.
 func (b *Ballot) parting(s *Succession) (needs []Electorate) {
 	if s.Predecessor == nil {
 		return nil
@@ -177,19 +174,17 @@ func (b *Ballot) parting(s *Succession) (needs []Electorate) {
 	return needs
 }
 
-// joins reports whether a member in the view has accepted another epoch's view than
-// the predecessor's.
+// joins reports whether a member of the view has accepted a view of another epoch than the predecessor's.
 func (s *Succession) joins() bool {
 	return s.Predecessor != nil && slices.ContainsFunc(s.Votes, func(v Vote) bool {
 		return s.View.Rank(v.Self.ID) >= 0 && v.Accepted != nil && v.Accepted.Epoch != s.Predecessor.Epoch
 	})
 }
 
-// next is the view of those that promised: the predecessor's in their old order,
-// each under the tenure with which it promised. A member that the predecessor has
-// dropped gets no place, because its names may be about to be freed; but when
-// every founder attends, no other member can free anything, and all of them do. In
-// mode any no member is left out that promises: it follows no other one any more.
+// next returns the view of the members that promised: the predecessor's members in their old order, each under the
+// tenure with which it promised. A member that the predecessor has dropped gets no place, because its names may be
+// about to be freed; but if every founder attends, no other member can free anything, and all get places. In mode any
+// every member that promises is included: it no longer follows any other member.
 func (b *Ballot) next(predecessor *View, r Rules) *View {
 	next := b.successor(predecessor, r)
 	next.Date(predecessor)

@@ -7,79 +7,75 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The messages of an election. They are sent as values. NEW_STATE, which carries
-// COORDINATOR within, and its answer are package membership's NewView and ViewAck.
+// The messages of an election. They are sent as values. NEW_STATE, which includes COORDINATOR, and its answer are
+// package membership's NewView and ViewAck.
 type (
-	// StatusPoll asks a member how it is: STATUS_POLL. It changes nothing there.
+	// StatusPoll asks a member for its status: STATUS_POLL. It changes no state there.
 	StatusPoll struct {
-		Number uint64 // of this question, echoed in the answer; no other life of the asker's uses it
+		Number uint64 // of this question, echoed in the answer; unique among all lives of the asker
 	}
 
-	// StatusAnswer answers a StatusPoll, and (Number 0) a Join that came to a member that
-	// does not coordinate.
+	// StatusAnswer answers a StatusPoll, and (Number 0) a Join sent to a member that does not coordinate.
 	StatusAnswer struct {
 		Number      uint64
 		Self        Member
-		Priority    int // of Self, for the seniority at a bootstrap
+		Priority    int // of Self, for seniority at a bootstrap
 		Status      Status
-		Candidate   protocol.ID // whose election it has accepted, while Status is Halted
-		Coordinator protocol.ID // the member that it follows; 0 where there is none
+		Candidate   protocol.ID // the candidate whose election it has accepted, while Status is Halted
+		Coordinator protocol.ID // the member that it follows; 0 for none
 		Address     string      // of Coordinator
-		// Well says that the sender's coordinator is well as far as it knows: it would
-		// refuse to promise itself to another candidate.
+		// Well reports that the sender considers its coordinator well: it would refuse its promise to another
+		// candidate.
 		Well  bool
-		Lease time.Duration // what remains of the sender's lease
-		View  *View         // newest accepted; nil where none is known
-		// Promised is the highest epoch that the sender has promised, or can have promised
-		// and forgotten.
+		Lease time.Duration // time left of the sender's lease
+		View  *View         // newest accepted; nil if none
+		// Promised is the highest epoch that the sender has promised, or may have promised and forgotten.
 		Promised protocol.Epoch
-		Founders []string // the addresses that the sender was configured with, sorted
-		Terms    []string // what it was configured with that all members must agree on
-		// Leaving says that the sender leads no view: it leaves, or its cell cannot be written.
+		Founders []string // the founders' addresses in the sender's configuration, sorted
+		Terms    []string // the part of its configuration that all members must agree on
+		// Leaving reports that the sender cannot lead a view: it is leaving, or its cell cannot be written.
 		Leaving bool
-		// Wait is how long a coordinator gives no places, because it waits until what was promised before it has run out; 0
-		// where it does not wait, and from any other member. It decides nothing: it is for people.
+		// Wait is how long a coordinator admits no members, because earlier promises have not run out; 0 if it does not
+		// wait, and from any other member. It is informational.
 		Wait time.Duration
 	}
 
 	// Election asks for a promise: ELECTION.
 	Election struct {
 		Epoch protocol.Epoch
-		View  *View    // the newest that the candidate knows; nil at a bootstrap
-		Terms []string // the candidate's, and its view's
-		// Merge says that the candidate coordinates one side of a partition, has met
-		// another, and would lead both. Only in partition mode any.
+		View  *View    // the newest known to the candidate; nil at a bootstrap
+		Terms []string // of the candidate and its view
+		// Merge marks a candidate that coordinates one side of a partition, has met another side, and wants to lead
+		// both. Only in partition mode any.
 		Merge bool
-		// NoQuorum says that no quorum of the newest view confirms the next one: all founders
-		// attend instead, or an operator forces it. Later views may be lost with a quorum's cells.
+		// NoQuorum marks a view that no quorum of the newest view confirms: all founders attend instead, or an operator
+		// forces it. Later views may be lost with a quorum's cells.
 		NoQuorum bool
 	}
 
-	// Promise answers an Election: the sender follows no member of a lower epoch any
-	// more. It has been synced before it was sent.
+	// Promise answers an Election: the sender no longer follows any member of a lower epoch. It is synced before it is
+	// sent.
 	Promise struct {
 		Epoch    protocol.Epoch
-		At       protocol.Time // on the sender's clock; NewView echoes it
-		Self     Member        // as it is now, with its tenure
+		At       protocol.Time // time on the sender's clock, echoed by NewView
+		Self     Member        // the sender as it is now, with its tenure
 		Priority int
-		Accepted *View    // newest accepted, with its base; nil where none is known
-		Pledges  *Pledges // all that it knows of
-		// Owes is how long, on the sender's clock, what earlier lives of it have promised
-		// may still be believed; a member that waits for that waits (1+δ) times as long.
-		// Zero where they ended in good order.
+		Accepted *View    // newest accepted, with its base; nil if none
+		Pledges  *Pledges // all that the sender knows
+		// Owes is how long, on the sender's clock, clients may still believe promises of its earlier lives; a member
+		// that waits for that waits (1+δ) times as long. Zero if those lives ended in an orderly way.
 		Owes    time.Duration
-		Leaving bool // it wants no place in the next view
-		Empty   bool // with Leaving: it holds nothing and has promised nothing to any client
+		Leaving bool // the sender wants no place in the next view
+		Empty   bool // with Leaving: it has no holds and no promises to clients
 	}
 
-	// Refuse answers an Election or a Poll of an epoch that the sender does not follow,
-	// with what it knows.
+	// Refuse answers an Election or a Poll of an epoch that the sender does not follow, with the sender's own state.
 	Refuse struct {
-		Epoch    protocol.Epoch // of what is refused
+		Epoch    protocol.Epoch // of the refused message
 		Promised protocol.Epoch
 		Well     bool
 		Tenure   protocol.Tenure
-		View     *View // newest accepted; nil where none is known
+		View     *View // newest accepted; nil if none
 	}
 )
 

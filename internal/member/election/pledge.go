@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Pledge is how far beyond its lease a tenure's clients may believe, as its member has said
-// it last. Versions are counted by that member alone, from 1 in each tenure: of two pledges of
-// one tenure the one of the higher version is the newer.
+// Pledge is the latest promise of a member about how far beyond its lease the clients of a tenure may believe. The
+// member numbers the versions, from 1 in each tenure: of two pledges of one tenure the one with the higher version is
+// newer.
 type Pledge struct {
 	ID      protocol.ID
 	Tenure  protocol.Tenure
@@ -19,19 +19,19 @@ type Pledge struct {
 	Reach   protocol.Reach
 }
 
-// Pledges are all pledges that a member knows of, of the members of a view and of tenures that are
-// gone, sorted by member and tenure. They are never changed after they were made; nil is none.
+// Pledges are all pledges that a member knows, of the members of a view and of past tenures, sorted by member and
+// tenure. They are immutable; nil is empty.
 type Pledges struct {
 	Of []Pledge
 	Limits
 }
 
-// Limits bound all pledges. Top is what no pledge exceeds, and Durable the highest Top that every
-// founder is known to have written down: should a quorum's memories be lost, one founder's is
-// enough to know how far any client may believe. No member promises more than Durable.
+// Limits bound all pledges. Top is the maximum of any pledge, and Durable the highest Top that every founder is known
+// to have recorded: if a quorum's memory is lost, one founder's is enough to know how far any client may believe. No
+// member promises more than Durable.
 type Limits struct{ Top, Durable protocol.Reach }
 
-// Bounds returns the limits that are known; none are zero.
+// Bounds returns the known limits; unknown ones are zero.
 func (p *Pledges) Bounds() Limits {
 	if p == nil {
 		return Limits{}
@@ -39,7 +39,7 @@ func (p *Pledges) Bounds() Limits {
 	return p.Limits
 }
 
-// Find returns the newest pledge of a tenure that is known; one of version 0 where none is.
+// Find returns the newest known pledge of a tenure; its version is 0 if there is none.
 func (p *Pledges) Find(id protocol.ID, tenure protocol.Tenure) Pledge {
 	none := Pledge{ID: id, Tenure: tenure}
 	if p == nil {
@@ -51,7 +51,7 @@ func (p *Pledges) Find(id protocol.ID, tenure protocol.Tenure) Pledge {
 	return none
 }
 
-// place is where the pledge of a tenure is, or would be.
+// place returns the index of a tenure's pledge, or the index at which it would be inserted.
 func (p *Pledges) place(id protocol.ID, tenure protocol.Tenure) (at int, found bool) {
 	return slices.BinarySearchFunc(p.Of, id, func(q Pledge, id protocol.ID) int {
 		switch {
@@ -64,13 +64,12 @@ func (p *Pledges) place(id protocol.ID, tenure protocol.Tenure) (at int, found b
 	})
 }
 
-// before reports whether it stands before the pledge of a tenure.
+// before reports whether the pledge sorts before that of a tenure.
 func (p *Pledge) before(id protocol.ID, tenure protocol.Tenure) bool {
 	return p.ID < id || p.ID == id && p.Tenure.Before(tenure)
 }
 
-// With returns p with a pledge in the place of an older one of its tenure; p itself, where
-// that is none.
+// With returns p with q in place of an older pledge of its tenure, or p itself if q is not newer.
 func (p *Pledges) With(q Pledge) *Pledges {
 	if q.Version <= p.Find(q.ID, q.Tenure).Version && !protocol.Mutated("the last pledge to arrive wins") {
 		return p
@@ -88,7 +87,7 @@ func (p *Pledges) put(q Pledge) *Pledges {
 	return next
 }
 
-// Copy returns pledges that may be changed.
+// Copy returns a mutable copy.
 func (p *Pledges) Copy() *Pledges {
 	if p == nil {
 		return &Pledges{}
@@ -98,7 +97,7 @@ func (p *Pledges) Copy() *Pledges {
 	return &next
 }
 
-// Join returns what two know together: the newest pledge of each tenure.
+// Join merges two sets of pledges: the newest pledge of each tenure.
 func (p *Pledges) Join(o *Pledges) *Pledges {
 	if p == nil || o == nil {
 		return cmp.Or(p, o)
@@ -123,10 +122,10 @@ func (p *Pledges) Same(o *Pledges) bool {
 	return p.Limits == o.Limits && slices.Equal(p.Of, o.Of)
 }
 
-// Empty reports whether there is nothing to remember.
+// Empty reports whether there are neither pledges nor limits.
 func (p *Pledges) Empty() bool { return p == nil || len(p.Of) == 0 && p.Limits == Limits{} }
 
-// Longest is the longest reach of all.
+// Longest returns the longest reach of all pledges.
 func (p *Pledges) Longest() (longest protocol.Reach) {
 	if p == nil {
 		return 0
@@ -137,7 +136,7 @@ func (p *Pledges) Longest() (longest protocol.Reach) {
 	return longest
 }
 
-// LongestOf is the longest reach of what one member has pledged, in any tenure.
+// LongestOf returns the longest reach of one member's pledges, in any tenure.
 func (p *Pledges) LongestOf(id protocol.ID) (longest protocol.Reach) {
 	if p == nil {
 		return 0
@@ -150,10 +149,10 @@ func (p *Pledges) LongestOf(id protocol.ID) (longest protocol.Reach) {
 	return longest
 }
 
-// Most bounds what clients are promised beyond their member's lease, as far as is known here.
+// Most returns an upper bound, as far as is known here, of promises to clients beyond their member's lease.
 func (p *Pledges) Most() protocol.Reach { return max(p.Bounds().Top, p.Longest()) }
 
-// Ascending reports whether pledges are sorted, each tenure once.
+// Ascending reports whether the pledges are sorted, with each tenure once.
 func (p *Pledges) Ascending() bool {
 	if p == nil {
 		return true

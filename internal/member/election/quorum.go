@@ -25,9 +25,8 @@ func Quorums(needs []Electorate, has func(protocol.ID) bool) bool {
 	return !slices.ContainsFunc(needs, func(e Electorate) bool { return !e.Quorum(has) })
 }
 
-// Since returns the latest time at or after which a quorum has answered, where
-// answered tells when a voter did last, and whether it did at all. It does for any
-// other length that a quorum reaches, too.
+// Since returns the latest time such that a quorum has answered at or after it. The function answered returns a voter's
+// last answer, and whether there is one. It works for any other value that a quorum reaches, too.
 func (e Electorate) Since(answered func(protocol.ID) (protocol.Time, bool)) (protocol.Time, bool) {
 	var latest protocol.Time
 	found := false
@@ -44,7 +43,7 @@ func (e Electorate) Since(answered func(protocol.ID) (protocol.Time, bool)) (pro
 	return latest, found
 }
 
-// Rules are what all members of a cluster agree on.
+// Rules are the settings that all members of a cluster agree on.
 type Rules struct {
 	Founders  []string // addresses, sorted
 	Preempt   bool     // the highest id coordinates, as published
@@ -54,9 +53,8 @@ type Rules struct {
 // Founder reports whether the member at an address votes.
 func (r Rules) Founder(address string) bool { return slices.Contains(r.Founders, address) }
 
-// Attendance reports whether the process of every founder's address is among those
-// present, and of every founder's in the view: then no process with power is elsewhere
-// (docs/design/membership.md §5). A founder that has moved is known by its id.
+// Attendance reports whether every founder is present, both by its address and, if it is in the view, by its id: then
+// no process with power is elsewhere (docs/design/membership.md §5). A founder that has moved is recognized by its id.
 func (r Rules) Attendance(v *View, at func(address string) bool, by func(protocol.ID) bool) bool {
 	absent := func(address string) bool { return !at(address) }
 	if protocol.Mutated("second bootstrap") {
@@ -71,7 +69,7 @@ func (r Rules) Attendance(v *View, at func(address string) bool, by func(protoco
 	})
 }
 
-// NewestOf returns the newest of some views, with all that the others know of it.
+// NewestOf returns the newest of the given views, merged with what the others know of it.
 func NewestOf(views ...*View) *View {
 	var newest *View
 	for _, v := range views {

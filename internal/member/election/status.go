@@ -2,14 +2,14 @@ package election
 
 import "github.com/holdfast-locks/holdfast/protocol"
 
-// Status is the state of a member as the course notes name it.
+// Status is the state of a member in the terms of the course notes.
 type Status uint8
 
 // The states of a member.
 const (
 	Down           Status = iota // just started, or in no member's view
-	Halted                       // ELECTION: halted by a candidate, or one itself
-	Reorganization               // the coordinator is known, its view is not installed
+	Halted                       // ELECTION: halted by a candidate, or itself a candidate
+	Reorganization               // the coordinator is known, but its view is not installed
 	Normal
 )
 
@@ -23,11 +23,11 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// Variables are the course notes' own, for callers that show them.
+// Variables are the variables of the course notes, for callers that display them.
 type Variables struct {
 	Status      Status
-	Candidate   protocol.ID   // whose election was accepted last
-	Coordinator protocol.ID   // 0 where none is known
-	Active      []protocol.ID // the candidate's or coordinator's: those that are asked to follow
-	Answers     []protocol.ID // of them, those that have answered in the present phase
+	Candidate   protocol.ID   // the member whose election was accepted last
+	Coordinator protocol.ID   // 0 if none is known
+	Active      []protocol.ID // at a candidate or coordinator: the members asked to follow
+	Answers     []protocol.ID // those of them that have answered in the current phase
 }

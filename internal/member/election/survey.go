@@ -7,13 +7,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Survey is phase 1, seen by the member that asks: which members are up, and whether a quorum of them
+// Survey is phase 1 of an election, as the asking member sees it: which members are up, and whether a quorum of them
 // has lost its coordinator.
 type Survey struct {
 	Number  uint64
-	Own     StatusAnswer   // of the asker itself
+	Own     StatusAnswer   // of the asker
 	Polled  []string       // addresses, without its own
-	Answers []StatusAnswer // one for each member, in the order of their arrival
+	Answers []StatusAnswer // one per member, in order of arrival
 }
 
 // Take records an answer.
@@ -58,9 +58,8 @@ func (s *Survey) heard(address string) bool {
 	return false
 }
 
-// Complete reports whether waiting for more answers could change nothing: all
-// have answered, or all members of the newest view and all whose agreement its
-// successor needs.
+// Complete reports whether further answers cannot matter: all have answered, or all members of the newest view and all
+// whose agreement its successor needs.
 func (s *Survey) Complete() bool {
 	if !slices.ContainsFunc(s.Polled, func(address string) bool { return !s.heard(address) }) {
 		return true
@@ -72,7 +71,7 @@ func (s *Survey) Complete() bool {
 		!slices.ContainsFunc(newest.Needs(), func(e Electorate) bool { return slices.ContainsFunc(e.Voters, silent) })
 }
 
-// newest is the newest view that any member knows, with all that the others know of it.
+// newest returns the newest view that any member knows, merged with what the others know of it.
 func (s *Survey) newest() *View {
 	newest := s.Own.View
 	for i := range s.Answers {
@@ -87,28 +86,28 @@ func (s *Survey) newest() *View {
 	return newest
 }
 
-// Decision is what an asker should do next.
+// Decision is the asker's next action after phase 1.
 type Decision uint8
 
 // The decisions after phase 1.
 const (
-	Wait  Decision = iota // too few have lost their coordinator, or others must elect
-	Defer                 // a more senior member is up and has lost it too
-	Elect                 // go on to phase 2
+	Wait  Decision = iota // too few have lost their coordinator, or others must hold the election
+	Defer                 // a more senior member is up and has lost its coordinator too
+	Elect                 // proceed to phase 2
 )
 
-// Verdict is what phase 1 has shown.
+// Verdict is the result of phase 1 of an election.
 type Verdict struct {
 	Decision   Decision
-	Newest     *View // of all answers; nil where no member knows any
-	Attendance bool  // with Elect: of every founder instead of a quorum
-	Seniors    int   // how many more senior ones have lost their coordinator as well
-	// Well is an answer of a member whose coordinator is well; nil where there is none.
+	Newest     *View // of all answers; nil if no member knows any
+	Attendance bool  // with Elect: all founders attend, instead of a quorum
+	Seniors    int   // number of more senior members that have lost their coordinator too
+	// Well is an answer of a member whose coordinator is well; nil if there is none.
 	Well *StatusAnswer
 }
 
-// Judge decides (docs/design/membership.md §7.2). A member that is merely cut off must not promise
-// itself out of the cluster, so a quorum of the newest view must itself not be well.
+// Judge decides (docs/design/membership.md §7.2). A member that is merely cut off must not promise itself out of the
+// cluster, so a quorum of the newest view must itself have lost its coordinator.
 func (s *Survey) Judge(r Rules) Verdict {
 	willing := make([]StatusAnswer, 1, 1+len(s.Answers))
 	willing[0] = s.Own
@@ -127,10 +126,10 @@ func (s *Survey) Judge(r Rules) Verdict {
 	v.Seniors = s.seniors(v.Newest, willing, r)
 	quorum, attendance := s.enough(v.Newest, willing, r)
 	if r.Available && v.Well != nil {
-		return v // a side that is led need only be joined
+		return v // join the side that has a leader
 	}
-	// In mode any a member that has no place may lead a side too: those that have
-	// one are more senior, and are waited for as long as they are up.
+	// In mode any a member without a place may lead a side too: members with a place are more senior, and it defers to
+	// them while they are up.
 	may := r.Available || v.Newest.Rank(s.Own.Self.ID) >= 0
 	switch {
 	case quorum && !may, !quorum && !attendance:
@@ -144,7 +143,7 @@ func (s *Survey) Judge(r Rules) Verdict {
 	return v
 }
 
-// enough reports whether those who are willing are a quorum, or all founders.
+// enough reports whether the willing members are a quorum, or all founders.
 func (s *Survey) enough(newest *View, willing []StatusAnswer, r Rules) (quorum, attendance bool) {
 	if protocol.Mutated("phase 1 asks too few") {
 		return newest != nil, newest == nil
@@ -159,7 +158,7 @@ func (s *Survey) enough(newest *View, willing []StatusAnswer, r Rules) (quorum, 
 	return quorum, r.Attendance(newest, at, by)
 }
 
-// seniors counts those who are willing, could coordinate and are more senior.
+// seniors counts the willing members that could coordinate and are more senior.
 func (s *Survey) seniors(newest *View, willing []StatusAnswer, r Rules) int {
 	own := s.Own
 	count := 0
@@ -171,7 +170,7 @@ func (s *Survey) seniors(newest *View, willing []StatusAnswer, r Rules) int {
 	return count
 }
 
-// Rank is what decides about a member's seniority.
+// Rank holds the criteria of a member's seniority.
 type Rank struct {
 	ID       protocol.ID
 	Name     string
@@ -182,9 +181,8 @@ func (m StatusAnswer) rank() Rank { return Rank{m.Self.ID, m.Self.Name, m.Priori
 
 func (m Promise) rank() Rank { return Rank{m.Self.ID, m.Self.Name, m.Priority} }
 
-// Senior reports whether a comes before b: by their places in the newest view, one
-// that has none after all that have; without places the smallest (priority, name).
-// With Preempt the highest id comes first, as published.
+// Senior reports whether a comes before b: by place in the newest view, members without one last; without places, the
+// smallest (priority, name). With Preempt the highest id comes first, as published.
 func (r Rules) Senior(newest *View, a, b Rank) bool {
 	if r.Preempt {
 		return a.ID > b.ID

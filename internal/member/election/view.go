@@ -12,47 +12,43 @@ import (
 // Member is one place in a View.
 type Member struct {
 	protocol.Member
-	HTTP   string // where it serves people, "" where it does not
+	HTTP   string // its HTTP address, "" for none
 	Serves bool   // it serves clients outside of its process
 	Kept   bool   // it has a stable cell
 }
 
-// View is a view as members record it. It is never changed after it was made: what
-// is learned of it makes another value.
+// View is a view as members record it. It is immutable: new knowledge of it makes another value.
 type View struct {
-	Cluster uint64 // drawn by the member that bootstrapped it
+	Cluster uint64 // random, drawn by the member that bootstrapped it
 	Number  uint64
 	Epoch   protocol.Epoch // its candidate coordinates the view
 	Members []Member       // in order of seniority
-	// Terms has a line for everything that all members must agree on: one that differs has
-	// no part in the view. It is empty where it was never recorded.
+	// Terms has a line for everything that all members must agree on: a member with a different line cannot join the
+	// view. It is empty if it was never recorded.
 	Terms []string
-	// Base has the voters of every view back to the last one known to be installed,
-	// newest first. A quorum of each must agree with any view that replaces this
-	// one. It is empty when the view is known to be installed itself.
+	// Base has the voters of every view back to the last one known to be installed, newest first. A quorum of each must
+	// agree with any view that replaces this one. It is empty if this view is itself known to be installed.
 	Base []Electorate
-	// Installed says that the view is known to be installed; Open, that no member
-	// outside of it is known to be able to hold anything (docs/design/membership.md §4).
+	// Installed reports that the view is known to be installed. Open reports that no member outside of it can have
+	// holds, as far as is known (docs/design/membership.md §4).
 	Installed bool
 	Open      bool
-	// Order is why the epoch has no quorum behind it: an operator has forced it. It is
-	// zero for every other.
+	// Order records the operator's order for an epoch that has no quorum behind it. It is zero for all other views.
 	Order Order
 }
 
-// Order is what an operator has said who forced a view.
+// Order is the reason and name that an operator gave for a forced view.
 type Order struct{ Reason, By string }
 
-// Electorate is the members that vote on what follows a view: its founders, in order of
-// seniority.
+// Electorate is the set of members that vote on a view's successor: its founders, in order of seniority.
 type Electorate struct {
 	Number uint64
 	Epoch  protocol.Epoch
 	Voters []protocol.ID
 }
 
-// Less orders epochs. Two with one counter never both serve; the candidate orders
-// them nevertheless, so that all agree which is newer.
+// Less orders epochs. Two with the same counter never both serve; the candidate orders them nevertheless, so that all
+// members agree which is newer.
 func Less(a, b protocol.Epoch) bool {
 	return a.Counter < b.Counter || a.Counter == b.Counter && a.Candidate < b.Candidate
 }
@@ -62,7 +58,7 @@ func compare(ae protocol.Epoch, an uint64, be protocol.Epoch, bn uint64) int {
 	return cmp.Or(cmp.Compare(ae.Counter, be.Counter), cmp.Compare(ae.Candidate, be.Candidate), cmp.Compare(an, bn))
 }
 
-// Newer reports whether v is newer than o. No view is older than every view.
+// Newer reports whether v is newer than o. A nil view is older than every other.
 func (v *View) Newer(o *View) bool {
 	if v == nil || o == nil {
 		return v != nil
@@ -70,12 +66,12 @@ func (v *View) Newer(o *View) bool {
 	return compare(v.Epoch, v.Number, o.Epoch, o.Number) > 0
 }
 
-// Same reports whether v and o are one view, regardless of what is known of it here and there.
+// Same reports whether v and o are the same view, regardless of what is known about it.
 func (v *View) Same(o *View) bool {
 	return v != nil && o != nil && v.Epoch == o.Epoch && v.Number == o.Number
 }
 
-// Of returns the place of a member in the view.
+// Of returns a member's place in the view.
 func (v *View) Of(id protocol.ID) (Member, bool) {
 	if v == nil {
 		return Member{}, false
@@ -88,7 +84,7 @@ func (v *View) Of(id protocol.ID) (Member, bool) {
 	return Member{}, false
 }
 
-// Rank is a member's place in the order of seniority; -1 where it has none.
+// Rank returns a member's index in the order of seniority, or -1 if it has none.
 func (v *View) Rank(id protocol.ID) int {
 	if v == nil {
 		return -1
@@ -106,7 +102,7 @@ func (v *View) Reaches(address string) bool {
 	return false
 }
 
-// Electorate returns who votes on what follows the view.
+// Electorate returns the members that vote on the view's successor.
 func (v *View) Electorate() Electorate {
 	e := Electorate{Number: v.Number, Epoch: v.Epoch, Voters: make([]protocol.ID, 0, len(v.Members))}
 	for i := range v.Members {
@@ -119,7 +115,7 @@ func (v *View) Electorate() Electorate {
 
 func (m *Member) votes() bool { return m.Founder || protocol.Mutated("guests vote") }
 
-// VoterCount is how many vote on what follows the view.
+// VoterCount returns the number of members that vote on the view's successor.
 func (v *View) VoterCount() (voters int) {
 	for i := range v.Members {
 		if v.Members[i].votes() {
@@ -129,8 +125,7 @@ func (v *View) VoterCount() (voters int) {
 	return voters
 }
 
-// Date notes since when each member has its place, where the view follows another one; nil
-// is none.
+// Date records since when each member has had its place, given the predecessor; nil for none.
 func (v *View) Date(predecessor *View) {
 	for i := range v.Members {
 		place := &v.Members[i]
@@ -141,8 +136,8 @@ func (v *View) Date(predecessor *View) {
 	}
 }
 
-// Needs returns the electorates of which any view that follows this one needs
-// quorums: those of the view and of every view in its base.
+// Needs returns the electorates that any successor of this view needs quorums of: its own and those of every view in
+// its base.
 func (v *View) Needs() []Electorate {
 	needs := []Electorate{v.Electorate()}
 	if v.Installed || protocol.Mutated("chain of uninstalled views") {
@@ -151,9 +146,8 @@ func (v *View) Needs() []Electorate {
 	return append(needs, v.Base...)
 }
 
-// BaseOfNext is the base of a view that follows v. Neighbours with the same voters
-// are one condition, so only the newest of them is kept: what cannot be installed
-// for long does not grow for long.
+// BaseOfNext returns the base of v's successor. Adjacent views with the same voters are one condition, so only the
+// newest is kept: a view that long cannot be installed does not make the base grow.
 func (v *View) BaseOfNext() []Electorate {
 	needs := v.Needs()
 	base := needs[:1]
@@ -165,8 +159,8 @@ func (v *View) BaseOfNext() []Electorate {
 	return base
 }
 
-// Know returns v with what is known of another view: a view that is older than one
-// that is installed needs no agreement any more.
+// Know returns v updated with knowledge of another view: a view older than an installed one needs no agreement any
+// more.
 func (v *View) Know(installed *View) *View {
 	if v == nil || installed == nil || !installed.Installed {
 		return v
@@ -190,7 +184,7 @@ func (v *View) Know(installed *View) *View {
 	return &known
 }
 
-// String is short, for traces: v7@12.3{a/1:0 b/1:0}+ with + installed, * open.
+// String returns a short form for traces: v7@12.3{a/1:0 b/1:0}+ with + for installed, * for open.
 func (v *View) String() string {
 	if v == nil {
 		return "no view"

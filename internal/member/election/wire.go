@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Messages lists what is sent in an election.
+// Messages lists the messages of an election.
 var Messages = []wire.Type{
 	wire.Message[StatusPoll](1),
 	wire.Message[StatusAnswer](2),

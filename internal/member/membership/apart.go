@@ -9,31 +9,30 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Members that do not hear each other, though their coordinator hears both.
+// Members that do not hear each other, although their coordinator hears both.
 //
-// Polls go between the coordinator and each member, so the view says nothing of the links between
-// the others. Most protocols need none of them. Where every member needs an answer of every other
-// one, two that do not hear each other are in each other's way for as long as that lasts, and any
-// client that waits for one of them waits as well. A machine above says so at the one that waits
-// (protocol.Unheard), its answers to polls tell the coordinator (PollAnswer.Unheard), and a pair
-// that has stood for D costs one of the two its place: the one that is a party to most such pairs;
-// of several a guest before a founder, and the most junior. More than half of all founders stay,
-// or no member goes: a view that none could succeed is worse than names that no client gets.
+// Polls go between the coordinator and each member, so they do not test the links between the others. Most protocols
+// need none of those links. In a protocol that needs an answer of every member, two members that do not hear each other
+// block each other, and any client that waits for one of them, for as long as the fault lasts. A machine above reports
+// this at the member that waits (protocol.Unheard), and the member's poll answers report it to the coordinator
+// (PollAnswer.Unheard). When a pair has persisted for D, one of the two loses its place: the one in most such pairs; if
+// tied, a guest before a founder, and the most junior. More than half of all founders stay, or no member is removed: a
+// view without a possible successor is worse than names that no client gets.
 //
-// It is dropped as one that is lost: its lease is waited for. It asks for a place again, and gets it
-// when it has heard all the members that it was cut off from (Join.Hears): each answers its STATUS_POLL.
-// A coordinator that was just elected does not know of earlier ones' pairs, and finds out anew.
+// The removed member is dropped like a lost one, and its lease is waited out. It asks for a place again, and gets it
+// when it has heard all the members that it was cut off from (Join.Hears): each answers its STATUS_POLL. A newly
+// elected coordinator does not know the pairs of earlier ones, and detects them again.
 
-// apart is two members of which one does not hear the other, mostly.
+// apart is a pair of members of which at least one does not hear the other.
 type apart struct {
 	says, of protocol.ID
 	since    protocol.Time
 }
 
-// exclusion is a member that has lost its place, and one that it must have heard to get another.
+// exclusion is a member that has lost its place, and another that it must hear to regain one.
 type exclusion struct{ id, from protocol.ID }
 
-// onUnheard takes the members that a space at this member does not hear.
+// onUnheard records the members that a space at this member does not hear.
 func (m *Machine) onUnheard(port protocol.Port, fact *protocol.Unheard) {
 	if len(fact.IDs) == 0 {
 		delete(m.unheard, port)
@@ -55,7 +54,7 @@ func (m *Machine) notHeard() (ids []protocol.ID) {
 	return slices.Compact(ids)
 }
 
-// resolvePartitions looks at which members do not hear which, and chooses those that have to go for it.
+// resolvePartitions collects the pairs of members that do not hear each other, and chooses the members to remove.
 func (m *Machine) resolvePartitions(now protocol.Time, out *protocol.Effects) {
 	r := m.reign
 	before := r.apart
@@ -67,7 +66,7 @@ func (m *Machine) resolvePartitions(now protocol.Time, out *protocol.Effects) {
 		}
 		for _, of := range t.unheard {
 			if of == m.self || r.view.Rank(of) < 0 {
-				continue // this member hears those that it polls, and the others are out already
+				continue // this member hears those that it polls, and the others are already out
 			}
 			pair := apart{member.ID, of, now}
 			if i := slices.IndexFunc(before, func(a apart) bool { return a.says == pair.says && a.of == pair.of }); i >= 0 {
@@ -85,8 +84,7 @@ func (m *Machine) resolvePartitions(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// outcast chooses who has to go, so that of no two that have not heard each other for D both
-// stay.
+// outcast chooses members to remove, so that of no pair that has persisted for D both stay.
 func (m *Machine) outcast(now protocol.Time) (out []protocol.ID) {
 	r := m.reign
 	for len(r.apart) > 0 && !protocol.Mutated("members stay that do not hear each other") {
@@ -113,8 +111,8 @@ func (m *Machine) outcast(now protocol.Time) (out []protocol.ID) {
 	return out
 }
 
-// spares reports whether another founder can go besides those that have to: more than half of all
-// founders stay.
+// spares reports whether another founder can be removed besides those already chosen: more than half of all founders
+// stay.
 func (m *Machine) spares(out []protocol.ID) bool {
 	staying := 0
 	for _, member := range m.reign.view.Members {
@@ -125,7 +123,7 @@ func (m *Machine) spares(out []protocol.ID) bool {
 	return 2*(staying-1) > len(m.rules.Founders)
 }
 
-// cutOffFrom lists the members that one has not heard for a time, or that have not heard it.
+// cutOffFrom lists the members that a member has not heard for some time, or that have not heard it.
 func (r *reign) cutOffFrom(now, lease protocol.Time, id protocol.ID) (from []protocol.ID) {
 	for _, pair := range r.apart {
 		switch {
@@ -139,8 +137,7 @@ func (r *reign) cutOffFrom(now, lease protocol.Time, id protocol.ID) (from []pro
 	return from
 }
 
-// noteExclusions notes which members those must have heard that have lost their places with the
-// present view.
+// noteExclusions records which members the removed ones must hear, now that the present view has dropped them.
 func (m *Machine) noteExclusions(now protocol.Time) {
 	r := m.reign
 	for _, id := range r.outcasts {
@@ -153,17 +150,17 @@ func (m *Machine) noteExclusions(now protocol.Time) {
 			}
 		}
 	}
-	// A member without a cell comes back as another, and its former self never: the oldest are
-	// forgotten, and a member that comes back nevertheless is found out anew.
+	// A member without a cell comes back under another id, and its former id never: the oldest are forgotten, and one
+	// that returns anyway is detected again.
 	r.exclusions = r.exclusions[max(0, len(r.exclusions)-maxExclusions):]
 	r.outcasts = nil
 }
 
-// maxExclusions is how many exclusions a coordinator remembers.
+// maxExclusions is the maximum number of exclusions that a coordinator remembers.
 const maxExclusions = 1000
 
-// stillExcluded returns a member of the view that a newcomer was cut off from and has not heard
-// since; where there is none the newcomer is excluded no more.
+// stillExcluded returns a member of the view that a newcomer was cut off from and has not heard since; if there is
+// none, the newcomer is no longer excluded.
 func (r *reign) stillExcluded(j *Join) (name string, is bool) {
 	for _, at := range r.exclusions {
 		if at.id == j.Self.ID && r.view.Rank(at.from) >= 0 && !slices.Contains(j.Hears, at.from) {
@@ -174,14 +171,14 @@ func (r *reign) stillExcluded(j *Join) (name string, is bool) {
 	return "", false
 }
 
-// onJoinDeferred: this member gets no place before it has heard another one.
+// onJoinDeferred handles a deferred join: this member gets no place until it has heard another one.
 func (m *Machine) onJoinDeferred(p JoinDeferred) {
 	if m.reign == nil && p.Tenure == m.lease.Tenure {
 		m.mustHear = p.Unheard
 	}
 }
 
-// nameOf is the name of a member of the view.
+// nameOf returns the name of a member of the view.
 func (r *reign) nameOf(id protocol.ID) string {
 	place, _ := r.view.Of(id)
 	return place.Name
@@ -194,8 +191,8 @@ func (r *reign) namesOf(ids []protocol.ID) (names []string) {
 	return names
 }
 
-// Partitioned notes that a member loses its place, because it and some others do not hear each
-// other, and a space needs that they do.
+// Partitioned notes that a member loses its place, because it and some others do not hear each other, and a space needs
+// them to.
 type Partitioned struct {
 	Member string
 	From   []string

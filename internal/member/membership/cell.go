@@ -12,20 +12,20 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Cell is what a member remembers for ever (docs/design/membership.md §2). The zero Cell is
-// that of a member that has never started.
+// Cell is the member's permanent memory (docs/design/membership.md §2). The zero Cell belongs to a member that has
+// never started.
 type Cell struct {
-	Cluster     uint64         // names the cluster, see Joined; the member that bootstraps it draws it
-	ID          protocol.ID    // names the member
-	Incarnation uint64         // counts starts
+	Cluster     uint64         // id of the cluster, see Joined; drawn by the member that bootstraps it
+	ID          protocol.ID    // of the member
+	Incarnation uint64         // number of starts
 	Promised    uint64         // highest epoch counter promised or begun
-	Candidate   protocol.ID    // the candidate that it was promised to
-	Floor       uint64         // highest reign known to have begun: every later one is above it
+	Candidate   protocol.ID    // the candidate it was promised to
+	Floor       uint64         // highest reign known to have begun: every later one is higher
 	Owed        protocol.Reach // how far beyond its lease clients of earlier tenures may believe
-	Clean       bool           // nothing is promised to any client
-	// Pledges are what tenures have pledged to their clients, as far as it knows.
+	Clean       bool           // no client has a promise
+	// Pledges are the known pledges of tenures to their clients.
 	Pledges *election.Pledges
-	// Accepted is the newest view that was accepted; nil before the first.
+	// Accepted is the newest accepted view; nil before the first.
 	Accepted *election.View
 }
 
@@ -34,10 +34,9 @@ func (c *Cell) promised() protocol.Epoch {
 	return protocol.Epoch{Counter: c.Promised, Candidate: c.Candidate}
 }
 
-// Joined is the cluster in which the member has taken part: it has accepted a view that was
-// made with it, or a guest has heard of one. It is 0 before that. Until then Cluster is
-// the name that this member would give a cluster, even where a founder has heard of a
-// view: that one is in Accepted, for elections go by the newest one.
+// Joined returns the cluster that the member has joined: it has accepted a view made with it, or, as a guest, has heard
+// of one. It is 0 before that. Until then Cluster is the id that this member would give a new cluster, even if a
+// founder has heard of a view: that view is in Accepted, because elections use the newest one.
 func (c *Cell) Joined() uint64 {
 	if c.Accepted == nil || c.Accepted.Cluster != c.Cluster {
 		return 0
@@ -45,7 +44,7 @@ func (c *Cell) Joined() uint64 {
 	return c.Cluster
 }
 
-// highest is the highest epoch counter that the member knows of.
+// highest returns the highest epoch counter that the member knows.
 func (c *Cell) highest() uint64 {
 	highest := max(c.Promised, c.Floor)
 	if c.Accepted != nil {
@@ -54,13 +53,13 @@ func (c *Cell) highest() uint64 {
 	return highest
 }
 
-// plausible reports whether a cell can have been a member's.
+// plausible reports whether a member can have had this cell.
 func (c *Cell) plausible() bool {
 	return c.highest() <= protocol.MaxEpoch && plausiblePledges(c.Pledges) && plausibleView(c.Accepted)
 }
 
-// The layouts: a line that people recognize, numbers, since version 2 the accepted
-// view, since version 3 the pledges in the place of one horizon for all, a checksum. A cell of another version is refused rather than guessed at.
+// The layouts of the cell: a readable first line, numbers, since version 2 the accepted view, since version 3 the
+// pledges instead of one horizon for all, and a checksum. A cell of an unknown version is refused.
 const (
 	cellPrefix    = "holdfast cell "
 	firstMagic    = cellPrefix + "1\n"
@@ -69,7 +68,7 @@ const (
 	firstBytes    = len(firstMagic) + 5*8 + 1 + 8
 	leastBytes    = len(cellMagic) + 6*8 + 2 + checksumBytes
 	checksumBytes = 8
-	cellBytes     = 640    // what a cell with a view of five members takes, and some more
+	cellBytes     = 640    // initial capacity: a cell with a view of five members, with some room
 	maxPlaces     = 10_000 // of members in a view, and of views in its base
 )
 
@@ -81,9 +80,8 @@ func (c Cell) Encode() []byte {
 	return binary.BigEndian.AppendUint64(b, checksum(b))
 }
 
-// DecodeCell reads what Encode wrote, or what versions 1 and 2 did. The error says what is
-// wrong with the bytes: a damaged cell must not be taken for one that was never
-// written.
+// DecodeCell reads the bytes of Encode, or those of versions 1 and 2. The error says what is wrong with the bytes: a
+// damaged cell must not be mistaken for one that was never written.
 func DecodeCell(b []byte) (x Cell, err error) {
 	text := string(b[:min(len(b), 32)])
 	first, second := strings.HasPrefix(text, firstMagic), strings.HasPrefix(text, secondMagic)
@@ -117,7 +115,7 @@ func DecodeCell(b []byte) (x Cell, err error) {
 	return x, nil
 }
 
-// codeCell goes through the content of a cell; that of version 2 is taken only.
+// codeCell encodes or decodes the content of a cell; version 2 is only decoded.
 func codeCell(x *Cell, c *wire.Coder, second bool) {
 	wire.Big(c, &x.Cluster)
 	wire.Big(c, &x.ID)
@@ -158,8 +156,8 @@ func codeCell(x *Cell, c *wire.Coder, second bool) {
 	}
 }
 
-// takeHorizon takes how far clients believe from the one horizon that version 2 had for the clients of
-// all members: no member's in particular, so every member waits for it once.
+// takeHorizon converts the single horizon of version 2, which applied to the clients of all members. It belongs to no
+// particular member, so every member waits for it once.
 func takeHorizon(x *Cell, c *wire.Coder, horizon uint64, pledges bool) {
 	if !lasting(time.Duration(horizon)) || pledges {
 		c.Refuse("it has a horizon of %v, or pledges", time.Duration(horizon))
@@ -173,7 +171,7 @@ func takeHorizon(x *Cell, c *wire.Coder, horizon uint64, pledges bool) {
 	}
 }
 
-// takeFirst takes version 1: that of a member alone, which recorded no view.
+// takeFirst decodes version 1: a member alone, which recorded no view.
 func takeFirst(x *Cell, c *wire.Coder) {
 	horizon := uint64(0)
 	wire.Big(c, &x.Cluster)
@@ -187,7 +185,7 @@ func takeFirst(x *Cell, c *wire.Coder) {
 	x.Owed, x.Candidate, x.Floor = protocol.ReachOf(time.Duration(horizon)), x.ID, x.Promised
 }
 
-// codeView goes through a view. Terms that are none and an order that says nothing have no form of their own.
+// codeView encodes or decodes a view. Nil and empty terms, and an empty order, have the same form.
 func codeView(v *election.View, c *wire.Coder, terms, order bool) {
 	wire.Big(c, &v.Cluster)
 	codeHead(&v.Epoch, &v.Number, c)
@@ -232,7 +230,7 @@ func codeHead(epoch *protocol.Epoch, number *uint64, c *wire.Coder) {
 	wire.Big(c, number)
 }
 
-// codeText goes through a text, however long.
+// codeText encodes or decodes a text of any length.
 func codeText(text *string, c *wire.Coder) { wire.TextUpTo(c, text, math.MaxInt) }
 
 func codePledges(p *election.Pledges, c *wire.Coder) {
@@ -250,7 +248,7 @@ func codePledges(p *election.Pledges, c *wire.Coder) {
 	}
 }
 
-// content checks the checksum and returns what it is about.
+// content verifies the checksum and returns the bytes that it covers.
 func content(b []byte) ([]byte, error) {
 	body, sum := b[:len(b)-checksumBytes], binary.BigEndian.Uint64(b[len(b)-checksumBytes:])
 	if checksum(body) != sum {
@@ -259,7 +257,7 @@ func content(b []byte) ([]byte, error) {
 	return body, nil
 }
 
-// checksum is FNV-1a: it tells damage from content, not an attacker from a friend.
+// checksum returns FNV-1a: it detects damage, not tampering.
 func checksum(b []byte) uint64 {
 	sum := uint64(14695981039346656037)
 	for _, c := range b {

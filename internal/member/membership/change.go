@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// change looks after the view: one change at a time, and only while the coordinator
-// serves.
+// change updates the view: one change at a time, and only while the coordinator serves.
 func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 	r := m.reign
 	if m.exit != nil && !m.alone() {
@@ -32,7 +31,7 @@ func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 	if r.proposal == nil {
 		m.resolvePartitions(now, out)
 		if m.blocked(now) {
-			return // nothing that is proposed could be written
+			return // a proposal could not be written
 		}
 		if next := m.next(now); next != nil {
 			m.propose(now, next, out)
@@ -40,10 +39,9 @@ func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// hinders reports whether this coordinator is in the way of its members, because its disk takes
-// nothing: no member can come, and no member's names become free. A first view that lacks nothing but
-// this member's acceptance is given up after S, as soon as one other founder has accepted it: no lease
-// of it could be lost, and the others may need a member that is not in it.
+// hinders reports whether this coordinator blocks its members, because its disk accepts no writes: no member can join,
+// and no member's names become free. A first view that lacks only this member's acceptance is given up after S, as soon
+// as one other founder has accepted it: no lease could be lost, and the others may need a member that is not in it.
 func (m *Machine) hinders(now protocol.Time) bool {
 	r := m.reign
 	switch {
@@ -69,10 +67,10 @@ func (m *Machine) hinders(now protocol.Time) bool {
 	return now >= r.hindered+m.config.silence()
 }
 
-// isReplaceable reports whether this coordinator's disk has taken nothing for a lease, and those
-// who would elect another one are heard, and can write. Each shows that by writing a list of
-// pledges that is numbered anew: disks that are full are often all full at once, and a
-// coordinator that cannot change its view is better than none. In mode any one of them is enough.
+// isReplaceable reports whether this coordinator's disk has accepted no write for a lease, and the members that would
+// elect another one are heard and can write. Each proves that by writing a renumbered list of pledges: disks often fill
+// up all at once, and a coordinator that cannot change its view is better than none. In mode any one such member is
+// enough.
 func (m *Machine) isReplaceable(now protocol.Time) bool {
 	r := m.reign
 	switch {
@@ -105,11 +103,11 @@ func (m *Machine) abdicate(now protocol.Time, out *protocol.Effects) {
 	m.cease(now, out)
 }
 
-// Abdicated notes that a coordinator has given up its role, because its cell could not be
-// written. Err is nil where the disk does not answer.
+// Abdicated notes that a coordinator has given up its role, because its cell could not be written. Err is nil if the
+// disk does not answer.
 type Abdicated struct{ Err error }
 
-// Why says why not.
+// Why returns the reason as a sentence.
 func (n Abdicated) Why() string { return whyUnsaved(n.Err) }
 
 func (n Abdicated) String() string {
@@ -132,12 +130,13 @@ func (m *Machine) serves(now protocol.Time) bool {
 	return true
 }
 
-// startAgain starts the election again where its answers are void: a member that was to follow has lapsed, restarted or
-// fallen silent before the authority served.
+// startAgain restarts the election if its answers are void: a member that was to follow has lapsed, restarted or fallen
+// silent before the authority served.
 //
-// Of a silent one phase 1 has to find out first. Where all are heard it could tell nothing new, and phase 2 begins at
-// once: it renews every lease a round trip later. A search would take two round trips more, and with round trips of a
-// fifth of the lease the leases of others end in that time. Each of these makes the next election void, and so on for ever.
+// If a member is silent, phase 1 has to find out first. If all are heard, phase 1 could learn nothing new, and phase 2
+// begins at once: it renews every lease a round trip later. A search would take two more round trips, and if a round
+// trip takes a fifth of the lease, the leases of others end meanwhile. Each of these voids the next election, and so on
+// forever.
 func (m *Machine) startAgain(now protocol.Time, out *protocol.Effects) {
 	silent := m.loses(func(_ election.Member, t *track) bool { return now >= t.heard+m.patienceWith(t) }, now)
 	lapsed := m.loses(func(member election.Member, t *track) bool { return t.tenure != member.Tenure }, now)
@@ -151,21 +150,21 @@ func (m *Machine) startAgain(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// loses reports whether something is so of another member of the view that this coordinator leads.
+// loses reports whether a condition holds for another member of the view that this coordinator leads.
 func (m *Machine) loses(is func(election.Member, *track) bool, now protocol.Time) bool {
 	return slices.ContainsFunc(m.reign.current().Members, func(member election.Member) bool {
 		return member.ID != m.self && is(member, m.reign.track(member.ID, now))
 	})
 }
 
-// next is the view as it should be, or nil where it is so already.
+// next returns the view as it should be, or nil if it already is.
 func (m *Machine) next(now protocol.Time) *election.View {
 	r := m.reign
 	if len(r.joins) == 0 && !slices.ContainsFunc(r.view.Members, func(member election.Member) bool {
 		place, stays := m.placeOf(now, member)
 		return !stays || place != member
 	}) {
-		return nil // as nearly always: nothing is made to find that out
+		return nil // the common case: allocates nothing
 	}
 	next := &election.View{
 		Cluster: r.view.Cluster, Number: r.view.Number + 1, Epoch: r.epoch, Terms: m.terms, Base: r.view.BaseOfNext(), Order: r.view.Order,
@@ -189,7 +188,7 @@ func (m *Machine) next(now protocol.Time) *election.View {
 	return next
 }
 
-// placeOf is a member's place in the next view, if it has one.
+// placeOf returns a member's place in the next view, if it has one.
 func (m *Machine) placeOf(now protocol.Time, member election.Member) (place election.Member, stays bool) {
 	r := m.reign
 	if member.ID == m.self {
@@ -214,9 +213,9 @@ func (r *reign) joining(id protocol.ID) int {
 	return slices.IndexFunc(r.joins, func(j election.Member) bool { return j.ID == id })
 }
 
-// admit gives places to the most junior members that ask for one: fewer voters at
-// once than half of the new view's, or one next to a single one. A proposal that
-// newcomers abandon must not take the quorum with it. It reports whether it did.
+// admit adds the most junior members that ask for a place: fewer voters at once than half of the new view's, or one
+// next to a single one. A proposal that newcomers abandon must not take the quorum with it. It reports whether it added
+// any.
 func (m *Machine) admit(next *election.View) bool {
 	r := m.reign
 	old, admitted, changed := next.VoterCount(), 0, false
@@ -237,11 +236,11 @@ func (m *Machine) admit(next *election.View) bool {
 		next.Members = append(next.Members, j)
 		changed = true
 	}
-	r.joins = nil // those that are left ask again
+	r.joins = nil // the remaining ones ask again
 	return changed
 }
 
-// propose begins a change of the view.
+// propose starts a change of the view.
 func (m *Machine) propose(now protocol.Time, next *election.View, out *protocol.Effects) {
 	r := m.reign
 	r.proposal, r.written = next, false
@@ -260,8 +259,8 @@ func (m *Machine) propose(now protocol.Time, next *election.View, out *protocol.
 	}
 }
 
-// join asks the coordinator for a place. A member that cannot write could not accept the view
-// that has it, and would lose the place again.
+// join asks the coordinator for a place. A member that cannot write could not accept the view with that place, and
+// would lose it again.
 func (m *Machine) join(now protocol.Time, address string, out *protocol.Effects) {
 	if address == "" || address == m.config.Address || m.exit != nil || m.blocked(now) {
 		return
@@ -275,7 +274,7 @@ func (m *Machine) join(now protocol.Time, address string, out *protocol.Effects)
 	out.SendTo(address, j)
 }
 
-// onJoin considers a place for the member that asks. There is no reorganization: grants go on.
+// onJoin considers a place for the asking member. There is no reorganization: grants continue.
 func (m *Machine) onJoin(now protocol.Time, from protocol.ID, j Join, out *protocol.Effects) {
 	r := m.reign
 	m.seen = max(m.seen, j.Promised.Counter)
@@ -312,10 +311,10 @@ func (m *Machine) onJoin(now protocol.Time, from protocol.ID, j Join, out *proto
 	}
 }
 
-// maxJoins bounds how many members may wait for a place; one that finds no room asks again.
+// maxJoins bounds how many members may wait for a place; one beyond that asks again.
 const maxJoins = 1000
 
-// disagree says what the member cannot be admitted for, with both values.
+// disagree returns the reason why the member cannot be admitted, with both values.
 func (m *Machine) disagree(now protocol.Time, j Join) *Unwelcome {
 	mismatch := func(what, ours, yours string) *Unwelcome {
 		return &Unwelcome{Tenure: j.Self.Tenure, What: what, Ours: ours, Yours: yours}
@@ -352,9 +351,8 @@ type rival struct {
 	since  protocol.Time
 }
 
-// outlives reports whether a member is known to be alive after a rival has asked for
-// its name: it has answered a poll that was sent since. Until then the rival gets no
-// answer, and asks again; if the member is dead, its place is soon free.
+// outlives reports whether a member is known to be alive after a rival has asked for its name: it has answered a later
+// poll. Until then the rival gets no answer, and asks again; if the member is dead, its place is soon free.
 func (m *Machine) outlives(now protocol.Time, member, j election.Member) bool {
 	r := m.reign
 	r.rivals = slices.DeleteFunc(r.rivals, func(o rival) bool { return now >= o.since+m.config.Lease })
@@ -370,7 +368,7 @@ func (m *Machine) outlives(now protocol.Time, member, j election.Member) bool {
 	return member.ID == m.self
 }
 
-// firstDifference returns the first lines in which two sorted lists differ.
+// firstDifference returns the first differing lines of two sorted lists.
 func firstDifference(ours, yours []string) (string, string) {
 	for i := range max(len(ours), len(yours)) {
 		var o, y string
@@ -387,7 +385,7 @@ func firstDifference(ours, yours []string) (string, string) {
 	return "", ""
 }
 
-// onUnwelcome: this member cannot take part in that cluster.
+// onUnwelcome handles a refusal: this member cannot join that cluster.
 func (m *Machine) onUnwelcome(u Unwelcome, out *protocol.Effects) {
 	if m.reign != nil || u.Tenure != m.lease.Tenure {
 		return
@@ -395,10 +393,9 @@ func (m *Machine) onUnwelcome(u Unwelcome, out *protocol.Effects) {
 	m.refuse(fmt.Errorf("membership: the cluster refuses this member: %s is %q there and %q here; give both the same", u.What, u.Ours, u.Yours), out)
 }
 
-// onDropped: the tenure is over, regardless of what is left of its lease. Where
-// another epoch was promised meanwhile, what is left of that runs out by itself; a
-// tenure without a lease has nothing that could, and ends regardless of which member
-// says so: none would admit it again.
+// onDropped ends the tenure, regardless of the time left on its lease. If another epoch was promised meanwhile, the
+// lease runs out by itself. A tenure without a lease has nothing to run out, and ends regardless of the sender: no
+// member would admit it again.
 func (m *Machine) onDropped(now protocol.Time, d Dropped, out *protocol.Effects) {
 	m.seen = max(m.seen, d.Epoch.Counter)
 	if m.reign != nil || d.Tenure != m.lease.Tenure || m.leased && !m.follows(d.Epoch) {

@@ -8,25 +8,25 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Spaces that are closed at a member, for the status of the others.
+// Spaces closed at a member, for the status of the others.
 //
-// A space says so at its own member (protocol.SpaceState). That member's answers to polls tell the
-// coordinator (PollAnswer.Closed), and its polls tell all members (Poll.Closed). No rule depends on
-// it. A coordinator that was just elected knows of a member's spaces when that has answered a poll.
+// A space reports this to its own member (protocol.SpaceState). The member's poll answers report it to the coordinator
+// (PollAnswer.Closed), and the coordinator's polls to all members (Poll.Closed). No rule depends on it. A newly elected
+// coordinator learns of a member's spaces with its first poll answer.
 
-// Closed says which spaces' instances at a member are closed: their ports, sorted.
+// Closed lists the spaces that are closed at a member: their ports, sorted.
 type Closed struct {
 	Member protocol.ID
 	Ports  []protocol.Port
 }
 
-// closedSpaces records which spaces are closed, and where.
+// closedSpaces records which spaces are closed at which members.
 type closedSpaces struct {
-	here      []protocol.Port // sorted; replaced and never changed, since it is sent
-	elsewhere []Closed        // as the coordinator has sent it
+	here      []protocol.Port // sorted; replaced and never modified, since it is sent
+	elsewhere []Closed        // as sent by the coordinator
 }
 
-// onSpaceState takes that a space was closed at this member, or opened again.
+// onSpaceState records that a space was closed or opened at this member.
 func (m *Machine) onSpaceState(port protocol.Port, fact *protocol.SpaceState) {
 	i, was := slices.BinarySearch(m.closed.here, port)
 	switch {
@@ -40,7 +40,7 @@ func (m *Machine) onSpaceState(port protocol.Port, fact *protocol.SpaceState) {
 	m.hasten()
 }
 
-// closedAnywhere lists, for a coordinator's polls, which members have spaces closed.
+// closedAnywhere lists, for a coordinator's polls, the members with closed spaces.
 func (m *Machine) closedAnywhere() (list []Closed) {
 	for _, member := range m.reign.current().Members {
 		if ports := m.closedAt(member); len(ports) > 0 {
@@ -51,7 +51,7 @@ func (m *Machine) closedAnywhere() (list []Closed) {
 	return list
 }
 
-// closedAt lists the spaces that are closed at a member of the view, as far as is known here.
+// closedAt lists the spaces closed at a member of the view, as far as is known here.
 func (m *Machine) closedAt(member election.Member) []protocol.Port {
 	if member.ID == m.self {
 		return m.closed.here

@@ -10,53 +10,49 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Origin is the second from which epochs count on the wall clock: 2026-01-01 UTC.
+// Origin is the zero of wall-clock epochs, in seconds since the Unix epoch: 2026-01-01 UTC.
 const Origin = 1767225600
 
-// Config configures a member.
+// Config is the configuration of a membership machine.
 type Config struct {
-	// Name is the member's name, unique in the cluster. Address is where other members
-	// reach it, HTTP where it serves people. A member alone needs none of them.
+	// Name is the member's name, unique in the cluster. Address is where other members reach it, HTTP its HTTP address.
+	// A member alone needs none of them.
 	Name, Address, HTTP string
-	// Founders are the addresses of all founders, this member's own included if it is
-	// one; the same at each. Zero means that this member is a cluster of its own, which
-	// others may join as guests.
+	// Founders are the addresses of all founders, including this member's own if it is one; the same at each member.
+	// Zero makes this member a cluster of its own, which others may join as guests.
 	Founders []string
-	// Founder says that this member votes. Without it, it is a guest, and Founders are
-	// the addresses where it asks to be admitted. It is implied where there are no
-	// Founders.
+	// Founder makes this member a voter. Without it, it is a guest, and Founders are the addresses where it asks for
+	// admission. It is implied if there are no Founders.
 	Founder bool
 	// Priority orders founders by seniority when a cluster is formed: the smallest
 	// (Priority, Name) is the most senior. Zero is the most senior.
 	Priority int
-	// Preempt lets the highest id coordinate, as published, even where a healthy
-	// coordinator has to give way. Zero means that seniority decides, and that no
-	// coordinator gives way while it is well.
+	// Preempt makes the highest id coordinate, as published, even if a healthy coordinator has to give way. Zero means
+	// that seniority decides, and that a healthy coordinator never gives way.
 	Preempt bool
-	// Available is partition mode any: every side of a partition goes on alone, without
-	// a quorum and without waiting. Zero means mode primary.
+	// Available is partition mode any: every side of a partition continues alone, without a quorum and without waiting.
+	// Zero means mode primary.
 	Available bool
-	// Kept says that the member has a stable cell; Cell is what it holds, the zero
-	// Cell if the state folder has never held one. Without Kept the member has no
-	// memory, and Cell must be zero.
+	// Kept reports that the member has a stable cell; Cell is its content, the zero Cell if the state folder is new.
+	// Without Kept the member has no memory, and Cell must be zero.
 	Kept bool
 	Cell Cell
-	// Serves says that clients outside this process are served. A member that serves
-	// none and keeps no cell waits for no member: its holders end with it.
+	// Serves reports that the member serves clients outside this process. A member that serves none and keeps no cell
+	// waits for no member: its holders end with it.
 	Serves bool
-	// Spaces is how many machines stand above this one: each confirms an epoch
-	// (protocol.Confirmed). Zero means that there is nothing to confirm.
+	// Spaces is the number of machines above this one: each confirms an epoch (protocol.Confirmed). Zero means that no
+	// confirmation is needed.
 	Spaces int
 	// Definitions has a line for each space that all members must agree on.
 	Definitions []string
 	// Lease is D. Zero means 3 s.
 	Lease time.Duration
-	// Patience is T, how long an answer is waited for. Zero means 250 ms, or a twelfth
-	// of the lease if that is less. It is longer where round trips are, up to a quarter of the lease.
+	// Patience is T, the time to wait for an answer. Zero means 250 ms, or a twelfth of the lease if that is less. It
+	// grows with round trips, up to a quarter of the lease.
 	Patience time.Duration
 	// Drift is δ. Zero means 0.05.
 	Drift float64
-	// MaxHorizon bounds what may be promised beyond the lease. Zero means 2 h.
+	// MaxHorizon bounds promises beyond the lease. Zero means 2 h.
 	MaxHorizon time.Duration
 	// Wall is the wall clock at the start, since the Unix epoch.
 	Wall time.Duration
@@ -64,7 +60,7 @@ type Config struct {
 	Rand *rand.Rand
 }
 
-// check fills in what is not given. The error names the field that is wrong.
+// check fills in defaults. The error names the invalid field.
 func (c *Config) check() error {
 	c.defaults()
 	switch {
@@ -72,7 +68,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("membership: Rand is nil; give a source of random numbers")
 	case c.Lease < 0, c.MaxHorizon < 0:
 		return fmt.Errorf("membership: Lease %v, MaxHorizon %v: neither may be negative", c.Lease, c.MaxHorizon)
-	case !(c.Drift >= 0 && c.Drift <= 0.5): // so that it is no NaN either
+	case !(c.Drift >= 0 && c.Drift <= 0.5): // also rejects NaN
 		return fmt.Errorf("membership: Drift is %v; 0 to 0.5 is allowed", c.Drift)
 	case !c.Kept && c.Cell != (Cell{}):
 		return fmt.Errorf("membership: Cell is given but not Kept")
@@ -135,8 +131,7 @@ func (c *Config) checkFounders() error {
 // alone reports whether no other member can ever have a vote.
 func (c *Config) alone() bool { return c.Founder && len(c.Founders) <= 1 }
 
-// poll is C, the interval of polls; silence is S, after which a coordinator is
-// suspected.
+// poll is C, the interval of polls; silence is S, the time after which a coordinator is suspected.
 func (c *Config) poll() time.Duration    { return c.Lease / 10 }
 func (c *Config) silence() time.Duration { return 3 * c.poll() }
 
@@ -144,7 +139,7 @@ func (c *Config) silence() time.Duration { return 3 * c.poll() }
 // next: 2·C + S + 4·T < D.
 func (c *Config) lasting() time.Duration { return (c.Lease - 2*c.poll() - c.silence() - 1) / 4 }
 
-// member is this member's place as it would be listed.
+// member returns this member's place as a view would list it.
 func (c *Config) member(id protocol.ID, tenure protocol.Tenure) election.Member {
 	return election.Member{
 		Member: protocol.Member{ID: id, Name: c.Name, Address: c.Address, Tenure: tenure, Founder: c.Founder},

@@ -7,12 +7,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// exclude sets when the new authority may grant (docs/design/membership.md §7.5). All that the
-// predecessor's coordinator has lent ends within D of the last promise; what a lost
-// tenure has promised its clients ends within the reach of its own pledge after that,
-// which has paid for the drift of their clocks. Both count here from
-// when the promise came, by a clock that may be the faster one. No member is waited for if
-// all have promised and no other was left to be waited for.
+// exclude sets when the new authority may grant (docs/design/membership.md §7.5). All leases from the predecessor's
+// coordinator end within D of the last promise; the promises of a lost tenure to its clients end within the reach of
+// its own pledge after that, which already includes the drift of their clocks. Both count from the arrival of the
+// promise, by a clock that may be the faster one. There is no wait if all have promised and no earlier wait was under
+// way.
 func (m *Machine) exclude(now protocol.Time, r *reign, s *election.Succession, forced bool) {
 	waits, pred := s.Missing || forced, s.Predecessor
 	if m.config.Available || protocol.Mutated("exclusion wait off") {
@@ -46,9 +45,8 @@ func (m *Machine) exclude(now protocol.Time, r *reign, s *election.Succession, f
 	r.grantFrom = max(r.grantFrom, r.openFrom)
 }
 
-// inherit has the new coordinator know every pledge that a promise tells of, the newest of each
-// tenure, and keep those of tenures that are gone for their time. Ended is when the leases
-// have, of which no member can tell.
+// inherit gives the new coordinator every pledge in the promises, the newest of each tenure, and keeps those of past
+// tenures for their time. Ended is the end of the leases of members that did not promise.
 func (m *Machine) inherit(r *reign, s *election.Succession, ended protocol.Time, forced bool) {
 	all := m.cell.Pledges
 	for _, vote := range s.Votes {
@@ -59,7 +57,7 @@ func (m *Machine) inherit(r *reign, s *election.Succession, ended protocol.Time,
 	all = all.Copy()
 	forgetful := m.remembersTooLittle(s, forced)
 	if forgetful && all.Top > 0 && !protocol.Mutated("attendance forgets the longest promise") {
-		// Of no member's tenure, so that any member that is elected within the wait knows of it too.
+		// Not of a member's tenure, so that any member elected during the wait knows of it too.
 		all = all.With(election.Pledge{Tenure: protocol.Tenure{Incarnation: r.epoch.Counter}, Version: 1, Reach: all.Top})
 	}
 	kept := all.Of[:0]
@@ -83,9 +81,9 @@ func (m *Machine) inherit(r *reign, s *election.Succession, ended protocol.Time,
 	m.remember()
 }
 
-// outlasts reports whether a gone tenure's clients may still believe, and until when. A
-// member's word on its own earlier tenures is exact; no member outside a view that was open
-// believes anything, unless there was a later view that is forgotten.
+// outlasts reports whether a past tenure's clients may still believe, and until when. A member's report on its own
+// earlier tenures is exact; no member outside a view that was open believes anything, unless there was a later view
+// that is forgotten.
 func (m *Machine) outlasts(s *election.Succession, pledge election.Pledge, ended protocol.Time, forgetful bool) (bool, protocol.Time) {
 	if pred := s.Predecessor; pred != nil && !forgetful {
 		place, listed := pred.Of(pledge.ID)
@@ -106,7 +104,7 @@ func (m *Machine) outlasts(s *election.Succession, pledge election.Pledge, ended
 	return true, ended + pledge.Reach.Span()
 }
 
-// longestOf is the longest reach that any promise tells of.
+// longestOf returns the longest reach in any promise.
 func (m *Machine) longestOf(s *election.Succession) protocol.Reach {
 	longest := m.cell.Pledges.Longest()
 	for _, vote := range s.Votes {
@@ -115,15 +113,14 @@ func (m *Machine) longestOf(s *election.Succession) protocol.Reach {
 	return longest
 }
 
-// remembersTooLittle reports whether those who have promised may know too little of what others
-// promised their clients: founders that attend in the place of a quorum whose memories are lost,
-// and those that an operator has named.
+// remembersTooLittle reports whether the members that have promised may not know all promises of others to their
+// clients: founders that attend in place of a quorum whose memory is lost, or members that an operator has named.
 func (m *Machine) remembersTooLittle(s *election.Succession, forced bool) bool {
 	has := func(id protocol.ID) bool { return s.Of(id) != nil }
 	return forced || s.Attendance && (s.Predecessor == nil || !election.Quorums(s.Predecessor.Needs(), has))
 }
 
-// openAt is when no member outside the view can hold anything any more.
+// openAt returns when no member outside the view can have holds any more.
 func (m *Machine) openAt() protocol.Time {
 	r := m.reign
 	at := r.openFrom
@@ -136,7 +133,7 @@ func (m *Machine) openAt() protocol.Time {
 	return at
 }
 
-// opensIn is how long it takes until the view is open; 0 where it is, or where that is not known yet.
+// opensIn returns the time until the view is open; 0 if it is, or if that is not known yet.
 func (m *Machine) opensIn(now protocol.Time) time.Duration {
 	if at := m.openAt(); !m.reign.view.Open && at != protocol.Never {
 		return max(0, at-now)
@@ -144,7 +141,7 @@ func (m *Machine) opensIn(now protocol.Time) time.Duration {
 	return 0
 }
 
-// expectOpen notes when the view that this member coordinates is expected to be open.
+// expectOpen records when the view of this coordinator is expected to be open.
 func (m *Machine) expectOpen(now protocol.Time) {
 	if m.reign == nil || m.reign.view == nil {
 		return
@@ -155,7 +152,7 @@ func (m *Machine) expectOpen(now protocol.Time) {
 	}
 }
 
-// openView notes that the view is open, as soon as it is.
+// openView marks the view open, as soon as it is.
 func (m *Machine) openView(now protocol.Time) {
 	r := m.reign
 	if !r.installed || r.view.Open || now < m.openAt() {
@@ -169,9 +166,8 @@ func (m *Machine) openView(now protocol.Time) {
 	r.view = &open
 }
 
-// drop counts out each member that the new view does not have under its tenure any more:
-// D after the last reading of its clock came that was echoed to it, and for its clients
-// the reach of its pledge.
+// drop sets the end of each tenure that the new view no longer has: D after the arrival of the last clock reading that
+// was echoed to it, plus the reach of its pledge for its clients.
 func (m *Machine) drop(now protocol.Time, old, next *election.View) {
 	r := m.reign
 	keep := r.dropped[:0]
@@ -195,9 +191,8 @@ func (m *Machine) drop(now protocol.Time, old, next *election.View) {
 	}
 }
 
-// freeFrom is when what a dropped tenure holds may be freed. A restart proves that the
-// process holds nothing, not that its clients know; and a delayed message of an
-// older life proves nothing at all (V15).
+// freeFrom returns when the holds of a dropped tenure may be freed. A restart proves that the process has no holds, not
+// that its clients know; and a delayed message of an older life proves nothing at all (V15).
 func (m *Machine) freeFrom(member, place election.Member, listed bool) protocol.Time {
 	t := m.reign.tracks[member.ID]
 	restarted := listed && place.Tenure.Incarnation > member.Tenure.Incarnation
@@ -216,8 +211,7 @@ func (m *Machine) freeFrom(member, place election.Member, listed bool) protocol.
 	return free
 }
 
-// wasDropped reports whether this epoch's views have left a tenure behind: it never
-// comes back (V28).
+// wasDropped reports whether a view of this epoch has dropped a tenure: it never comes back (V28).
 func (r *reign) wasDropped(id protocol.ID, tenure protocol.Tenure) bool {
 	if protocol.Mutated("dropped tenure admitted again") {
 		return false
@@ -230,9 +224,8 @@ func (r *reign) wasDropped(id protocol.ID, tenure protocol.Tenure) bool {
 	return false
 }
 
-// patienceWith is how long a member may say nothing before the view goes on without it. It
-// is longer than the patience with a coordinator: dropping it later frees its names
-// no later, and a pause costs it nothing.
+// patienceWith returns how long a member may be silent before the view continues without it. It is longer than the
+// patience with a coordinator: dropping a member later frees its names no later, and lets it survive a pause.
 func (m *Machine) patienceWith(t *track) time.Duration {
 	if t.doubted {
 		return m.config.silence()

@@ -5,9 +5,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// follows reports whether a member that has promised may take messages under an
-// epoch: the one it has promised, or one with a higher counter. Two epochs with one
-// counter are never both followed (V25).
+// follows reports whether a member that has promised may accept messages of an epoch: the promised one, or one with a
+// higher counter. Two epochs with the same counter are never both followed (V25).
 func (m *Machine) follows(epoch protocol.Epoch) bool {
 	promised := m.cell.promised()
 	if protocol.Mutated("epoch check off") || epoch == promised {
@@ -19,10 +18,10 @@ func (m *Machine) follows(epoch protocol.Epoch) bool {
 	return epoch.Counter > promised.Counter
 }
 
-// onPoll takes a poll, or (v not nil) a view in its place.
+// onPoll handles a poll, or (v not nil) a view in its place.
 func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *election.View, out *protocol.Effects) {
 	m.seen = max(m.seen, p.Epoch.Counter)
-	unheard := p.Tenure == m.lease.Tenure && p.Echo > now // a former life's clock has shown more
+	unheard := p.Tenure == m.lease.Tenure && p.Echo > now // a former life's clock was further ahead
 	if from != p.Epoch.Candidate || unheard || v != nil && !fits(v, p) {
 		out.Note(Ignored{From: from, What: p})
 		return
@@ -40,7 +39,7 @@ func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *electio
 	}
 	accepted := m.cell.Accepted
 	if accepted == nil || accepted.Epoch != p.Epoch || p.View < accepted.Number {
-		return // an older view of this epoch, or one that was never seen here
+		return // an older view of this epoch, or one never seen here
 	}
 	if p.View == accepted.Number {
 		m.learn(p.Installed, p.Open)
@@ -61,17 +60,16 @@ func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *electio
 	case m.written.Accepted.Same(accepted):
 		out.Send(from, answer)
 	default:
-		m.sendSaved(from, answer) // the disk did not take it the first time
+		m.sendSaved(from, answer) // the disk failed the first time
 	}
 }
 
-// fits reports whether a view can be what its poll says.
+// fits reports whether a view matches its poll.
 func fits(v *election.View, p Poll) bool {
 	return v.Epoch == p.Epoch && v.Number == p.View && v.Number > 0 && len(v.Members) > 0
 }
 
-// accept takes a view, unless a newer one was taken. It reports whether the member
-// follows the view now.
+// accept accepts a view, unless a newer one was accepted. It reports whether the member follows the view now.
 func (m *Machine) accept(now protocol.Time, v *election.View, out *protocol.Effects) bool {
 	old := m.cell.Accepted
 	switch {
@@ -100,8 +98,8 @@ func (m *Machine) accept(now protocol.Time, v *election.View, out *protocol.Effe
 	return true
 }
 
-// stepDown follows another epoch: any role that this member had under an earlier one
-// has ended (V10), and so has its candidacy for one: its own promise is void.
+// stepDown follows another epoch: any role of this member under an earlier one ends (V10), and so does its candidacy:
+// its own promise is void.
 func (m *Machine) stepDown(now protocol.Time, epoch protocol.Epoch, out *protocol.Effects) {
 	must(epoch.Counter >= m.cell.Promised || protocol.Mutated("epoch check off"),
 		"promised epoch goes from %d down to %d", m.cell.Promised, epoch.Counter)
@@ -118,7 +116,7 @@ func (m *Machine) stepDown(now protocol.Time, epoch protocol.Epoch, out *protoco
 	out.Raise(&protocol.Halted{Promised: epoch.Counter})
 }
 
-// learn takes up what is known of the accepted view.
+// learn applies new knowledge of the accepted view.
 func (m *Machine) learn(installed, open bool) {
 	v := m.cell.Accepted
 	if v.Installed && v.Open || !installed || v.Installed && !open {
@@ -131,9 +129,8 @@ func (m *Machine) learn(installed, open bool) {
 	}
 }
 
-// renew moves the end of the lease: it counts from the moment this member sent what
-// the poll echoes, and never beyond the role of the coordinator that polls (V1, V2).
-// Only a place in the view under this member's own tenure is a place.
+// renew extends the lease: it counts from when this member sent the clock reading that the poll echoes, and never
+// exceeds the role of the polling coordinator (V1, V2). Only a place under this member's own tenure counts.
 func (m *Machine) renew(now protocol.Time, p Poll, place election.Member) {
 	if place.Tenure != m.lease.Tenure || m.exit.ended() {
 		return
@@ -155,8 +152,7 @@ func (m *Machine) renew(now protocol.Time, p Poll, place election.Member) {
 	}
 }
 
-// hear notes that the coordinator is alive. A poll that was under way for so long that
-// it renews nothing says nothing of that.
+// hear records that the coordinator is alive. A poll delayed so long that it renews nothing does not count.
 func (m *Machine) hear(now protocol.Time, from protocol.ID, p Poll) {
 	if p.Tenure == m.lease.Tenure && p.Echo+min(m.config.Lease, p.Role) <= now {
 		return
@@ -167,7 +163,7 @@ func (m *Machine) hear(now protocol.Time, from protocol.ID, p Poll) {
 	m.abandon()
 }
 
-// pollAnswer says how this member is.
+// pollAnswer returns this member's answer to a poll.
 func (m *Machine) pollAnswer(now protocol.Time, seq uint64) PollAnswer {
 	v := m.cell.Accepted
 	if !m.answered {
@@ -181,10 +177,10 @@ func (m *Machine) pollAnswer(now protocol.Time, seq uint64) PollAnswer {
 	}
 }
 
-// hasten answers though no member has asked: something cannot wait for the next poll.
+// hasten schedules an answer without a poll: something cannot wait for the next one.
 func (m *Machine) hasten() { m.immediate = true }
 
-// speakUp answers the latest poll once more.
+// speakUp answers the latest poll again.
 func (m *Machine) speakUp(now protocol.Time, out *protocol.Effects) {
 	if !m.immediate || m.saving || m.starting {
 		return
@@ -195,9 +191,8 @@ func (m *Machine) speakUp(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// roundIn is the newest round of polls that was heard of an epoch; 0 where there was none. A
-// round of another epoch would answer one that this member has not heard, and that may not
-// even have been sent.
+// roundIn returns the newest round of polls heard of an epoch; 0 if none. A round of another epoch would answer one
+// that this member has not heard, and that may not even have been sent.
 func (m *Machine) roundIn(epoch protocol.Epoch) uint64 {
 	if m.roundOf != epoch {
 		return 0
@@ -205,7 +200,7 @@ func (m *Machine) roundIn(epoch protocol.Epoch) uint64 {
 	return m.round
 }
 
-// storedIn is the newest list of an epoch's pledges that this member has written down.
+// storedIn returns the newest list of an epoch's pledges that this member has recorded.
 func (m *Machine) storedIn(epoch protocol.Epoch) uint64 {
 	switch {
 	case m.roundOf != epoch:

@@ -9,28 +9,27 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// forcing is an order of an operator for a view of some members alone, until that view is
-// installed or cannot be.
+// forcing is an operator's order for a view of some members alone, until that view is installed or cannot be.
 type forcing struct {
 	call    protocol.CallID
-	view    *election.View // what it replaces
+	view    *election.View // the view to replace
 	members []protocol.ID
 	order   election.Order
-	wall    time.Duration // the wall clock when it was asked for; 0 where that is not known
+	wall    time.Duration // wall clock at the order; 0 if unknown
 	first   uint64        // epoch counter of the first attempt
 	left    int           // attempts
-	again   protocol.Time // when the next one begins
-	silent  []string      // have not promised in the latest one
+	again   protocol.Time // time of the next attempt
+	silent  []string      // members that did not promise in the latest attempt
 }
 
-// A message may be lost, so that all are asked for their promises up to this often.
-// There is a second between two attempts at least, and so between their epochs.
+// Messages may be lost, so all are asked for their promises up to this many times. Attempts are at least a second
+// apart, and so are their epochs.
 const (
 	forceAttempts = 3
 	forcePause    = time.Second
 )
 
-// onForce makes a view of the named members alone.
+// onForce starts to force a view of the named members alone.
 func (m *Machine) onForce(now protocol.Time, call protocol.CallID, force *Force, out *protocol.Effects) {
 	v := m.accepted()
 	ids, err := m.forced(now, force, v)
@@ -46,7 +45,7 @@ func (m *Machine) onForce(now protocol.Time, call protocol.CallID, force *Force,
 	}
 }
 
-// forced returns who is to be in the view, or why it cannot be forced.
+// forced returns the members of the view, or the reason why it cannot be forced.
 func (m *Machine) forced(now protocol.Time, force *Force, v *election.View) (ids []protocol.ID, err error) {
 	switch {
 	case m.unfit || m.starting:
@@ -77,7 +76,7 @@ func (m *Machine) forced(now protocol.Time, force *Force, v *election.View) (ids
 	return ids, nil
 }
 
-// goOnForcing begins the next attempt, when its time has come.
+// goOnForcing begins the next attempt when it is due.
 func (m *Machine) goOnForcing(now protocol.Time, out *protocol.Effects) {
 	f := m.forcing
 	switch {
@@ -92,7 +91,7 @@ func (m *Machine) goOnForcing(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// failed says why the last attempt has come to nothing.
+// failed returns the reason why the last attempt failed.
 func (f *forcing) failed() error {
 	if f.silent == nil {
 		return fmt.Errorf("too few of the named members accepted the new view in time")
@@ -100,7 +99,7 @@ func (f *forcing) failed() error {
 	return fmt.Errorf("%q did not promise to follow this member, asked %d times", f.silent, forceAttempts)
 }
 
-// missed notes who has not promised in an attempt that has failed.
+// missed records the members that did not promise in a failed attempt.
 func (f *forcing) missed(ballot *election.Ballot) {
 	for _, member := range f.view.Members {
 		if slices.Contains(f.members, member.ID) && ballot.Of(member.ID) == nil {
@@ -109,19 +108,18 @@ func (f *forcing) missed(ballot *election.Ballot) {
 	}
 }
 
-// aboveLost returns a counter for a forced view. It is above all that is known here; and
-// above what the lost members can have promised or served meanwhile, which is below the
-// wall clock's second as every epoch is. No member acts under it before the leases and
-// horizons of theirs have run out, so it is taken as far ahead of that clock: by then it
-// is not ahead any more, and tokens do not go back should all memory be lost later. A
-// clock that was set back since the start is noticed; one that was before leaves what is
-// known here, and the tokens of the lost ones may be repeated if they went on.
+// aboveLost returns a counter for a forced view. It is above all that this member knows, and above all that the lost
+// members can have promised or served meanwhile: every epoch is below the wall clock's second. No member acts under it
+// until their leases and horizons have run out, so it may be that far ahead of the clock: by then it is not ahead any
+// more, and tokens do not go back even if all memory is lost later. A clock set back since the start is noticed. After
+// one set back before the start the counter is above what is known here, but tokens of the lost members may repeat if
+// they continued.
 func (m *Machine) aboveLost(now protocol.Time, v *election.View) uint64 {
 	begins := max(m.wall(now), m.forcing.wall) + m.leaseUnder(v) + m.cell.Pledges.Most().Span()
 	return max(m.above(false, now), Second(begins))
 }
 
-// answerForce answers when the view is installed, or when another took its place.
+// answerForce answers when the view is installed, or another has replaced it.
 func (m *Machine) answerForce(now protocol.Time, out *protocol.Effects) {
 	f, v := m.forcing, m.cell.Accepted
 	switch {
@@ -135,7 +133,7 @@ func (m *Machine) answerForce(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// someoneIsWell says that a refusal has ended the attempt: its sender is led.
+// someoneIsWell is the error for an attempt ended by a refusal: the sender still follows a coordinator.
 func (m *Machine) someoneIsWell(r election.Refuse) error {
 	leader, _ := r.View.Of(r.View.Epoch.Candidate)
 	return fmt.Errorf("view %d is led well by %q, as far as can be heard; nothing need be forced", r.View.Number, leader.Name)
@@ -159,11 +157,10 @@ func (m *Machine) endForcing(now protocol.Time, err error, out *protocol.Effects
 	out.Reply(f.call, answer)
 }
 
-// MaxReason bounds an operator's reason, and the name of the operator, in bytes: every
-// member keeps them.
+// MaxReason bounds an operator's reason and name, in bytes: every member keeps them.
 const MaxReason = 1024
 
-// Forcing notes that an operator forces a view through this member.
+// Forcing notes that an operator is forcing a view through this member.
 type Forcing struct {
 	View    uint64
 	Members []string
@@ -175,8 +172,8 @@ func (n Forcing) String() string {
 	return fmt.Sprintf("%s replaces view %d by one of %q alone: %s", n.By, n.View, n.Members, n.Reason)
 }
 
-// Ordered notes, at every member that takes part in it or learns of it, that an operator
-// has forced an epoch. Here says that it was forced through this member.
+// Ordered notes that an operator has forced an epoch, at every member that joins it or learns of it. Here is set at the
+// member that carried out the order.
 type Ordered struct {
 	View *election.View
 	Here bool
@@ -186,7 +183,7 @@ func (n Ordered) String() string {
 	return fmt.Sprintf("%s has forced %v: %s", n.View.Order.By, n.View, n.View.Order.Reason)
 }
 
-// noteOrder tells once of each epoch that was forced.
+// noteOrder notes each forced epoch once.
 func (m *Machine) noteOrder(old, v *election.View, out *protocol.Effects) {
 	if v.Order != (election.Order{}) && (old == nil || old.Epoch != v.Epoch) {
 		out.Note(Ordered{View: v, Here: v.Epoch.Candidate == m.self})

@@ -8,36 +8,36 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// promises is what this member's clients may be promised (docs/design/membership.md §6).
+// promises are the limits of this member's promises to clients (docs/design/membership.md §6).
 type promises struct {
-	horizon    protocol.Horizon     // what may be promised now
-	given      protocol.Horizon     // the most that was promised before and is still needed
+	horizon    protocol.Horizon     // the current limit
+	given      protocol.Horizon     // the most promised earlier that is still needed
 	need       protocol.NeedHorizon // the latest request
-	requested  bool                 // a machine above waits for a Horizon
+	requested  bool                 // a machine above is waiting for a Horizon
 	heeded     bool                 // the coordinator has heard the latest request
-	answeredAt protocol.Time        // its first answer with the latest request
-	answered   bool                 // answeredAt means something
-	said       []election.Pledge    // this tenure's, from the oldest on that some quorum may know as the newest
-	recorded   uint64               // version of the newest one that the quorums are known to have written down
-	most       protocol.Reach       // that may be pledged
-	round      uint64               // of the newest poll whose pledges were heeded, in the accepted view's epoch
+	answeredAt protocol.Time        // the coordinator's first answer to the latest request
+	answered   bool                 // answeredAt is valid
+	said       []election.Pledge    // pledges of this tenure, from the oldest that some quorum may consider the newest
+	recorded   uint64               // newest version that the quorums are known to have recorded
+	most       protocol.Reach       // upper limit of a pledge
+	round      uint64               // newest poll whose pledges were processed, in the accepted view's epoch
 	roundOf    protocol.Epoch
-	listed     uint64 // the newest list of pledges of that epoch that was taken up
-	stored     uint64 // the newest one that is written
+	listed     uint64 // newest list of pledges of that epoch that was processed
+	stored     uint64 // newest list that is written
 	immediate  bool   // something cannot wait for the next poll
 
-	wait protocol.Time  // until when what an earlier life or tenure has promised is believed; 0 for nothing
+	wait protocol.Time  // until when clients may believe promises of an earlier life or tenure; 0 for none
 	owed protocol.Reach // how far beyond its lease
 }
 
-// owe keeps the cell saying that clients believe, and how far, until a time.
+// owe keeps the record in the cell, until a time, that clients believe, and how far.
 func (m *Machine) owe(until protocol.Time, reach protocol.Reach) {
 	m.wait = max(m.wait, until)
 	m.owed = max(m.owed, reach)
 }
 
-// owes is how much longer what is waited for may be believed, by this member's clock: any
-// other member that waits for it stretches that by itself.
+// owes returns how much longer clients may believe the promises being waited for, by this member's clock: other members
+// that wait stretch that themselves.
 func (m *Machine) owes(now protocol.Time) time.Duration {
 	if m.wait <= now {
 		return 0
@@ -45,12 +45,12 @@ func (m *Machine) owes(now protocol.Time) time.Duration {
 	return m.config.shrink(m.wait - now)
 }
 
-// onNeedHorizon lets clients believe longer, once that is safely remembered; or less
-// long, at once, regardless of what the cell still says.
+// onNeedHorizon raises the limit for clients, once that is safely recorded; or lowers it, at once, regardless of the
+// cell.
 func (m *Machine) onNeedHorizon(need *protocol.NeedHorizon, out *protocol.Effects) {
 	want := protocol.NeedHorizon{Want: min(need.Want, m.config.MaxHorizon), Clients: need.Clients}
 	if m.exit.empty() {
-		want = protocol.NeedHorizon{} // it has said that it promises nothing any more
+		want = protocol.NeedHorizon{} // it has reported that it promises nothing any more
 	}
 	if want.Want > m.need.Want {
 		m.answered, m.heeded = false, false
@@ -64,7 +64,7 @@ func (m *Machine) onNeedHorizon(need *protocol.NeedHorizon, out *protocol.Effect
 	m.remember()
 }
 
-// latest is this tenure's newest pledge, of version 0 where it has made none.
+// latest returns this tenure's newest pledge; its version is 0 if there is none.
 func (m *Machine) latest() election.Pledge {
 	if n := len(m.said); n > 0 {
 		return m.said[n-1]
@@ -72,9 +72,8 @@ func (m *Machine) latest() election.Pledge {
 	return election.Pledge{ID: m.self, Tenure: m.lease.Tenure}
 }
 
-// pledge makes another pledge when what clients need has changed: a longer one as far as one
-// is allowed, and a shorter one, as soon as the last is recorded, when no client believes in
-// more any longer. So few are under way at a time.
+// pledge makes a new pledge when the needs of clients have changed: a longer one up to the limit; a shorter one once
+// the last is recorded and no client believes in more. So few are under way at a time.
 func (m *Machine) pledge() {
 	last, want := m.latest(), protocol.ReachOf(m.need.Want)
 	if want > last.Reach {
@@ -96,8 +95,8 @@ func (m *Machine) pledge() {
 	}
 }
 
-// lower promises no more than the latest request, before the cell is written: nothing
-// may be promised that a cell under way does not say.
+// lower reduces the promise to the latest request, before the cell is written: a promise must not exceed what a cell
+// under way records.
 func (m *Machine) lower(out *protocol.Effects) {
 	lowered := m.within(m.horizon)
 	m.given = m.within(m.given)
@@ -113,9 +112,8 @@ func (m *Machine) within(h protocol.Horizon) protocol.Horizon {
 	return protocol.Horizon{Confirmed: min(h.Confirmed, m.need.Want), Clients: h.Clients && m.need.Clients}
 }
 
-// setPromises makes the cell say whether anything is promised. While an earlier life's or
-// tenure's promises are waited for, it goes on saying them: a restart within the wait must
-// wait for them too.
+// setPromises makes the cell record whether there are promises. While an earlier life's or tenure's promises last, it
+// keeps them: a restart during the wait must wait for them too.
 func (m *Machine) setPromises() {
 	m.cell.Owed, m.cell.Clean = 0, !m.need.Clients
 	if m.wait > 0 {
@@ -123,7 +121,7 @@ func (m *Machine) setPromises() {
 	}
 }
 
-// onWaited lets the cell forget what an earlier life or tenure had promised.
+// onWaited lets the cell forget the promises of an earlier life or tenure.
 func (m *Machine) onWaited(now protocol.Time, out *protocol.Effects) {
 	if m.wait == 0 || now < m.wait {
 		return
@@ -134,9 +132,8 @@ func (m *Machine) onWaited(now protocol.Time, out *protocol.Effects) {
 	m.remember()
 }
 
-// heedPledges takes up what a poll says of pledges. A later round is newer knowledge than an
-// earlier one, regardless of the order in which they come. No other member knows better what
-// this one has pledged.
+// heedPledges applies a poll's information on pledges. A later round is newer, regardless of the order of arrival. This
+// member itself is the authority on its own pledge.
 func (m *Machine) heedPledges(p Poll, v *election.View) {
 	if p.Epoch == m.roundOf && p.Seq <= m.round {
 		return
@@ -150,10 +147,10 @@ func (m *Machine) heedPledges(p Poll, v *election.View) {
 		if own := m.latest(); own.Version > 0 {
 			all = all.With(own)
 		}
-		m.cell.Pledges = all // also where it says nothing new: a member that has written it has shown that it can write
+		m.cell.Pledges = all // even if nothing changed: a member that has written it has proved that it can write
 		m.listed = p.List
 		m.remember()
-		m.immediate = m.immediate || v == nil // said again when it is written
+		m.immediate = m.immediate || v == nil // repeated when it is written
 	}
 	if p.Tenure == m.lease.Tenure {
 		m.noteRecorded(p.Recorded)
@@ -162,7 +159,7 @@ func (m *Machine) heedPledges(p Poll, v *election.View) {
 	m.pledge()
 }
 
-// noteRecorded: quorums have written down the version of this tenure's pledge.
+// noteRecorded records that quorums have recorded the version of this tenure's pledge.
 func (m *Machine) noteRecorded(version uint64) {
 	m.recorded = max(m.recorded, version)
 	known := m.known()
@@ -171,8 +168,8 @@ func (m *Machine) noteRecorded(version uint64) {
 	}
 }
 
-// known is the newest version of this tenure's pledge that both its own next life and, should it
-// have none, any member that is elected without it, know of; or they know a newer one.
+// known returns the newest version of this tenure's pledge known (or a newer one) both to its own next life and,
+// without it, to any member that is elected.
 func (m *Machine) known() uint64 {
 	written := m.written.Pledges.Find(m.self, m.lease.Tenure).Version
 	if protocol.Mutated("promised before it is recorded") {
@@ -181,8 +178,8 @@ func (m *Machine) known() uint64 {
 	return min(m.recorded, written)
 }
 
-// mayPromise is how far beyond the lease this member's clients may believe now: no further than
-// every version of its pledge says that a member may take for the newest.
+// mayPromise returns how far beyond the lease this member's clients may believe now: the minimum over all versions of
+// its pledge that a member may consider the newest.
 func (m *Machine) mayPromise() time.Duration {
 	known, least := m.known(), m.most
 	if known == 0 {
@@ -197,8 +194,8 @@ func (m *Machine) mayPromise() time.Duration {
 	return least.Span()
 }
 
-// answerHorizon raises what may be promised, when the cell says so and the others
-// have heard: no more than is needed, even where the cell says more.
+// answerHorizon raises the limit when the cell records it and the others have heard: no further than needed, even if
+// the cell has more.
 func (m *Machine) answerHorizon(out *protocol.Effects) {
 	if m.starting || m.saving {
 		return
@@ -208,7 +205,7 @@ func (m *Machine) answerHorizon(out *protocol.Effects) {
 		Clients:   !m.written.Clean && m.need.Clients,
 	}
 	if m.failed != nil {
-		may = m.horizon // it is not known which bytes the disk has now
+		may = m.horizon // unknown which bytes the disk has now
 	}
 	switch {
 	case m.requested && m.decided(may):
@@ -225,7 +222,7 @@ func (m *Machine) answerHorizon(out *protocol.Effects) {
 	}
 }
 
-// decided reports whether a request has its answer: it is granted, or it cannot be.
+// decided reports whether a request has its answer: granted, or impossible.
 func (m *Machine) decided(may protocol.Horizon) bool {
 	unattainable := m.attainable() < protocol.ReachOf(m.need.Want)
 	switch {
@@ -237,7 +234,7 @@ func (m *Machine) decided(may protocol.Horizon) bool {
 	return !m.leased || m.heeded && unattainable
 }
 
-// attainable is the longest reach that may be pledged soon, as far as is known here.
+// attainable returns the longest reach that may soon be pledged, as far as is known here.
 func (m *Machine) attainable() protocol.Reach {
 	if p := m.cell.Pledges; p != nil && p.Top > p.Durable {
 		return max(p.Top, m.most)
@@ -245,8 +242,7 @@ func (m *Machine) attainable() protocol.Reach {
 	return m.most
 }
 
-// withdraw: what could not be remembered is not promised; the request is forgotten, but
-// for what was promised before.
+// withdraw cancels a request that could not be recorded, except for earlier promises.
 func (m *Machine) withdraw() {
 	m.need = protocol.NeedHorizon{Want: min(m.need.Want, m.given.Confirmed), Clients: m.need.Clients && m.given.Clients}
 	m.cell.Clean = m.cell.Clean || !m.need.Clients && m.wait == 0

@@ -9,45 +9,44 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// keeping is the cell as it is on disk, and what may not be sent before it is there.
-// There is one write in flight; what changes meanwhile is in the next.
+// keeping tracks the cell on disk, and the messages that must wait for it. One write is in flight at a time; later
+// changes go into the next.
 type keeping struct {
 	starting bool // the first write is not yet acknowledged
-	written  Cell // what the disk is known to have
-	sure     bool // it is known what the disk has: no write has failed since
-	wanted   bool // the cell is awaited as it shall be
+	written  Cell // the known content of the disk
+	sure     bool // the content of the disk is certain: no write has failed since
+	wanted   bool // a write of the current cell is needed
 	saving   bool // a write is in flight
 	inflight Cell
-	carries  list // the newest one that it has
+	carries  list // the newest list in it
 	lastSave uint64
 	queue    []waiting
-	covers   int           // how many of the queue depend on no more than the write in flight
+	covers   int           // number of queued messages covered by the write in flight
 	failed   error         // of the latest write
 	sentAt   protocol.Time // when the latest write was sent
 	trying   bool          // a write was sent, and none has succeeded since
 	tryingAt protocol.Time // with trying: when the first of those was sent
-	failures int           // of them, how many have failed
-	stale    bool          // it was noted that none has succeeded for a lease
-	pause    time.Duration // between a write that failed and the next; zero after one that did not
+	failures int           // failed writes among those
+	stale    bool          // noted that none has succeeded for a lease
+	pause    time.Duration // between a failed write and the next; zero after a success
 	urgent   bool          // a machine above waits for the next write
 }
 
-// list names a list of pledges.
+// list identifies a list of pledges.
 type list struct {
 	epoch  protocol.Epoch
 	number uint64
 }
 
-// waiting is a message that depends on the cell. Until then it is not sent; when the
-// write fails it is lost, and the member that waits for it asks again.
+// waiting is a message that depends on the cell. It is sent once the cell is written; if the write fails it is lost,
+// and the member that waits for it asks again.
 type waiting struct {
 	to  protocol.ID
 	msg protocol.Message
 }
 
-// sendSaved sends a message as soon as the cell says what it says now. A message to
-// this member itself is taken within the same step. A later one takes the place of an
-// earlier one of its kind, so that a disk that does not answer costs no memory.
+// sendSaved sends a message once the disk has the current cell. A message to this member itself is handled within the
+// same step. A later message replaces an earlier one of its kind, so a disk that does not answer costs no memory.
 func (m *Machine) sendSaved(to protocol.ID, msg protocol.Message) {
 	m.wanted = true
 	if m.saving || m.pause > 0 {
@@ -63,11 +62,10 @@ func (m *Machine) sendSaved(to protocol.ID, msg protocol.Message) {
 
 func isPromise(msg protocol.Message) bool { _, is := msg.(election.Promise); return is }
 
-// remember asks for the cell to be written though no message waits for it.
+// remember requests a write of the cell without a message that waits for it.
 func (m *Machine) remember() { m.wanted = true }
 
-// settle brings the disk in line with the cell, and does what follows, until there
-// is nothing left to do within this step.
+// settle brings the disk in line with the cell, and applies the consequences, until this step has nothing left to do.
 func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
 	for {
 		switch {
@@ -89,8 +87,7 @@ func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// write begins a write, unless the disk has these bytes already. Without a cell to
-// keep there is nothing to wait for.
+// write starts a write, unless the disk already has these bytes. Without a stable cell it completes at once.
 func (m *Machine) write(now protocol.Time, out *protocol.Effects) {
 	m.inflight, m.covers, m.carries = m.cell, len(m.queue), list{m.roundOf, m.listed}
 	m.sentAt, m.urgent = now, false
@@ -106,16 +103,16 @@ func (m *Machine) write(now protocol.Time, out *protocol.Effects) {
 	out.Send(protocol.Storage, storage.Save{ID: m.lastSave, Data: m.inflight.Encode()})
 }
 
-// onSaved takes the storage's answer.
+// onSaved handles the storage's answer.
 func (m *Machine) onSaved(now protocol.Time, saved storage.Saved, out *protocol.Effects) {
 	if !m.saving || saved.ID != m.lastSave {
-		return // of a write that was given up, or a duplicate
+		return // of an abandoned write, or a duplicate
 	}
 	m.saving = false
 	m.onWritten(now, saved.Err, out)
 }
 
-// onWritten does what follows from a write that has ended.
+// onWritten applies the consequences of a completed write.
 func (m *Machine) onWritten(now protocol.Time, err error, out *protocol.Effects) {
 	m.failed, m.sure = err, err == nil
 	if err != nil {
@@ -147,7 +144,7 @@ func (m *Machine) onWritten(now protocol.Time, err error, out *protocol.Effects)
 	}
 }
 
-// remembering says in an answer which pledges the disk has now.
+// remembering adds to an answer which pledges the disk has now.
 func (m *Machine) remembering(msg protocol.Message) protocol.Message {
 	switch answer := msg.(type) {
 	case PollAnswer:
@@ -160,10 +157,9 @@ func (m *Machine) remembering(msg protocol.Message) protocol.Message {
 	return msg
 }
 
-// writeAt is when the cell may be written next. A disk without room is tried again
-// after a pause that doubles up to T/2, counted from when the write was sent: a
-// member that asks for a promise waits for longer than that. A request of a machine
-// above, and the last word of a member, are tried at once.
+// writeAt returns when the cell may be written next. A failed write is retried after a pause that doubles up to T/2,
+// counted from when the write was sent: a candidate that asks for a promise waits longer than that. A request of a
+// machine above, and a member's last write, are tried at once.
 func (m *Machine) writeAt() protocol.Time {
 	if m.urgent {
 		return m.sentAt
@@ -171,7 +167,7 @@ func (m *Machine) writeAt() protocol.Time {
 	return m.sentAt + m.pause
 }
 
-// keepWake is when a write that waits for its time may be sent.
+// keepWake returns when a delayed write may be sent.
 func (m *Machine) keepWake() protocol.Time {
 	if !m.wanted || m.saving {
 		return protocol.Never
@@ -179,8 +175,8 @@ func (m *Machine) keepWake() protocol.Time {
 	return m.writeAt()
 }
 
-// onUnwritten: nothing that depends on the write is sent. The disk may have the old
-// bytes or the new ones, so it is written again even if nothing asks for it.
+// onUnwritten drops all messages that depend on a failed write. The disk may have the old bytes or the new ones, so the
+// cell is written again even without a request.
 func (m *Machine) onUnwritten(_ protocol.Time, err error, out *protocol.Effects) {
 	m.queue, m.covers = append([]waiting(nil), m.queue[m.covers:]...), 0
 	m.pause = min(max(2*m.pause, m.config.Patience/16, 1), max(m.config.Patience/2, 1))
@@ -194,20 +190,19 @@ func (m *Machine) onUnwritten(_ protocol.Time, err error, out *protocol.Effects)
 	m.failures++
 }
 
-// blocked reports whether the disk has taken nothing for so long that it may not do so
-// soon, because its writes fail or have no answer: nothing that depends on this member's
-// own write can happen.
+// blocked reports whether the disk has been failing for so long, by errors or silence, that it may not recover soon:
+// actions that depend on this member's own write cannot happen.
 func (m *Machine) blocked(now protocol.Time) bool {
 	return m.failed != nil && m.pause >= m.config.Patience/2 || m.saving && !m.starting && now >= m.sentAt+m.config.Patience
 }
 
-// unsaved reports whether the disk has taken nothing for a lease. A coordinator then gives its role
-// up, if others can take it, and notes [Stale] for the log.
+// unsaved reports whether no write has succeeded for a lease. A coordinator then gives up its role, if others can take
+// it, and notes [Stale] for the log.
 func (m *Machine) unsaved(now protocol.Time) bool {
 	return m.trying && !m.starting && now >= m.tryingAt+m.config.Lease
 }
 
-// noteStale notes once that the disk has taken nothing for a lease.
+// noteStale notes once that no write has succeeded for a lease.
 func (m *Machine) noteStale(now protocol.Time, out *protocol.Effects) {
 	if !m.stale && m.unsaved(now) {
 		m.stale = true
@@ -215,7 +210,7 @@ func (m *Machine) noteStale(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// staleWake is when a disk that takes nothing has done so for a lease.
+// staleWake returns when a failing disk will have failed for a lease.
 func (m *Machine) staleWake() protocol.Time {
 	if !m.trying || m.stale || m.starting {
 		return protocol.Never
@@ -223,13 +218,13 @@ func (m *Machine) staleWake() protocol.Time {
 	return m.tryingAt + m.config.Lease
 }
 
-// refuse ends the member's part: it cannot take part at all.
+// refuse makes the member unfit: it cannot run at all.
 func (m *Machine) refuse(err error, out *protocol.Effects) {
 	m.unfit = true
 	out.Raise(&Unfit{Err: err})
 }
 
-// Unsaved notes a write of the cell that has failed; First says that the one before it had not.
+// Unsaved notes a failed write of the cell; First reports that the one before it succeeded.
 type Unsaved struct {
 	Err   error
 	First bool
@@ -237,21 +232,21 @@ type Unsaved struct {
 
 func (n Unsaved) String() string { return "writing the stable cell: " + n.Err.Error() }
 
-// Stale notes that no write of the cell has succeeded for a lease. Err is why the latest one that
-// was answered has failed; nil where none was answered.
+// Stale notes that no write of the cell has succeeded for a lease. Err is the error of the latest answered write; nil
+// if none was answered.
 type Stale struct {
 	For time.Duration
 	Err error
 }
 
-// Why says it in words.
+// Why returns the reason as a sentence.
 func (n Stale) Why() string { return whyUnsaved(n.Err) }
 
 func (n Stale) String() string {
 	return fmt.Sprintf("the stable cell could not be written for %v: %s", n.For, n.Why())
 }
 
-// whyUnsaved says why writes do not succeed.
+// whyUnsaved explains why writes do not succeed.
 func whyUnsaved(err error) string {
 	if err == nil {
 		return "the disk does not answer"
@@ -259,9 +254,9 @@ func whyUnsaved(err error) string {
 	return err.Error()
 }
 
-// Resaved notes that the cell is written again, after so many writes that have failed.
+// Resaved notes that the cell is written again, after a number of failed writes.
 type Resaved struct {
-	After    time.Duration // since the first write that did not succeed
+	After    time.Duration // since the first unsuccessful write
 	Failures int
 }
 

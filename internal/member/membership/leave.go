@@ -8,22 +8,22 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// leaving is a member on its way out.
+// leaving is the state of a member on its way out.
 type leaving struct {
 	calls []protocol.CallID
-	clean bool // it holds nothing, and has promised nothing to any client
-	out   bool // no view has it any more
+	clean bool // it has no holds, and no promises to clients
+	out   bool // no view contains it any more
 	again protocol.Time
-	last  int // how many surveys in a row have found no member that stays and can lead
+	last  int // number of surveys in a row without a member that stays and can lead
 }
 
-// empty reports whether the member has said that nothing of it need be waited for.
+// empty reports whether the member has declared that there is nothing of it to wait for.
 func (e *leaving) empty() bool { return e != nil && e.clean }
 
-// ended reports whether the member takes no lease any more.
+// ended reports whether the member accepts no lease any more.
 func (e *leaving) ended() bool { return e.empty() }
 
-// onLeave begins to leave.
+// onLeave starts to leave.
 func (m *Machine) onLeave(now protocol.Time, call protocol.CallID, leave *Leave, out *protocol.Effects) {
 	if !m.saving {
 		m.urgent = true
@@ -43,8 +43,8 @@ func (m *Machine) onLeave(now protocol.Time, call protocol.CallID, leave *Leave,
 	}
 }
 
-// resign is how a coordinator leaves: it gives up its role, and the members elect the
-// next at once. It promises itself to that one, so that no member need be waited for.
+// resign is a coordinator's way to leave: it gives up its role, and the members elect the next at once. It promises
+// itself to that one, so that there is no wait for it.
 func (m *Machine) resign(now protocol.Time, out *protocol.Effects) {
 	r := m.reign
 	heirs := false
@@ -60,13 +60,12 @@ func (m *Machine) resign(now protocol.Time, out *protocol.Effects) {
 	}
 	m.exit.again = now + m.config.poll()
 	if !heirs {
-		m.exit.out = true // no member is left to lead those that stay
+		m.exit.out = true // no member is left to lead the staying ones
 	}
 }
 
-// leaveBehind ends a survey of a member that leaves and that no coordinator leads: it
-// elects none either, so another founder must. Where all that answer leave as well,
-// there is no member to wait for. A silent one is asked twice.
+// leaveBehind ends the survey of a leaving member without a coordinator: it does not elect one either, so another
+// founder must. If all that answer are leaving as well, there is no member to wait for. A silent one is asked twice.
 func (m *Machine) leaveBehind(now protocol.Time, survey *election.Survey) {
 	m.tryAt = now + m.jitter(m.patience())
 	m.exit.last++
@@ -84,7 +83,7 @@ func (m *Machine) exitWake() protocol.Time {
 	return m.exit.again
 }
 
-// goOnLeaving tells the coordinator again, until no view has this member any more.
+// goOnLeaving repeats the leave to the coordinator, until no view contains this member any more.
 func (m *Machine) goOnLeaving(now protocol.Time, out *protocol.Effects) {
 	if m.exit == nil || m.exit.out {
 		return
@@ -102,10 +101,9 @@ func (m *Machine) goOnLeaving(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// announceLeaving tells the coordinator again that this member leaves; where the accepted view has no place for it, the one
-// whose view that is, which polls it no longer. It says nothing of a view
-// that is not written: a life after this one would know only the one before, and could be its
-// quorum.
+// announceLeaving repeats to the coordinator that this member is leaving; if the accepted view has no place for it, to
+// the coordinator of that view, which no longer polls it. It never mentions an unwritten view: a later life of this
+// member would know only the previous one, and could be its quorum.
 func (m *Machine) announceLeaving(now protocol.Time, out *protocol.Effects) {
 	v, written := m.cell.Accepted, m.written.Accepted
 	to := m.coordinator
@@ -125,7 +123,7 @@ func (m *Machine) announceLeaving(now protocol.Time, out *protocol.Effects) {
 	out.Send(to, answer)
 }
 
-// answerLeave answers when the member is out and the cell says what is promised.
+// answerLeave answers when the member is out and the cell records the promises.
 func (m *Machine) answerLeave(out *protocol.Effects) {
 	if m.exit == nil || m.saving || !m.exit.out && !m.alone() {
 		return
@@ -135,14 +133,13 @@ func (m *Machine) answerLeave(out *protocol.Effects) {
 	}
 	m.exit.calls = nil
 	if m.alone() {
-		m.exit = nil // it goes on, should its process not end
+		m.exit = nil // it continues if its process does not end
 	}
 }
 
-// onResign: the coordinator has given up its role in good order. The next is elected
-// at once, by the most senior one: all hear of it in the same instant, and two that stood
-// together would leave one of them without a place, and its holders without time. Each other
-// one gives those before it T to stand.
+// onResign handles an orderly resignation of the coordinator. The most senior member becomes a candidate at once: all
+// hear of it in the same instant, and of two simultaneous candidates one would leave the other without a place, and its
+// holders without time. Each other member gives each of those before it T to become one.
 func (m *Machine) onResign(now protocol.Time, from protocol.ID, resigned Resign) {
 	if m.reign != nil || from != m.coordinator || !m.followed || resigned.Epoch != m.cell.promised() {
 		return
@@ -154,8 +151,7 @@ func (m *Machine) onResign(now protocol.Time, from protocol.ID, resigned Resign)
 	}
 }
 
-// seniorsBut counts the founders of the accepted view that are more senior than this member, but
-// for one.
+// seniorsBut counts the founders of the accepted view that are more senior than this member, except one.
 func (m *Machine) seniorsBut(leaver protocol.ID) (count int) {
 	v := m.cell.Accepted
 	own := election.Rank{ID: m.self, Name: m.config.Name, Priority: m.config.Priority}

@@ -9,35 +9,34 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Machine is one member's membership: it follows a coordinator, is one, or looks for
-// one. It is a protocol.Machine.
+// Machine is one member's membership: it follows a coordinator, is one, or searches for one. It is a protocol.Machine.
 type Machine struct {
 	config Config
 	rules  election.Rules
-	terms  []string // what all members must agree on
+	terms  []string // settings that all members must agree on
 	self   protocol.ID
-	cell   Cell // as it shall be
+	cell   Cell // its current content, to be written
 
-	keeping           // the cell as it is, and what waits for it
+	keeping           // the cell on disk, and what waits for it
 	standing          // this member's lease
 	promises          // to clients
 	search            // for a coordinator
-	reign    *reign   // nil while this member does not coordinate
+	reign    *reign   // nil unless this member coordinates
 	exit     *leaving // nil until it is asked to leave
 
 	raised     *protocol.View // the view that was raised last
-	raisedOf   *election.View // it has the members of this one, which do not change
+	raisedOf   *election.View // same members as this one, which do not change
 	publishing bool           // a view was accepted in this life
 	since      []sighting     // when members were first seen in a view
-	founders   []founder      // all that are known, for people
+	founders   []founder      // all known founders, for people
 	inner      []any          // messages of this member to itself
-	forgotten  uint64         // no epoch that an earlier life may have followed is above it; 0 with a cell
+	forgotten  uint64         // no epoch that an earlier life may have followed is higher; 0 with a cell
 	unfit      bool
-	unheard    map[protocol.Port][]protocol.ID // the members that each space at this one does not hear
-	closed     closedSpaces                    // which spaces are closed, and where
+	unheard    map[protocol.Port][]protocol.ID // members not heard by each space at this one
+	closed     closedSpaces                    // closed spaces, by member
 }
 
-// New makes a member. The error names the field that is wrong.
+// New makes a membership machine. The error names the invalid field.
 func New(c Config) (*Machine, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -51,13 +50,13 @@ func New(c Config) (*Machine, error) {
 	return m, nil
 }
 
-// Cell returns the cell as it shall be, for callers that show it.
+// Cell returns the current cell, perhaps not yet written, for callers that display it.
 func (m *Machine) Cell() Cell { return m.cell }
 
-// Terms has a line for everything that all members must agree on. They do not change while the member lives.
+// Terms has a line for everything that all members must agree on. It does not change while the member lives.
 func (m *Machine) Terms() []string { return slices.Clone(m.terms) }
 
-// Wake returns when the member has something to do.
+// Wake returns when the machine must be stepped next.
 func (m *Machine) Wake() protocol.Time {
 	if m.starting || m.unfit {
 		return protocol.Never
@@ -76,8 +75,7 @@ func (m *Machine) Wake() protocol.Time {
 	return min(at, m.searchWake(), m.exitWake())
 }
 
-// Step takes one event. What the lease does not cover any more has ended before
-// anything else happens, even if a timer was late.
+// Step handles one event. Everything beyond the lease ends before anything else happens, even if a timer was late.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if m.unfit && ev.Kind != protocol.Call {
 		return
@@ -104,7 +102,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	m.speakUp(now, out)
 }
 
-// attend does what the time has come for.
+// attend performs the actions that are due.
 func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	if m.reign != nil {
 		m.lead(now, out)
@@ -115,7 +113,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onRaised takes a request of a machine above.
+// onRaised handles a request of a machine above.
 func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.NeedHorizon:
@@ -149,7 +147,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 			m.onSaved(now, saved, out)
 		}
 	case m.starting:
-		// Nothing may be sent under an incarnation that is not remembered yet.
+		// No message may be sent under an incarnation that is not yet on disk.
 	case ev.From == protocol.Rumour:
 		if hint, ok := ev.Fact.(protocol.Hint); ok {
 			m.onHint(now, hint)
@@ -161,7 +159,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	}
 }
 
-// onMessage takes a message from a member; from is its sender, regardless of what it says.
+// onMessage handles a message from a member; from is its true sender, regardless of the content.
 func (m *Machine) onMessage(now protocol.Time, from protocol.ID, msg any, out *protocol.Effects) {
 	switch msg := msg.(type) {
 	case Poll:
@@ -200,7 +198,7 @@ func (m *Machine) onMessage(now protocol.Time, from protocol.ID, msg any, out *p
 	}
 }
 
-// Ignored notes what was not acted upon.
+// Ignored notes a message that was ignored.
 type Ignored struct {
 	From protocol.ID
 	What any

@@ -8,88 +8,87 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// ProtocolVersion is the version that members must agree on to understand one another.
+// ProtocolVersion is the version of the protocol between members, which must be the same at all.
 const ProtocolVersion = 2
 
 // The messages between members, in addition to those of package election. They are sent as
 // values.
 type (
-	// Poll goes from the coordinator to each member, every D/10. The member's lease
-	// ends at Echo + min(D, Role) on its own clock, if Tenure is its own.
+	// Poll goes from the coordinator to each member, every D/10. If Tenure is the member's own, its lease ends at Echo
+	// + min(D, Role) on its own clock.
 	Poll struct {
 		Epoch  protocol.Epoch
-		View   uint64 // number of the view that is polled
+		View   uint64 // number of the polled view
 		Seq    uint64 // of this round of polls, echoed in the answer
 		Echo   protocol.Time
-		Tenure protocol.Tenure // under which Echo was sent; zero: there is no echo
-		Role   time.Duration   // what remains of the coordinator's role
-		// List numbers what the coordinator knows of pledges, by its epoch; 0 while it knows of
-		// none. Pledges are those, where the member is not known to have written them down.
+		Tenure protocol.Tenure // the tenure under which Echo was sent; zero: there is no echo
+		Role   time.Duration   // time left of the coordinator's role
+		// List is the number, within its epoch, of the coordinator's list of pledges; 0 while it is empty. Pledges is
+		// that list, unless the member is known to have recorded it.
 		List    uint64
 		Pledges *election.Pledges
-		// Recorded is the newest version of the pledge of Tenure that the quorums are known to
-		// have written down, and Most the longest reach that it may be of.
+		// Recorded is the newest version of the pledge of Tenure that the quorums are known to have recorded, and Most
+		// the longest reach allowed for it.
 		Recorded uint64
 		Most     protocol.Reach
-		// Closed lists the members, in the order of their ids, at which spaces are closed.
+		// Closed lists the members with closed spaces, in the order of their ids.
 		Closed []Closed
-		// Installed and Open are known of the view.
+		// Installed and Open describe the view.
 		Installed bool
 		Open      bool
-		// Wait is how long it takes until the view is open; 0 where it is, and where that is not known. String leaves it out,
-		// because it differs in each poll.
+		// Wait is the time until the view is open; 0 if it is, or if unknown. String leaves it out, because it differs
+		// in each poll.
 		Wait time.Duration
 	}
 
-	// NewView is sent in the place of a Poll until the member has accepted the view:
-	// COORDINATOR and NEW_STATE, and every later change of the view.
+	// NewView replaces a Poll until the member has accepted the view: COORDINATOR and NEW_STATE, and every later change
+	// of the view.
 	NewView struct {
 		Poll Poll
 		View *election.View
 	}
 
-	// PollAnswer answers a Poll, and (Seq 0) tells what cannot wait for one.
+	// PollAnswer answers a Poll, or (Seq 0) reports something that cannot wait for one.
 	PollAnswer struct {
 		Epoch   protocol.Epoch
-		View    uint64 // number of the newest view of this epoch that was accepted and synced
+		View    uint64 // number of this epoch's newest view that was accepted and synced
 		Seq     uint64
-		At      protocol.Time // on the sender's clock when it answers
+		At      protocol.Time // sender's clock when it answers
 		Tenure  protocol.Tenure
-		Wants   protocol.Reach // what the sender's clients need
-		Version uint64         // of its pledge; 0 where it has made none in this tenure
+		Wants   protocol.Reach // need of the sender's clients
+		Version uint64         // of its pledge; 0 if none in this tenure
 		Pledge  protocol.Reach
-		Stored  uint64 // the newest list of this epoch's pledges that it has written down
-		// Reported says that the spaces of this epoch's authority know all that the
-		// sender's clients hold.
+		Stored  uint64 // newest list of this epoch's pledges that it has recorded
+		// Reported reports that the spaces of this epoch's authority know all holds of the sender's clients.
 		Reported bool
 		Leaving  bool
-		Empty    bool // with Leaving: it holds nothing and has promised nothing to any client
-		// Unheard lists the members, sorted, that a space at the sender has not heard for some
-		// time though it needs their answers.
+		Empty    bool // with Leaving: it has no holds and no promises to clients
+		// Unheard lists the members, sorted, that a space at the sender has not heard for some time although it needs
+		// their answers.
 		Unheard []protocol.ID
-		// Closed lists the ports, sorted, of the spaces whose instances at the sender are closed.
+		// Closed lists the ports, sorted, of the spaces that are closed at the sender.
 		Closed []protocol.Port
 	}
 
-	// ViewAck answers a NewView that was accepted and synced.
+	// ViewAck answers a NewView once it is accepted and synced.
 	ViewAck struct{ Answer PollAnswer }
 
 	// Join asks the coordinator for a place in the view.
 	Join struct {
-		Self     election.Member // as it is now, with its tenure
+		Self     election.Member // the sender as it is now, with its tenure
 		Version  uint32
 		Promised protocol.Epoch
 		Lease    time.Duration // D
 		Drift    float64       // δ
-		// Definitions has a line for each space, sorted: what all members must agree on.
+		// Definitions has a line for each space, sorted, that all members must agree on.
 		Definitions []string
 		Founders    []string // sorted
-		Cluster     uint64   // in which it has taken part; 0 where in none
+		Cluster     uint64   // the cluster that it has joined; 0 for none
 		// Hears lists the members that have answered its latest STATUS_POLL.
 		Hears []protocol.ID
 	}
 
-	// Unwelcome answers a Join that is refused for good.
+	// Unwelcome answers a Join that is refused permanently.
 	Unwelcome struct {
 		Tenure protocol.Tenure // of the Join
 		What   string          // what the two sides disagree on
@@ -97,21 +96,21 @@ type (
 		Yours  string
 	}
 
-	// JoinDeferred answers a Join that is refused for now: the sender and a member of the view, which is
-	// named, were found not to hear each other, and the sender has not heard it since.
+	// JoinDeferred answers a Join that is refused for now: the sender and the named member of the view were found not
+	// to hear each other, and the sender has not heard it since.
 	JoinDeferred struct {
 		Tenure  protocol.Tenure // of the Join
 		Unheard string
 	}
 
-	// Dropped answers a Join, or a PollAnswer, of a tenure that no view of the coordinator has
-	// any more: all that it holds has ended.
+	// Dropped answers a Join, or a PollAnswer, of a tenure that is no longer in any view of the coordinator: all its
+	// holds have ended.
 	Dropped struct {
 		Epoch  protocol.Epoch
 		Tenure protocol.Tenure
 	}
 
-	// Resign tells the members that their coordinator leaves: it has given up its role.
+	// Resign informs the members that their coordinator is leaving: it has given up its role.
 	Resign struct{ Epoch protocol.Epoch }
 )
 
@@ -183,8 +182,8 @@ func (m Dropped) String() string {
 
 func (m Resign) String() string { return fmt.Sprintf("resign @%d", m.Epoch.Counter) }
 
-// Vocabulary lists one value of each type that a member is asked, answers and raises. A package that writes
-// such values down, or reads them, needs to know of no others.
+// Vocabulary lists one value of each type that a member takes as a call, answers or raises. A package that encodes such
+// values needs no others.
 func Vocabulary() []any {
 	return []any{
 		&Leave{}, &Left{}, &Force{}, &Forced{}, &Who{}, &Self{}, &Unfit{},

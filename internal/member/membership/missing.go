@@ -8,28 +8,27 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// founder is what this member knows of the process at a founder's address, or of a founder
-// that has moved. It decides nothing: it is for people.
+// founder is this member's knowledge of the process at a founder's address, or of a founder that has moved. It is
+// informational.
 type founder struct {
-	id      protocol.ID // 0 and no name until it was heard of
+	id      protocol.ID // 0, without a name, until it was heard of
 	name    string
 	address string
 	listed  bool          // in the view that was raised last
 	heard   protocol.Time // its latest status answer
-	since   protocol.Time // when it was missed first, while it is not listed
+	since   protocol.Time // when it was first missed, while it is not listed
 }
 
-// Missing is a founder that is not in the view or, before the first one, that has not
-// answered. Since is when this member missed it first: when it left the view, or when it was heard
-// last before there was one, or when this member started.
+// Missing is a founder that is not in the view or, before the first view, has not answered. Since is when this member
+// first missed it: when it left the view, or when it was last heard before there was one, or when this member started.
 type Missing struct {
-	ID      protocol.ID // 0 with no Name where it was never heard of in this life
+	ID      protocol.ID // 0, without a Name, if never heard of in this life
 	Name    string
 	Address string
 	Since   protocol.Time
 }
 
-// expect notes at the start which founders there shall be.
+// expect records the configured founders at the start.
 func (m *Machine) expect(now protocol.Time) {
 	if v := m.cell.Accepted; v != nil {
 		for _, member := range v.Members {
@@ -37,7 +36,7 @@ func (m *Machine) expect(now protocol.Time) {
 		}
 	}
 	if !m.config.Founder {
-		return // a guest's Founders are where it asks to be admitted
+		return // a guest's Founders are only contact addresses
 	}
 	for _, address := range m.rules.Founders {
 		if m.founderAt(0, address) == nil {
@@ -60,7 +59,7 @@ func (m *Machine) founderAt(id protocol.ID, address string) *founder {
 	return by(func(f founder) bool { return f.address == address })
 }
 
-// list notes a founder of a view.
+// list records a founder of a view.
 func (m *Machine) list(now protocol.Time, member election.Member, listed bool) {
 	if !member.Founder {
 		return
@@ -73,7 +72,7 @@ func (m *Machine) list(now protocol.Time, member election.Member, listed bool) {
 	f.id, f.name, f.address, f.listed = member.ID, member.Name, member.Address, listed
 }
 
-// roll notes which members are in the view that is raised, and which no longer are.
+// roll records which members are in the raised view, and which no longer are.
 func (m *Machine) roll(now protocol.Time, v *election.View) {
 	for _, member := range v.Members {
 		m.list(now, member, true)
@@ -86,14 +85,14 @@ func (m *Machine) roll(now protocol.Time, v *election.View) {
 	}
 }
 
-// saw notes the answer of a founder to the question how it is.
+// saw records a founder's status answer.
 func (m *Machine) saw(now protocol.Time, who election.Member) {
 	if f := m.founderAt(who.ID, who.Address); f != nil && who.Founder {
 		f.id, f.name, f.heard = who.ID, who.Name, now
 	}
 }
 
-// missing lists the founders that are not here.
+// missing lists the founders that are missing.
 func (m *Machine) missing(now protocol.Time) (all []Missing) {
 	for _, f := range m.founders {
 		own := f.id == m.self || f.address == m.config.Address
@@ -109,7 +108,7 @@ func (m *Machine) missing(now protocol.Time) (all []Missing) {
 	return all
 }
 
-// awaited names the founders without which there is no first view.
+// awaited names the founders that the first view still needs.
 func (m *Machine) awaited(now protocol.Time) string {
 	missing := m.missing(now)
 	if len(missing) == 0 {
@@ -126,13 +125,13 @@ func (m *Machine) awaited(now protocol.Time) string {
 type Need struct {
 	Voters        []protocol.ID // in order of seniority
 	Count         int           // more than half of them
-	Half          bool          // half of them are enough with the first one
+	Half          bool          // half of them are enough if they include the first
 	Here          []protocol.ID // the voters in the view; none while this member is in none
-	Indispensable []protocol.ID // the voters without which those that are here, or all, are no quorum
+	Indispensable []protocol.ID // voters without which those that are here, or all, are no quorum
 }
 
-// Needs says what a quorum of the newest view needs, and of each view before it that is not
-// known to be installed: more than half of its voters, or half with the most senior one.
+// Needs returns the members that a quorum needs of the newest view, and of each earlier view not known to be installed:
+// more than half of its voters, or half with the most senior one.
 func (s *Self) Needs() Need {
 	v := s.Cell.Accepted
 	if v == nil {

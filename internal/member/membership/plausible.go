@@ -8,19 +8,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Messages of other members are looked at before they are acted upon: a number that no
-// member can have come by would otherwise overflow where it is reckoned with, be
-// remembered for ever, or break an invariant of this member's. A possible message may
-// still be untrue.
+// Messages of other members are validated before they are acted upon: a number that no member can have produced would
+// otherwise overflow in arithmetic, be remembered permanently, or break an invariant of this member. A possible message
+// may still be untrue.
 
-// furthest bounds times and lengths of time of other members, so that sums of a few of
-// them, stretched, are within what a Time can be. It is 36 years.
+// furthest bounds times and durations of other members, so that sums of a few of them, stretched, fit into a Time. It
+// is 36 years.
 const furthest = time.Duration(1 << 60)
 
-// latest bounds the numbers of views: each is followed by the next.
+// latest bounds the numbers of views: each must have a successor.
 const latest = 1 << 62
 
-// plausible reports whether what a message says can be so.
+// plausible reports whether the values of a message are possible.
 func plausible(msg any) bool {
 	switch msg := msg.(type) {
 	case Poll:
@@ -57,7 +56,7 @@ func (a *PollAnswer) plausible() bool {
 	return possible(a.Epoch) && a.View <= latest && lasting(a.At) && a.Version <= latest && a.Stored <= latest && ascending(a.Unheard) && ascending(a.Closed)
 }
 
-// plausiblyClosed reports whether a list can be of the members at which spaces are closed.
+// plausiblyClosed reports whether a list of members with closed spaces is possible.
 func plausiblyClosed(list []Closed) bool {
 	for i, c := range list {
 		if i > 0 && list[i-1].Member >= c.Member || !ascending(c.Ports) {
@@ -67,8 +66,7 @@ func plausiblyClosed(list []Closed) bool {
 	return len(list) <= maxPlaces
 }
 
-// ascending reports whether a list can be of the members of a view, or of the spaces of a member: each
-// once, in order.
+// ascending reports whether a list of member ids, or of ports, is strictly ascending.
 func ascending[T ~uint16 | ~uint64](ids []T) bool {
 	for i := 1; i < len(ids); i++ {
 		if ids[i-1] >= ids[i] {
@@ -78,8 +76,7 @@ func ascending[T ~uint16 | ~uint64](ids []T) bool {
 	return len(ids) <= maxPlaces
 }
 
-// plausiblePledges reports whether a member can know of these, so that a cell that has them can
-// be read again.
+// plausiblePledges reports whether a member can know these pledges, so that a cell with them can be read again.
 func plausiblePledges(p *election.Pledges) bool {
 	if p == nil {
 		return true
@@ -88,8 +85,7 @@ func plausiblePledges(p *election.Pledges) bool {
 	return len(p.Of) <= maxPlaces && p.Ascending() && !slices.ContainsFunc(p.Of, known) && p.Durable <= p.Top
 }
 
-// plausibleView reports whether a view can be one, so that a cell that has it can be read
-// again; none can be.
+// plausibleView reports whether a view is possible, so that a cell with it can be read again; nil is.
 func plausibleView(v *election.View) bool {
 	if v == nil {
 		return true
@@ -112,7 +108,7 @@ func plausibleView(v *election.View) bool {
 	return true
 }
 
-// possibleMember reports whether a place can be a member's: some ids are no member's.
+// possibleMember reports whether a place can be a member's: some ids are reserved.
 func possibleMember(m *election.Member) bool {
 	return m.ID != protocol.Storage && m.ID != protocol.AnyMember && m.ID != protocol.Rumour
 }
@@ -126,7 +122,7 @@ func possible(epochs ...protocol.Epoch) bool {
 	return true
 }
 
-// lasting reports whether lengths of time are none that are negative or without end.
+// lasting reports whether durations are neither negative nor too long.
 func lasting(spans ...time.Duration) bool {
 	for _, span := range spans {
 		if span < 0 || span > furthest {

@@ -7,23 +7,22 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The cost of a lost member is what its own clients believe. So the coordinator keeps the
-// pledges of all tenures apart, numbers each change of that list, and sends it to all until
-// they have written it down. A version of a pledge is recorded when quorums have: a member
-// that is elected later hears of it, or of a newer one, in a promise. The pledge of a tenure
-// that is gone stays in the list until no client believes it any longer.
+// The cost of a lost member is the time that its own clients believe. So the coordinator keeps the pledges of all
+// tenures separate, numbers each change of that list, and sends it to all until they have recorded it. A version of a
+// pledge is recorded when quorums have recorded it: a member elected later learns of it, or of a newer one, from a
+// promise. The pledge of a past tenure stays in the list until its clients no longer believe it.
 
-// pledged is what the coordinator knows about a pledge in its list.
+// pledged is the coordinator's knowledge of a pledge in its list.
 type pledged struct {
 	id       protocol.ID
 	tenure   protocol.Tenure
 	since    uint64 // the first list with its version
-	recorded uint64 // the newest version that the quorums have written down
+	recorded uint64 // the newest version that the quorums have recorded
 	gone     bool
-	until    protocol.Time // where it is gone: when its clients believe no longer
+	until    protocol.Time // for a past tenure: when its clients no longer believe
 }
 
-// pledge returns what is known about the pledge of a tenure; nil where nothing is.
+// pledge returns the entry of a tenure's pledge; nil if there is none.
 func (r *reign) pledge(id protocol.ID, tenure protocol.Tenure) *pledged {
 	i := slices.IndexFunc(r.pledges, func(p pledged) bool { return p.id == id && p.tenure == tenure })
 	if i < 0 {
@@ -32,13 +31,13 @@ func (r *reign) pledge(id protocol.ID, tenure protocol.Tenure) *pledged {
 	return &r.pledges[i]
 }
 
-// relist: the list has changed.
+// relist marks the list as changed.
 func (m *Machine) relist() {
 	m.listed++
 	m.remember()
 }
 
-// enter takes a pledge of a tenure that has a place.
+// enter adds a pledge of a tenure that has a place.
 func (m *Machine) enter(p election.Pledge) {
 	r, before := m.reign, m.cell.Pledges
 	if m.cell.Pledges = before.With(p); m.cell.Pledges == before {
@@ -50,19 +49,19 @@ func (m *Machine) enter(p election.Pledge) {
 	}
 	r.pledge(p.ID, p.Tenure).since = m.listed
 	if p.Reach > before.Find(p.ID, p.Tenure).Reach {
-		r.nextPoll = 0 // a member waits for it
+		r.nextPoll = 0 // a member is waiting for it
 	}
 }
 
-// onPledge takes the pledge that a member's answer has. One of a tenure that the newest
-// proposal leaves out comes too late: the others count with what they know.
+// onPledge records the pledge in a member's answer. One of a tenure that the newest proposal drops comes too late: the
+// others rely on what they know.
 func (m *Machine) onPledge(from protocol.ID, a PollAnswer) {
 	if place, listed := m.reign.current().Of(from); listed && place.Tenure == a.Tenure && a.Version > 0 {
 		m.enter(election.Pledge{ID: from, Tenure: a.Tenure, Version: a.Version, Reach: a.Pledge})
 	}
 }
 
-// tendPledges looks after the list.
+// tendPledges maintains the list.
 func (m *Machine) tendPledges(now protocol.Time) {
 	m.forgetPledges(now)
 	m.raiseTop(now)
@@ -71,9 +70,9 @@ func (m *Machine) tendPledges(now protocol.Time) {
 	m.record()
 }
 
-// record notes what the quorums have written down: those of the installed view and, while a
-// proposal is under way, of every view whose quorum it needs, as for the role. A proposal that
-// its coordinator alone has accepted is forgotten with it, and so is what only it remembers.
+// record records the versions that the quorums have recorded: those of the installed view and, while a proposal is
+// under way, of every view whose quorum it needs, as for the role. A proposal that its coordinator alone has accepted
+// is forgotten with that coordinator, and so is everything that only the proposal remembers.
 func (m *Machine) record() {
 	r := m.reign
 	needs := r.electorates()
@@ -100,8 +99,8 @@ func (m *Machine) record() {
 	}
 }
 
-// mostHere is the longest reach that may be pledged under this coordinator: none while a voter
-// has no cell, for it would be forgotten.
+// mostHere returns the longest reach that may be pledged under this coordinator: zero while a voter has no cell,
+// because it would be forgotten.
 func (m *Machine) mostHere() protocol.Reach {
 	switch {
 	case m.reign.forgetful():
@@ -123,9 +122,9 @@ func (r *reign) forgetful() bool {
 	return false
 }
 
-// raiseTop agrees on what no pledge exceeds. It rises to what the neediest member wants, when
-// every founder is there to write it down; and it holds when all of them have. It sinks again where one of them has not
-// written it for a lease, because clients wait for it; and rises again when that one has.
+// raiseTop agrees on the maximum of any pledge. It rises to the greatest need of any member, when every founder is
+// present to record it; and takes effect when all of them have. It falls again if one of them has not recorded it for a
+// lease, because clients are waiting; and rises again when that one has.
 func (m *Machine) raiseTop(now protocol.Time) {
 	if m.config.Available {
 		return
@@ -142,10 +141,10 @@ func (m *Machine) raiseTop(now protocol.Time) {
 	case every && want > p.Top && (now < r.topUntil || r.topUntil == 0 || written):
 		p.Top, r.topSince, r.topUntil = want, m.listed+1, now+m.config.Lease
 		if m.config.alone() {
-			p.Durable, r.topUntil = want, 0 // what is pledged comes in the same write, and is promised after it
+			p.Durable, r.topUntil = want, 0 // pledges are in the same write, and are promised after it
 		}
 	case p.Top > p.Durable && r.topUntil > 0 && now >= r.topUntil:
-		p.Top = p.Durable // until the founder that lacks it has written it
+		p.Top = p.Durable // until the founder that lacks it has recorded it
 	default:
 		return
 	}
@@ -156,7 +155,7 @@ func (m *Machine) raiseTop(now protocol.Time) {
 	r.nextPoll = 0
 }
 
-// topWritten reports whether all founders of the view have written down what no pledge exceeds.
+// topWritten reports whether all founders of the view have recorded the maximum of any pledge.
 func (r *reign) topWritten() bool {
 	for i := range r.view.Members {
 		if m := &r.view.Members[i]; m.Founder && r.tracks[m.ID].stored < r.topSince {
@@ -166,7 +165,7 @@ func (r *reign) topWritten() bool {
 	return true
 }
 
-// wanted is the longest reach that a member of the view wants.
+// wanted returns the longest reach that a member of the view wants.
 func (r *reign) wanted(self protocol.ID, own protocol.Reach) protocol.Reach {
 	for i := range r.view.Members {
 		id := r.view.Members[i].ID
@@ -177,7 +176,7 @@ func (r *reign) wanted(self protocol.ID, own protocol.Reach) protocol.Reach {
 	return own
 }
 
-// forgetPledges takes those out of the list whose clients believe no longer.
+// forgetPledges removes pledges that clients no longer believe.
 func (m *Machine) forgetPledges(now protocol.Time) {
 	r := m.reign
 	over := func(p pledged) bool { return p.gone && now >= p.until }
@@ -191,14 +190,14 @@ func (m *Machine) forgetPledges(now protocol.Time) {
 	m.relist()
 }
 
-// depart keeps the pledge of a tenure that no view has any more until a time.
+// depart keeps the pledge of a tenure that is in no view any more until a time.
 func (r *reign) depart(id protocol.ID, tenure protocol.Tenure, until protocol.Time) {
 	if p := r.pledge(id, tenure); p != nil {
 		p.gone, p.until = true, until
 	}
 }
 
-// reachOf is how far beyond its lease the clients of a tenure may believe.
+// reachOf returns how far beyond its lease the clients of a tenure may believe.
 func (m *Machine) reachOf(id protocol.ID, tenure protocol.Tenure) protocol.Reach {
 	if protocol.Mutated("one horizon for all") {
 		return m.cell.Pledges.Longest()

@@ -5,11 +5,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What a member that is asked for its promise does: phase 2 from the other side.
+// The promising side of phase 2.
 
-// halt promises this member to a candidate: no older poll is answered any more, its
-// new grants halt, its holders go on. The promise is synced before it is sent. A candidate that asks
-// for no quorum gets it under a tenure that has had a lease, or has no place yet.
+// halt promises this member to a candidate: it answers no older polls and makes no new grants; holders keep their
+// locks. The promise is synced before it is sent. A candidate that needs no quorum gets it only under a tenure that has
+// had a lease, or has no place yet.
 func (m *Machine) halt(now protocol.Time, candidate protocol.ID, epoch protocol.Epoch, noQuorum bool, out *protocol.Effects) {
 	if noQuorum {
 		m.endUnleased(now, out)
@@ -35,8 +35,7 @@ func (m *Machine) refusal(now protocol.Time, epoch protocol.Epoch) election.Refu
 	}
 }
 
-// onElection promises, if the epoch is above all that was promised and this member's
-// coordinator is not well.
+// onElection promises, if the epoch is above all that were promised and this member's coordinator is not well.
 func (m *Machine) onElection(now protocol.Time, from protocol.ID, e election.Election, out *protocol.Effects) {
 	m.seen = max(m.seen, e.Epoch.Counter)
 	m.adopt(now, e.View, out)
@@ -53,14 +52,14 @@ func (m *Machine) onElection(now protocol.Time, from protocol.ID, e election.Ele
 	m.tryAt = wait
 	m.halt(now, from, e.Epoch, e.NoQuorum, out)
 	if m.config.Preempt {
-		// A coordinator that is well gives way, and would be quicker to search again than the
-		// candidate can be to win while one of those that it asks is silent.
+		// A coordinator that is well gives way, and would search again sooner than the candidate can win while one of
+		// the members it asks is silent.
 		m.tryAt = wait
 	}
 }
 
-// givesWay reports whether a candidate is followed though the coordinator is well: the
-// published rule of the highest id, and two sides of a partition that meet.
+// givesWay reports whether this member follows a candidate although its coordinator is well: the published rule of the
+// highest id, or two sides of a partition that meet.
 func (m *Machine) givesWay(candidate protocol.ID, e election.Election) bool {
 	return m.config.Available && e.Merge || m.config.Preempt && candidate > m.leader()
 }

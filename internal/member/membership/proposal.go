@@ -5,16 +5,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// proposes reports whether others may have heard of the proposal. A change of the view is written
-// here before it is sent to another member: a later candidate may need this member's
-// promise to replace it, and a disk that does not take the change does not take the promise
-// either. The first view of a reign renews the leases of the survivors, which cannot wait for a
+// proposes reports whether others may have heard of the proposal. A change of the view is written here before it is
+// sent to another member: a later candidate may need this member's promise to replace it, and a disk that rejects the
+// change rejects the promise too. The first view of a reign renews the leases of the survivors, which cannot wait for a
 // disk; and the promise to lead it was written a moment ago.
 func (r *reign) proposes() bool {
 	return r.proposal != nil && (r.written || !r.installed || protocol.Mutated("told before it is written"))
 }
 
-// accepted is the newest view that this member may speak of.
+// accepted returns the newest view that this member may mention to others.
 func (m *Machine) accepted() *election.View {
 	if r := m.reign; r != nil && r.proposal != nil && !r.proposes() {
 		return r.view
@@ -22,7 +21,7 @@ func (m *Machine) accepted() *election.View {
 	return m.cell.Accepted
 }
 
-// current is the view that is polled.
+// current returns the view that is polled.
 func (r *reign) current() *election.View {
 	if r.proposes() {
 		return r.proposal
@@ -30,8 +29,7 @@ func (r *reign) current() *election.View {
 	return r.view
 }
 
-// acceptOwn is the coordinator's own acceptance: it counts when it is synced, as
-// every other.
+// acceptOwn is the coordinator's own acceptance: like any other, it counts once it is synced.
 func (m *Machine) acceptOwn(now protocol.Time) {
 	r := m.reign
 	if r.track(m.self, now).acked >= r.proposal.Number {

@@ -7,15 +7,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// raise runs an election for this member above every epoch it has heard of, keeping
-// its view: a member that it wants has promised more, and could never be admitted
-// otherwise. Before it serves, the election starts again anyway. In mode any that member
-// may come from another side: it is joined as a whole side is, with what it holds.
+// raise runs an election for this member above every epoch it has heard of, keeping its view: a wanted member has
+// promised a higher one, and could never be admitted otherwise. Before this member serves, the election restarts
+// anyway. In mode any that member may come from another side: that side is merged as a whole, with its holds.
 func (m *Machine) raise(now protocol.Time, above uint64, address string, out *protocol.Effects) {
 	m.seen = max(m.seen, above)
 	if above >= protocol.MaxEpoch {
 		out.Note(OutOfEpochs{})
-		return // there is none above it: a member that has promised it cannot be led
+		return // none is higher: a member that has promised it cannot be led
 	}
 	if above < m.reign.epoch.Counter || protocol.Mutated("epoch not raised") {
 		return
@@ -33,7 +32,7 @@ func (m *Machine) raise(now protocol.Time, above uint64, address string, out *pr
 	m.elect(now, view, false, out)
 }
 
-// onNeedEpoch begins another reign, because the count in this one is exhausted.
+// onNeedEpoch begins another reign, because the counter of this one is exhausted.
 func (m *Machine) onNeedEpoch(now protocol.Time, need *protocol.NeedEpoch, out *protocol.Effects) {
 	m.cell.Floor = max(m.cell.Floor, need.Above)
 	if m.reign == nil || m.reign.epoch.Counter > need.Above {
@@ -52,7 +51,8 @@ func (m *Machine) onNeedEpoch(now protocol.Time, need *protocol.NeedEpoch, out *
 	m.elect(now, view, false, out)
 }
 
-// again begins another reign of a member alone, with one write for all of it. It leads until it is out, also while it leaves.
+// again begins another reign of a member alone, with one write for all of it. It leads until it has left, also during
+// the leave.
 func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Effects) {
 	m.cell.Promised, m.cell.Candidate = m.above(false, now), m.self
 	m.lease.Promised = m.cell.Promised
@@ -63,8 +63,8 @@ func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Ef
 	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
 }
 
-// OutOfEpochs notes that there is no epoch above those that are known here: some member
-// has made one up, for honest ones are as many as there are seconds.
+// OutOfEpochs notes that no epoch is left above those known here: some member has invented one, because honest members
+// cannot use up the seconds.
 type OutOfEpochs struct{}
 
 func (OutOfEpochs) String() string {

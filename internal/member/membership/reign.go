@@ -8,77 +8,77 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// reign is the coordinator's part of a member.
+// reign is a member's state as coordinator.
 type reign struct {
 	epoch     protocol.Epoch
 	view      *election.View // the newest installed one; before that, the first
 	installed bool
 	served    bool // it has granted, or could have
-	// proposal is the change under way, nil where there is none. The first view is one
-	// until it is installed. Needs are the electorates of which a quorum must accept it;
-	// with attendance, all founders must instead. Written says that this member's own cell has it.
+	// proposal is the change under way, nil if there is none. The first view is a proposal until it is installed. Needs
+	// are the electorates that must each accept it with a quorum; with attendance, all founders must instead. Written
+	// reports that this member's own cell has it.
 	proposal   *election.View
 	written    bool
 	needs      []election.Electorate
-	voting     []election.Electorate // the electorate of voters' view alone, made once; see electorates
+	voting     []election.Electorate // the electorate of voters' view alone, cached; see electorates
 	votingOf   *election.View
 	attendance bool
-	hindered   protocol.Time     // since when the first view lacks only this member's acceptance; 0 where it does not
-	trial      uint64            // the list that others write to show that they can; 0 while this member can
+	hindered   protocol.Time     // since when the first view lacks only this member's acceptance; 0 if it does not
+	trial      uint64            // the list that others write to prove that they can; 0 while this member can write
 	voters     []election.Member // of the needs, besides the first view's members
 
-	anchor   protocol.Time // when the latest poll was sent that the quorums have answered
+	anchor   protocol.Time // sending time of the latest poll that the quorums have answered
 	seq      uint64
-	sent     []round // of the last lease
+	sent     []round // during the last lease
 	nextPoll protocol.Time
 	tracks   map[protocol.ID]*track
 
 	grantFrom  protocol.Time
-	openFrom   protocol.Time      // when those that the predecessor lost are out; see exclusion
-	dropped    []protocol.Dropped // tenures that no view has any more, and when what they hold is free
-	leavers    []protocol.ID      // have left, and still wait for their Dropped
-	joins      []election.Member  // ask for a place, each with its newest tenure
-	rivals     []rival            // ask for a place under a name that is taken
-	apart      []apart            // which members do not hear which
-	closed     []Closed           // the members that have spaces closed, as its latest polls say
-	outcasts   []protocol.ID      // the members that have to go for it
-	exclusions []exclusion        // those that have gone for it
+	openFrom   protocol.Time      // when members lost by the predecessor can have no holds; see exclusion
+	dropped    []protocol.Dropped // tenures that are in no view any more, and when their holds are free
+	leavers    []protocol.ID      // members that have left, and still wait for their Dropped
+	joins      []election.Member  // members that ask for a place, each with its newest tenure
+	rivals     []rival            // members that ask for a place under a name that is taken
+	apart      []apart            // pairs of members that do not hear each other
+	closed     []Closed           // members with closed spaces, as in its latest polls
+	outcasts   []protocol.ID      // members to remove because of those pairs
+	exclusions []exclusion        // members removed because of them
 	count      uint32
-	merged     bool          // it joins sides that went on alone
-	lookAt     protocol.Time // when missing founders are asked for again
+	merged     bool          // it joins sides that continued alone
+	lookAt     protocol.Time // time of the next question to missing founders
 
-	pledges  []pledged     // of each tenure that has made one
-	topSince uint64        // the first list with what no pledge exceeds
-	topUntil protocol.Time // by when all founders are to have written that; 0 where they have
+	pledges  []pledged     // one per tenure that has pledged
+	topSince uint64        // the first list with the maximum of any pledge
+	topUntil protocol.Time // by when all founders must have recorded that; 0 if they have
 }
 
-// round is when a round of polls was sent.
+// round is a round of polls, with its sending time.
 type round struct {
 	seq uint64
 	at  protocol.Time
 }
 
-// track is what the coordinator knows of a member, by its id.
+// track is the coordinator's knowledge of a member, by its id.
 type track struct {
 	tenure   protocol.Tenure // newest heard of
 	at       protocol.Time   // newest reading of its clock under that tenure
-	known    bool            // at means something
-	received protocol.Time   // when that came
-	echoed   protocol.Time   // when the one came that was last echoed to it
-	lent     bool            // something was echoed to it: it may have a lease of this reign
-	answered protocol.Time   // when the latest poll was sent that it has answered
-	replied  bool            // answered means something
-	heard    protocol.Time   // when it last said anything
+	known    bool            // at is valid
+	received protocol.Time   // arrival of that reading
+	echoed   protocol.Time   // arrival of the reading last echoed to it
+	lent     bool            // a reading was echoed to it: it may have a lease of this reign
+	answered protocol.Time   // sending time of the latest poll that it has answered
+	replied  bool            // answered is valid
+	heard    protocol.Time   // when it was last heard
 	acked    uint64          // newest view that it has accepted
 	reported bool
 	leaving  bool
 	empty    bool
 	doubted  bool
-	declared bool // it has said in this reign what it wants
+	declared bool // it has reported its needs in this reign
 	wants    protocol.Reach
-	stored   uint64          // the newest list of pledges that it has written down
-	unheard  []protocol.ID   // the members that it does not hear
-	closed   []protocol.Port // of the spaces that are closed at it
+	stored   uint64          // newest list of pledges that it has recorded
+	unheard  []protocol.ID   // members that it does not hear
+	closed   []protocol.Port // spaces closed at it
 }
 
 // win begins a reign: phases 3 and 4.
@@ -107,12 +107,12 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 	}
 	m.exclude(now, r, s, ballot.Forced != nil)
 	m.reign, m.deferred = r, 0
-	if !m.config.Available { // it may coordinate alone there, before the others' answers have come
+	if !m.config.Available { // it may coordinate alone there, before the others' answers have arrived
 		m.trips.end(m.enough())
 	}
 	m.abandon()
 	if len(view.Members) == 1 && election.Quorums(r.needs, func(id protocol.ID) bool { return id == m.self }) {
-		// Its own acceptance installs it: the write that says the one says the other.
+		// Its own acceptance installs it: one write records both.
 		view.Installed, view.Base, view.Open = true, nil, r.openFrom <= now
 		m.cell.Floor = max(m.cell.Floor, view.Epoch.Counter)
 	}
@@ -121,15 +121,15 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 	m.lead(now, out)
 }
 
-// alone reports whether this member coordinates only itself: no other votes, holds or
-// waits, so that its role and lease need no polls and never end.
+// alone reports whether this member coordinates only itself: no other votes, holds or waits, so its role and lease need
+// no polls and never end.
 func (m *Machine) alone() bool {
 	r := m.reign
 	return r != nil && len(r.view.Members) == 1 && r.view.Installed && (r.proposal == nil || !r.installed)
 }
 
-// members are all that the coordinator speaks to: those of the proposal, those of the
-// view that it would replace, and any others that must agree.
+// members returns all members that the coordinator talks to: those of the proposal, those of the view that it would
+// replace, and any others that must agree.
 func (r *reign) members() []election.Member {
 	if !r.proposes() {
 		return r.view.Members
@@ -143,8 +143,7 @@ func (r *reign) members() []election.Member {
 	return all
 }
 
-// place is a member's place in what this coordinator leads; none has one where there is
-// no coordinator.
+// place returns a member's place in what this coordinator leads; without a coordinator there is none.
 func (r *reign) place(id protocol.ID) (election.Member, bool) {
 	if r == nil {
 		return election.Member{}, false
@@ -161,7 +160,7 @@ func (r *reign) track(id protocol.ID, now protocol.Time) *track {
 	return t
 }
 
-// lead does what the coordinator's time has come for.
+// lead performs the coordinator's actions that are due.
 func (m *Machine) lead(now protocol.Time, out *protocol.Effects) {
 	m.installAccepted(now)
 	m.change(now, out)
@@ -184,10 +183,9 @@ func (m *Machine) lead(now protocol.Time, out *protocol.Effects) {
 	m.hold(now)
 }
 
-// reignWake is when the coordinator has something to do. That it may grant from some
-// time on, and that what a tenure holds may be freed, is for the machines above to
-// remember; that the view is open, for the next poll; and until the view is written,
-// nothing but the disk can help.
+// reignWake returns when the coordinator must be stepped next. The machines above remember themselves when they may
+// grant, and when a tenure's holds may be freed; the next poll reports an open view; and until the view is written,
+// only the disk can help.
 func (m *Machine) reignWake() protocol.Time {
 	r := m.reign
 	at := protocol.Never
@@ -203,8 +201,8 @@ func (m *Machine) reignWake() protocol.Time {
 	return at
 }
 
-// hold moves the end of the role: D after the sending of the latest poll that quorums
-// have answered. It is this member's own lease too.
+// hold extends the role: D after the sending of the latest poll that quorums have answered. It is also this member's
+// own lease.
 func (m *Machine) hold(now protocol.Time) {
 	r := m.reign
 	until := protocol.Never
@@ -219,7 +217,7 @@ func (m *Machine) hold(now protocol.Time) {
 		return
 	}
 	if m.leased && m.lease.Member == protocol.Never && until != protocol.Never {
-		m.lease.Member = until // alone no longer: nothing was ever lent that outlives this
+		m.lease.Member = until // no longer alone: nothing was ever lent beyond this
 		m.carry()
 	}
 	if until > now {
@@ -227,7 +225,7 @@ func (m *Machine) hold(now protocol.Time) {
 	}
 }
 
-// poll sends a round.
+// poll sends a round of polls.
 func (m *Machine) poll(now protocol.Time, out *protocol.Effects) {
 	r := m.reign
 	r.seq++
@@ -254,11 +252,10 @@ func (m *Machine) poll(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// pollMember sends one poll, or the view in its place until it was accepted. The echo is what
-// gives a lease, so only a place in the view under the tenure that it is from gets one: no
-// member that the view drops is renewed (V24, V28). A newcomer hears of its place, and gets its
-// first echo, when this member's own acceptance is written: a next life that knew nothing of it
-// might be a quorum by itself, miss no member, and wait for nothing.
+// pollMember sends one poll, or the view in its place until it is accepted. The echo is what grants a lease, so only a
+// place in the view gets one, under the tenure of the reading: no member that the view drops is renewed (V24, V28). A
+// newcomer hears of its place, and gets its first echo, once this member's own acceptance is written: otherwise a next
+// life that did not know of it might be a quorum by itself, miss no member, and wait for nothing.
 func (m *Machine) pollMember(now protocol.Time, view *election.View, member election.Member, role time.Duration, out *protocol.Effects) {
 	r := m.reign
 	t := r.track(member.ID, now)
@@ -312,7 +309,7 @@ func (m *Machine) onPollAnswer(now protocol.Time, from protocol.ID, a PollAnswer
 	m.installAccepted(now)
 }
 
-// take records what a member says of itself.
+// take records a member's report on itself.
 func (t *track) take(now protocol.Time, a PollAnswer) {
 	if t.tenure != a.Tenure {
 		t.stored = 0
@@ -323,15 +320,14 @@ func (t *track) take(now protocol.Time, a PollAnswer) {
 	t.closed = a.Closed
 }
 
-// renewed: the member begins another tenure, of which nothing is known yet.
+// renewed resets the track: the member begins another tenure, of which nothing is known yet.
 func (t *track) renewed(now protocol.Time, tenure protocol.Tenure) {
 	t.tenure, t.heard = tenure, now
 	t.at, t.known, t.declared, t.reported, t.leaving, t.empty, t.unheard, t.closed, t.stored = 0, false, false, false, false, false, nil, nil, 0
 }
 
-// drawAnchor moves the beginning of the role to the latest poll that the quorums have
-// answered: that of the installed view and, while a proposal is under way, of every
-// view whose quorum it needs (V11).
+// drawAnchor moves the beginning of the role to the latest poll that the quorums have answered: that of the installed
+// view and, while a proposal is under way, of every view whose quorum it needs (V11).
 func (m *Machine) drawAnchor(now protocol.Time) {
 	r := m.reign
 	needs := r.electorates()
@@ -348,9 +344,8 @@ func (m *Machine) drawAnchor(now protocol.Time) {
 	}
 }
 
-// electorates are those of which a quorum must agree with any view that replaces the
-// one that is polled: that of the installed view and, while a proposal is under way,
-// of every view whose quorum it needs.
+// electorates returns those that must each agree, with a quorum, to any view that replaces the polled one: that of the
+// installed view and, while a proposal is under way, of every view whose quorum it needs.
 func (r *reign) electorates() []election.Electorate {
 	if r.proposes() {
 		return r.needs
@@ -361,8 +356,8 @@ func (r *reign) electorates() []election.Electorate {
 	return r.voting
 }
 
-// reached is the most that a quorum of each electorate has reached, or with attendance
-// every founder, where of tells how far a member is and whether that is known.
+// reached returns the maximum that a quorum of each electorate has reached, or with attendance every founder. The
+// function of returns how far a member is, and whether that is known.
 func (r *reign) reached(needs []election.Electorate, of func(*track) (protocol.Time, bool)) (protocol.Time, bool) {
 	by := func(id protocol.ID) (protocol.Time, bool) {
 		if t := r.tracks[id]; t != nil {
@@ -391,7 +386,7 @@ func (r *reign) reached(needs []election.Electorate, of func(*track) (protocol.T
 	return least, true
 }
 
-// installAccepted installs the proposal when the quorums that it needs have accepted it.
+// installAccepted installs the proposal when its quorums have accepted it.
 func (m *Machine) installAccepted(now protocol.Time) {
 	r := m.reign
 	if r.proposal == nil {
@@ -412,7 +407,7 @@ func (m *Machine) installAccepted(now protocol.Time) {
 	m.install(now)
 }
 
-// install: from now on the view is the one whose quorum counts.
+// install makes the proposal the view whose quorum counts.
 func (m *Machine) install(now protocol.Time) {
 	r := m.reign
 	old := r.view
@@ -441,8 +436,8 @@ func (m *Machine) install(now protocol.Time) {
 	}
 }
 
-// dismissVoters lists the leaving voters for the first view of this reign among those that get Dropped. Of the
-// acceptance that installs it they hear nothing else: polls go to those who have a place.
+// dismissVoters adds the leaving voters of this reign's first view to the members that get Dropped. They do not hear of
+// its installation otherwise: polls go only to members with a place.
 func (r *reign) dismissVoters() {
 	for _, voter := range r.voters {
 		if t := r.tracks[voter.ID]; t != nil && t.leaving {
@@ -451,7 +446,7 @@ func (r *reign) dismissVoters() {
 	}
 }
 
-// notifyLeavers tells those who have left that they are out.
+// notifyLeavers informs members that have left that they are out.
 func (r *reign) notifyLeavers(now protocol.Time, out *protocol.Effects) {
 	for _, id := range r.leavers {
 		out.Send(id, Dropped{Epoch: r.epoch, Tenure: r.track(id, now).tenure})
@@ -465,7 +460,7 @@ func (m *Machine) cease(now protocol.Time, out *protocol.Effects) {
 	out.Raise(&protocol.Halted{Promised: m.lease.Promised})
 }
 
-// endRole: this member grants nothing more. Its own lease stays as it was lent.
+// endRole ends all granting by this member. Its own lease stays as lent.
 func (m *Machine) endRole(now protocol.Time) {
 	m.lease.Role = min(m.lease.Role, now)
 	if m.leased && m.lease.Member == protocol.Never {

@@ -10,29 +10,29 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// search is how a member that hears of no coordinator finds one, or becomes it.
+// search is the state of a member that looks for a coordinator, or becomes one.
 type search struct {
 	seen        uint64 // highest epoch counter heard of
 	coordinator protocol.ID
-	candidate   protocol.ID    // whose election was accepted last
-	resigned    protocol.Epoch // whose coordinator has given up its role in good order, as far as this member has heard
+	candidate   protocol.ID    // member whose election was accepted last
+	resigned    protocol.Epoch // epoch of the coordinator that has resigned, as far as this member has heard
 	tryAt       protocol.Time
-	deferred    int    // how often a more senior one was waited for since
-	surveys     uint64 // numbers given, with the lives before above protocol.NumberBits: an answer to another life's is void
+	deferred    int    // how often it has deferred to a more senior one since
+	surveys     uint64 // numbers used; earlier lives are in the bits above protocol.NumberBits, so an answer to one is void
 	survey      *election.Survey
 	objectors   []election.StatusAnswer // founders that have answered it and disagree
 	ballot      *election.Ballot
-	until       protocol.Time // when the answers of the present phase must be there
-	repeatAt    protocol.Time // when they are asked for again
-	forcing     *forcing      // an order of an operator; nil where there is none
-	hears       []protocol.ID // have answered the latest survey
-	trips       trips         // how long answers take
-	mustHear    string        // the member that this one has to hear before it gets a place; "" where no coordinator says so
+	until       protocol.Time // deadline for the answers of the current phase
+	repeatAt    protocol.Time // when the question is repeated
+	forcing     *forcing      // an operator's order; nil if none
+	hears       []protocol.ID // members that have answered the latest survey
+	trips       trips         // measured round trips
+	mustHear    string        // the member that this one must hear before it gets a place; "" if no coordinator requires one
 	applied     bool          // it has asked a coordinator for a place, after the latest survey
-	placesFrom  protocol.Time // when the coordinator is expected to give places, where it has said that it waits; 0 where it has not
+	placesFrom  protocol.Time // when the coordinator is expected to admit members, if it has reported a wait; 0 otherwise
 }
 
-// content reports whether a coordinator leads this member: there is nothing to look for.
+// content reports whether a coordinator leads this member: it need not search.
 func (m *Machine) content(now protocol.Time) bool {
 	return m.followed && (now < m.heard+m.limit() || protocol.Mutated("no member-side check"))
 }
@@ -55,9 +55,8 @@ func (m *Machine) searchWake() protocol.Time {
 	return m.tryAt
 }
 
-// preempts reports whether this member takes the place of a coordinator that is well:
-// the published rule of the highest id. It waits for the view to be open, so that no
-// member has to be waited for again.
+// preempts reports whether this member replaces a coordinator that is well: the published rule of the highest id. It
+// waits for the view to be open, so that there is no further wait for any member.
 func (m *Machine) preempts() bool {
 	v := m.cell.Accepted
 	if !m.config.Preempt || !m.config.Founder || !m.followed || !m.leased || m.exit != nil || !v.Open || m.self < m.coordinator {
@@ -66,10 +65,10 @@ func (m *Machine) preempts() bool {
 	return v.Rank(m.self) >= 0 && !slices.ContainsFunc(v.Members, func(o election.Member) bool { return o.Founder && o.ID > m.self })
 }
 
-// seek goes on with the search.
+// seek continues the search.
 func (m *Machine) seek(now protocol.Time, out *protocol.Effects) {
 	switch {
-	case m.exit != nil && m.exit.out: // it looks for no coordinator any more
+	case m.exit != nil && m.exit.out: // it no longer looks for a coordinator
 	case m.survey != nil && (now >= m.until || m.survey.Complete()):
 		m.judge(now, out)
 	case m.survey != nil && now >= m.repeatAt:
@@ -93,7 +92,7 @@ func (m *Machine) seek(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// beginPhase has a phase wait for answers, and asks a second time halfway.
+// beginPhase starts the wait for answers, with a repeated question halfway.
 func (m *Machine) beginPhase(now protocol.Time) {
 	patience := m.patience()
 	if protocol.Mutated("patience below a round trip") {
@@ -102,8 +101,7 @@ func (m *Machine) beginPhase(now protocol.Time) {
 	m.until, m.repeatAt = now+patience, now+patience/2
 }
 
-// addresses lists where members of the accepted view and founders are, but for this
-// member.
+// addresses lists the addresses of the accepted view's members and of the founders, except this member's.
 func (m *Machine) addresses(v *election.View) []string {
 	most := len(m.rules.Founders)
 	if v != nil {
@@ -162,7 +160,7 @@ func (m *Machine) sendPolls(addresses []string, out *protocol.Effects) {
 	}
 }
 
-// answer says to the member that asks how this one is.
+// answer returns this member's status for the asking member.
 func (m *Machine) answer(now protocol.Time, number uint64, from protocol.ID) election.StatusAnswer {
 	a := election.StatusAnswer{
 		Number: number, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
@@ -186,7 +184,7 @@ func (m *Machine) answer(now protocol.Time, number uint64, from protocol.ID) ele
 	return a
 }
 
-// leader is the member that this one follows; 0 where it follows none.
+// leader returns the member that this one follows; 0 if none.
 func (m *Machine) leader() protocol.ID {
 	switch {
 	case m.reign != nil:
@@ -197,7 +195,7 @@ func (m *Machine) leader() protocol.ID {
 	return 0
 }
 
-// status is this member's state by the notes' names.
+// status returns this member's state in the terms of the notes.
 func (m *Machine) status() election.Status {
 	v := m.cell.Accepted
 	switch {
@@ -233,12 +231,12 @@ func (m *Machine) onStatusAnswer(now protocol.Time, a election.StatusAnswer, out
 	}
 }
 
-// adopt takes a newer view that is known to be installed in the place of an older
-// one: what is not of it is over (V23).
+// adopt replaces the accepted view by a newer one that is known to be installed: everything outside the newer one is
+// over (V23).
 func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effects) {
 	old := m.cell.Accepted
 	if v == nil || !v.Installed || m.config.Available && (m.reign != nil || m.content(now)) {
-		return // and another side's view is as good as this one's
+		return // another side's view is as good as this one's
 	}
 	if !v.Newer(old) || protocol.Mutated("old view next to an installed one") {
 		if old != nil {
@@ -257,7 +255,7 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 		return // the leader of that side raises its epoch first, see merge.go
 	}
 	if m.reign != nil && v.Epoch == m.reign.epoch {
-		return // of this member's own making
+		return // made by this member itself
 	}
 	if election.Less(m.cell.promised(), v.Epoch) {
 		m.stepDown(now, v.Epoch, out)
@@ -273,16 +271,16 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 	m.remember()
 }
 
-// isForeign reports whether a view is of another cluster than the one in which a founder has taken part. A
-// guest has no vote: it goes with the founders when all have forgotten, and have founded another cluster. So
-// does a founder that has only heard of a view: a late message may have been of a cluster that is over.
+// isForeign reports whether a view is of another cluster than the one that a founder has joined. A guest has no vote:
+// it follows the founders when they have all forgotten, and have founded another cluster. So does a founder that has
+// only heard of a view: a late message may have come from a cluster that is over.
 func (m *Machine) isForeign(v *election.View) bool {
 	own := m.cell.Joined()
 	return m.config.Founder && own != 0 && own != v.Cluster
 }
 
-// meetForeign: another cluster has an address of this one. A member that has taken
-// part since its start goes on; one that has not cannot.
+// meetForeign handles a view of another cluster that has an address of this one. A member that has joined since its
+// start continues; one that has not cannot.
 func (m *Machine) meetForeign(v *election.View, out *protocol.Effects) {
 	if !m.publishing {
 		m.refuse(foreign(m.cell.Accepted, v), out)
@@ -334,7 +332,7 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// rank staggers candidates: the most senior one tries again first.
+// rank staggers candidates: the most senior one retries first.
 func (m *Machine) rank(v *election.View) int {
 	if rank := v.Rank(m.self); rank >= 0 {
 		return rank
@@ -342,32 +340,31 @@ func (m *Machine) rank(v *election.View) int {
 	return max(0, slices.Index(m.rules.Founders, m.config.Address))
 }
 
-// backOff tries again after T·(1 + rank), drawn with jitter.
+// backOff schedules a retry after T·(1 + rank), with jitter.
 func (m *Machine) backOff(now protocol.Time, rank int) {
 	m.tryAt = now + m.jitter(m.patience()*time.Duration(1+min(rank, 4)))
 }
 
-// jitter returns d to 2d.
+// jitter returns a random duration from d to 2d.
 func (m *Machine) jitter(d time.Duration) time.Duration {
 	return d + time.Duration(m.config.Rand.Int64N(int64(d)+1))
 }
 
-// elect is phase 2: it asks which members follow this one.
+// elect is phase 2: it asks the members to follow this one.
 func (m *Machine) elect(now protocol.Time, v *election.View, attendance bool, out *protocol.Effects) {
 	m.canvass(now, &election.Ballot{View: v, Polled: m.addresses(v), Attendance: attendance}, out)
 }
 
 // canvass asks for the promises that a ballot needs, under an epoch above all others.
 //
-// A member that cannot write does not begin: none leads without its own promise, and all
-// that give theirs would be halted in vain, again and again.
+// A member that cannot write does not begin: it could not lead without its own promise, and all that give theirs would
+// be halted in vain, again and again.
 func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *protocol.Effects) {
 	if m.blocked(now) && ballot.Forced == nil && !protocol.Mutated("candidate without a disk") {
 		m.backOff(now, m.rank(ballot.View))
 		return
 	}
-	// The leader of a side of which no member has a place in the newest view cannot
-	// know what those that have one had known.
+	// The leader of a side without a place in the newest view cannot know what the members with a place knew.
 	forgotten := ballot.Attendance || m.config.Available && ballot.View.Rank(m.self) < 0
 	counter := m.above(forgotten, now)
 	if ballot.Forced != nil {
@@ -392,7 +389,7 @@ func (m *Machine) call(addresses []string, out *protocol.Effects) {
 	}
 }
 
-// abandon ends this member's own search: another has found what it looked for.
+// abandon ends this member's search: another member has won or leads.
 func (m *Machine) abandon() { m.survey, m.ballot = nil, nil }
 
 func (m *Machine) onPromise(now protocol.Time, p election.Promise) {
@@ -404,9 +401,8 @@ func (m *Machine) onPromise(now protocol.Time, p election.Promise) {
 	}
 }
 
-// count ends phase 2, as soon as the promises are enough and no more are to be
-// expected soon, or when patience is at its end: then the election starts again. It
-// reports whether it did either.
+// count ends phase 2 once the promises suffice and no more are expected soon, or when the wait is over: then the
+// election restarts. It reports whether it did either.
 func (m *Machine) count(now protocol.Time, out *protocol.Effects) bool {
 	ballot, own := m.ballot, m.ballot.Of(m.self)
 	if now < m.until && (own == nil || !ballot.Complete()) {
@@ -417,14 +413,14 @@ func (m *Machine) count(now protocol.Time, out *protocol.Effects) bool {
 	}
 	succession := ballot.Count(m.self, m.rules)
 	if own != nil && own.Self.Tenure != m.lease.Tenure && !protocol.Mutated("own promise outlives the lease") {
-		succession = nil // its lease has ended since it promised itself: its own answer is void
+		succession = nil // its lease has ended since its own promise: that promise is void
 	}
 	switch {
 	case succession != nil:
 		m.ballot = nil
 		m.win(now, ballot, succession, out)
 	case now < m.until && ballot.Active != nil:
-		return false // who did not answer phase 1 may still answer this one
+		return false // members silent in phase 1 may still answer this one
 	default:
 		m.ballot = nil
 		m.backOff(now, m.rank(ballot.View))
@@ -435,8 +431,7 @@ func (m *Machine) count(now protocol.Time, out *protocol.Effects) bool {
 	return true
 }
 
-// onRefuse takes a refusal. In mode any a member that another side leads well is left
-// to it: the sides will meet.
+// onRefuse handles a refusal. In mode any a member that another side leads well stays there: the sides will meet.
 func (m *Machine) onRefuse(now protocol.Time, from protocol.ID, r election.Refuse, out *protocol.Effects) {
 	m.seen = max(m.seen, r.Promised.Counter)
 	m.adopt(now, r.View, out)
@@ -451,8 +446,7 @@ func (m *Machine) onRefuse(now protocol.Time, from protocol.ID, r election.Refus
 	}
 }
 
-// onHint looks whether a rumour is right. The coordinator's answer, or any poll of it,
-// ends the doubt.
+// onHint checks whether a rumour is right. The coordinator's answer, or any poll of it, ends the doubt.
 func (m *Machine) onHint(now protocol.Time, hint protocol.Hint) {
 	if m.reign != nil {
 		m.reign.doubt(hint)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// begin makes this life's cell of the last one's, and says what must be waited for.
+// begin derives this life's cell from the last one's, and sets the necessary waits.
 func (m *Machine) begin() {
 	c, fresh := m.config, m.cell.Incarnation == 0
 	m.starting, m.wanted = true, true
@@ -31,7 +31,7 @@ func (m *Machine) begin() {
 	}
 	switch {
 	case c.Kept && !fresh && !c.Cell.Clean:
-		// The former life's clients believe, whether or not this one serves any.
+		// The former life's clients believe, even if this one serves none.
 		reach := max(c.Cell.Owed, c.Cell.Pledges.LongestOf(m.self))
 		m.owe(m.config.stretch(m.leaseUnder(c.Cell.Accepted))+reach.Span(), reach)
 	case !c.Kept && c.Serves && c.alone():
@@ -45,7 +45,7 @@ func (m *Machine) begin() {
 	}
 }
 
-// forget drops the member's memory, which it must never do.
+// forget drops the member's memory, which a real member must never do.
 func (m *Machine) forget() {
 	if protocol.Mutated("promise forgotten") {
 		m.cell.Promised, m.cell.Candidate = 0, 0
@@ -56,8 +56,7 @@ func (m *Machine) forget() {
 	}
 }
 
-// startsAlone reports whether this member is a quorum by itself, so that no other need
-// be asked which one it follows.
+// startsAlone reports whether this member is a quorum by itself, so that it need not ask any other.
 func (m *Machine) startsAlone() bool {
 	if !m.config.alone() {
 		return false
@@ -72,21 +71,21 @@ func (m *Machine) start(now protocol.Time, out *protocol.Effects) {
 	if !m.startsAlone() {
 		return
 	}
-	// A start alone is an election by full attendance, with one write for all of it.
+	// A start alone is an election by full attendance, with a single write.
 	ballot := &election.Ballot{Epoch: m.cell.promised(), Sent: now, View: m.cell.Accepted, Terms: m.terms, Attendance: m.cell.Accepted == nil}
 	ballot.Take(m.promise(now, ballot.Epoch), now)
 	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
 }
 
-// started: the cell of this start is written.
+// started runs once the cell of this start is written.
 func (m *Machine) started(now protocol.Time, _ *protocol.Effects) {
 	if m.reign == nil {
 		m.tryAt = now
 	}
 }
 
-// named is the id that a member must not have: the same one in a life that has forgotten
-// the last one's promises (V14).
+// named returns an id derived from the name, which a member must not have: it would be the same in a life that has
+// forgotten the last one's promises (V14).
 func named(name string) protocol.ID {
 	id := protocol.ID(1)
 	for _, c := range []byte(name) {
@@ -95,8 +94,8 @@ func named(name string) protocol.ID {
 	return id
 }
 
-// Draw draws the ids that a member has from its first life on: its own, and its cluster's. Who must know the first
-// before the machine is made gives it a Cell that has both, and nothing else.
+// Draw draws the permanent ids of a member's first life: its own, and its cluster's. A caller that needs the former
+// before the machine is made passes a Cell with just these two.
 func Draw(r *rand.Rand) (member protocol.ID, cluster uint64) {
 	member = protocol.ID(nonzero(r))
 	return member, nonzero(r)
@@ -110,14 +109,14 @@ func nonzero(r *rand.Rand) uint64 {
 	}
 }
 
-// Second returns the second of a wall clock from which epochs count where none is remembered:
-// seconds since Origin, and at least 1.
+// Second returns the second of a wall clock as an epoch, for members without memory: seconds since Origin, and at least
+// 1.
 func Second(wall time.Duration) uint64 {
 	return uint64(max(1, int64(wall/time.Second)-Origin))
 }
 
-// above returns a counter above every one that this member knows. Where a member may
-// have forgotten what it knew, only the wall clock is above all that (V17).
+// above returns a counter above every one that this member knows. If a member may have forgotten some, only the wall
+// clock is above all of them (V17).
 func (m *Machine) above(forgotten bool, now protocol.Time) uint64 {
 	counter := max(m.cell.Promised, m.cell.Floor, m.seen) + 1
 	if forgotten && !protocol.Mutated("epoch from memory") {
@@ -126,17 +125,16 @@ func (m *Machine) above(forgotten bool, now protocol.Time) uint64 {
 	return counter
 }
 
-// wall is the wall clock, as far as its reading at the start allows. It is
-// never ahead: tokens from a second that is still to come would go back in a life that
-// has forgotten them. It may be far behind after a long time, and below epochs that
+// wall returns the wall clock, as far as its reading at the start allows. It is never ahead: tokens from a future
+// second would go back in a life that has forgotten them. After a long time it may be far behind, and below epochs that
 // others have served and forgotten since; so they report where they began, see bygone.
 func (m *Machine) wall(now protocol.Time) time.Duration {
 	return m.config.Wall + time.Duration(float64(now)/(1+m.config.Drift))
 }
 
-// bygone is the highest epoch that this member has promised or can have forgotten. A
-// member that begins without a cell may have followed any epoch up to the second of its
-// start: one that elects itself after having heard that is above all of them (V17).
+// bygone returns the highest epoch that this member has promised or can have forgotten. A member that begins without a
+// cell may have followed any epoch up to the second of its start: a candidate that has heard that is above all of them
+// (V17).
 func (m *Machine) bygone() protocol.Epoch {
 	promised := m.cell.promised()
 	if m.config.Founder && m.forgotten > promised.Counter && !protocol.Mutated("epoch from memory") {
@@ -145,9 +143,8 @@ func (m *Machine) bygone() protocol.Epoch {
 	return promised
 }
 
-// countOf returns where the count of tokens begins: at the fraction of the wall
-// clock's second if the epoch was taken from it, in 2⁻³⁰ s, so that half of a
-// reign's tokens are left even at the end of a second.
+// countOf returns the initial token count: the fraction of the wall clock's second if the epoch is from it, in 2⁻³⁰ s,
+// so that half of a reign's tokens are left even at the end of a second.
 func countOf(wall time.Duration, epoch uint64) uint32 {
 	if epoch != Second(wall) {
 		return 0

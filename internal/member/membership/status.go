@@ -8,16 +8,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// sighting is when a member was first seen in a view under its tenure.
+// sighting records when a member was first seen in a view under its tenure.
 type sighting struct {
 	id     protocol.ID
 	tenure protocol.Tenure
 	since  protocol.Time
 }
 
-// publish raises the view that this member follows, when anything of it has changed.
-// A change of a living coordinator's is raised there when it is installed, and at the
-// members when they have accepted it.
+// publish raises the view that this member follows, whenever it has changed. A change by a live coordinator is raised
+// at the coordinator when it is installed, and at the members when they have accepted it.
 func (m *Machine) publish(now protocol.Time, out *protocol.Effects) {
 	m.expectOpen(now)
 	source := m.cell.Accepted
@@ -35,7 +34,7 @@ func (m *Machine) publish(now protocol.Time, out *protocol.Effects) {
 	out.Raise(m.raised)
 }
 
-// viewOf is a view as the machines above see it.
+// viewOf returns a view as the machines above see it.
 func (m *Machine) viewOf(source *election.View) *protocol.View {
 	v := &protocol.View{
 		Number: source.Number, Epoch: source.Epoch, Coordinator: source.Epoch.Candidate,
@@ -52,8 +51,7 @@ func (m *Machine) viewOf(source *election.View) *protocol.View {
 	return v
 }
 
-// matches reports whether v is what viewOf would make of source: a view is looked at after
-// every event, and made when it differs.
+// matches reports whether v equals viewOf(source): a view is compared after every event, and built only if it differs.
 func (m *Machine) matches(v *protocol.View, source *election.View) bool {
 	grantFrom, installed, dropped := protocol.Never, source.Installed, []protocol.Dropped(nil)
 	if r := m.reign; r != nil {
@@ -63,7 +61,7 @@ func (m *Machine) matches(v *protocol.View, source *election.View) bool {
 		slices.Equal(v.Dropped, dropped) && (source == m.raisedOf || m.hasMembers(v, source))
 }
 
-// hasMembers reports whether v has the members of source, and remembers that it has.
+// hasMembers reports whether v has the members of source, and remembers a positive result.
 func (m *Machine) hasMembers(v *protocol.View, source *election.View) bool {
 	if len(v.Members) != len(source.Members) {
 		return false
@@ -77,7 +75,7 @@ func (m *Machine) hasMembers(v *protocol.View, source *election.View) bool {
 	return true
 }
 
-// see notes who is new.
+// see records new members.
 func (m *Machine) see(now protocol.Time, v *election.View) {
 	seen := make([]sighting, 0, len(v.Members))
 	for _, member := range v.Members {
@@ -91,14 +89,14 @@ func (m *Machine) see(now protocol.Time, v *election.View) {
 	m.roll(now, v)
 }
 
-// who returns what this member knows of itself and of the others.
+// who returns this member's knowledge of itself and of the others.
 func (m *Machine) who(now protocol.Time) *Self {
 	s := &Self{
 		Cell: m.cell, Horizon: m.horizon, Until: protocol.Never, Election: m.variables(),
 		Founders: len(m.founders), Missing: m.missing(now),
 	}
 	if m.raised != nil {
-		view, lease := *m.raised, m.lease // that of the view goes on
+		view, lease := *m.raised, m.lease // the originals keep changing
 		view.Lease = &lease
 		s.View = &view
 	}
@@ -135,7 +133,7 @@ func (m *Machine) who(now protocol.Time) *Self {
 	return s
 }
 
-// variables are those of the course notes.
+// variables returns those of the course notes.
 func (m *Machine) variables() election.Variables {
 	v := election.Variables{Status: m.status(), Candidate: m.candidate, Coordinator: m.leader()}
 	switch {
@@ -158,7 +156,7 @@ func (m *Machine) variables() election.Variables {
 	return v
 }
 
-// state says how this member is, and why if it is not well.
+// state returns this member's state and, if it is not well, the reason.
 func (m *Machine) state(now protocol.Time) (State, string, protocol.Time) {
 	place, listed := m.cell.Accepted.Of(m.self)
 	switch {
@@ -177,18 +175,18 @@ func (m *Machine) state(now protocol.Time) (State, string, protocol.Time) {
 	return Present, "", protocol.Never
 }
 
-// isUncounted is [Self.Uncounted].
+// isUncounted computes [Self.Uncounted].
 func (m *Machine) isUncounted(state State) bool {
 	switch {
 	case !m.config.Founder:
 		return false
-	case state == Joining, m.cell.Accepted == nil: // one that leaves may never have had a view
+	case state == Joining, m.cell.Accepted == nil: // a leaving member may never have had a view
 		return true
 	}
 	return slices.ContainsFunc(m.cell.Accepted.Needs(), func(e election.Electorate) bool { return !slices.Contains(e.Voters, m.self) })
 }
 
-// whyJoining says why this member has no place, and until when where that is known.
+// whyJoining returns why this member has no place, and until when, if known.
 func (m *Machine) whyJoining(now protocol.Time) (why string, until protocol.Time) {
 	switch {
 	case m.unfit:
@@ -210,7 +208,7 @@ func (m *Machine) whyJoining(now protocol.Time) (why string, until protocol.Time
 	return "no coordinator is known that a quorum follows", protocol.Never
 }
 
-// whatStales says what follows from a cell that cannot be written.
+// whatStales describes the consequence of a cell that cannot be written.
 func (m *Machine) whatStales() string {
 	text := "its state cannot be written (" + whyUnsaved(m.failed) + ")"
 	switch {
@@ -222,7 +220,7 @@ func (m *Machine) whatStales() string {
 	return text + ": until it can, no member can come, and a restart may have to wait for more than it must"
 }
 
-// stateOf is how another member seems to be.
+// stateOf returns the apparent state of another member.
 func (m *Machine) stateOf(now protocol.Time, member election.Member) State {
 	if m.reign == nil {
 		if member.ID == m.cell.Accepted.Epoch.Candidate && !m.content(now) {
@@ -242,7 +240,7 @@ func (m *Machine) stateOf(now protocol.Time, member election.Member) State {
 	return Present
 }
 
-// doubt notes a rumour of a member's death or life.
+// doubt records a rumour of a member's death or life.
 func (r *reign) doubt(hint protocol.Hint) {
 	for _, member := range r.current().Members {
 		if t := r.tracks[member.ID]; t != nil && member.Address == hint.Address {

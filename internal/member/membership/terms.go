@@ -11,18 +11,16 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Terms are what all members must agree on. A view records those of the founders that
-// formed it; a member that differs from it is refused, even a founder that would
-// coordinate. While no view is known, the majority decides which member is wrong.
+// Terms are the settings that all members must agree on. A view records those of the founders that formed it; a member
+// with different ones is refused, even a founder that would coordinate. While no view is known, the majority decides
+// which member is wrong.
 //
-// A cluster takes other terms when all its founders have them and attend: they are
-// stopped, all of them, and started with the new ones. Restarted one after the other,
-// each is refused by those that still have the old ones, and they go on. A founder
-// that has the new ones elects no coordinator until every founder's address has
-// answered; one that answers with the old ones ends that. What was lent under the old
-// lease is waited for as long as that one says.
+// A cluster changes its terms when all its founders have the new ones and attend: stop all of them, and start them with
+// the new terms. If they are restarted one by one, the founders with the old terms refuse each one and continue. A
+// founder with the new terms elects no coordinator until every founder's address has answered; one that answers with
+// the old terms ends that. Leases granted under an old, longer lease are waited out.
 
-// terms has a line for everything that all members must agree on.
+// terms returns a line for everything that all members must agree on.
 func (c *Config) terms() []string {
 	return append([]string{
 		"version " + strconv.Itoa(ProtocolVersion),
@@ -33,8 +31,8 @@ func (c *Config) terms() []string {
 
 const leaseTerm = "lease "
 
-// leaseUnder is how long what was lent under a view may run: as this member's lease or,
-// where all founders have taken a shorter one since, as the view's own.
+// leaseUnder returns how long leases granted under a view may run: this member's lease or, if all founders have taken a
+// shorter one since, the view's own.
 func (m *Machine) leaseUnder(v *election.View) time.Duration {
 	longest := m.config.Lease
 	if v == nil || len(v.Terms) < 2 {
@@ -48,27 +46,27 @@ func (m *Machine) leaseUnder(v *election.View) time.Duration {
 	return longest
 }
 
-// differs reports whether terms are known and not this member's.
+// differs reports whether the given terms are known and not this member's.
 func (m *Machine) differs(terms []string) bool {
 	return len(terms) > 0 && !slices.Equal(terms, m.terms)
 }
 
-// dissents reports whether this member differs from the view that it has accepted, in
-// another life. Then it calls no election, unless all founders agree with it.
+// dissents reports whether this member's terms differ from those of the view that it accepted in another life. Then it
+// calls no election, unless all founders agree with it.
 func (m *Machine) dissents() bool {
 	return m.cell.Accepted != nil && m.differs(m.cell.Accepted.Terms)
 }
 
-// meetOtherTerms: a view is known in which this member cannot take part. One that has
-// taken part since its start goes on with its own.
+// meetOtherTerms handles a view that this member cannot join. A member that has joined one since its start continues
+// with its own.
 func (m *Machine) meetOtherTerms(v *election.View, out *protocol.Effects) {
 	if !m.publishing && m.config.Founder {
 		m.refuse(m.ofFolder(m.disagreement("in the cluster", v.Terms)), out)
 	}
 }
 
-// ofFolder adds to an error which cluster this member's cell is of: it may be one that is over, and then nothing has to be
-// the same.
+// ofFolder adds to an error the cluster of this member's cell: it may be one that is over, and then no setting has to
+// match.
 func (m *Machine) ofFolder(err error) error {
 	old := m.cell.Accepted
 	if old == nil {
@@ -93,9 +91,8 @@ func (m *Machine) otherFounders(a election.StatusAnswer) error {
 		m.config.Founders, a.Self.Address, a.Founders)
 }
 
-// objects takes the answer of a founder that disagrees with this one. It reports
-// whether the answer is of no further use. Where a view tells who is wrong, that one
-// is unfit; else it is the end of the survey that shows who is in the minority.
+// objects handles the answer of a founder that disagrees with this one. It reports whether the answer is of no further
+// use. If a view decides, the member that differs is unfit; otherwise the end of the survey shows the minority.
 func (m *Machine) objects(a election.StatusAnswer, out *protocol.Effects) bool {
 	terms := m.differs(a.Terms)
 	switch {
@@ -104,7 +101,7 @@ func (m *Machine) objects(a election.StatusAnswer, out *protocol.Effects) bool {
 	case m.publishing:
 		return terms
 	case !terms && a.Well:
-		// Those that it is led with have agreed with it.
+		// The members that it is led with have agreed with it.
 		m.refuse(m.otherFounders(a), out)
 	case terms && m.dissents() && slices.Equal(a.Terms, m.cell.Accepted.Terms):
 		m.refuse(m.disagreement("at "+a.Self.Address+" and in the view", a.Terms), out)
@@ -113,15 +110,15 @@ func (m *Machine) objects(a election.StatusAnswer, out *protocol.Effects) bool {
 	case terms && m.cell.Accepted != nil && !m.dissents():
 		// the other one is wrong, and finds that out
 	case m.survey != nil && a.Number == m.survey.Number:
-		// A founder that starts again without its cell has another id at the same address.
+		// A founder that restarts without its cell has another id at the same address.
 		again := func(o election.StatusAnswer) bool { return o.Self.Address == a.Self.Address }
 		m.objectors = append(slices.DeleteFunc(m.objectors, again), a)
 	}
 	return true
 }
 
-// namesake ends a founder if another that would form a cluster with it has its name. In
-// a cluster that exists, the coordinator refuses who comes second (see disagree).
+// namesake ends a founder if another founder of the cluster to be formed has its name. In an existing cluster, the
+// coordinator refuses the second one (see disagree).
 func (m *Machine) namesake(a election.StatusAnswer, out *protocol.Effects) bool {
 	twice := a.Self.Name == m.config.Name && a.Self.ID != m.self && a.Self.Address < m.config.Address
 	if !twice || m.cell.Accepted != nil || a.View != nil {
@@ -131,8 +128,8 @@ func (m *Machine) namesake(a election.StatusAnswer, out *protocol.Effects) bool 
 	return true
 }
 
-// outvoted ends this member if more founders agree on something else than with it, or
-// as many when all that it knows have answered.
+// outvoted ends this member if more founders agree on different terms than on its own, or as many once all that it
+// knows have answered.
 func (m *Machine) outvoted(survey *election.Survey, out *protocol.Effects) bool {
 	with := 1
 	for _, a := range survey.Answers {

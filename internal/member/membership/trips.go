@@ -10,37 +10,37 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// How long a phase waits for answers has to follow how long messages take. Answers that take longer than T would come
-// when their phase has ended, again and again, and no view would ever form. So a member measures round trips by its
-// own clock: from the beginning of phase 1 until an answer to it comes, also when phase 1 has ended without it.
+// The time a phase waits for answers must follow the latency of messages. Answers that take longer than T would arrive
+// after their phase has ended, again and again, and no view would ever form. So a member measures round trips by its
+// own clock: from the beginning of phase 1 to each answer, even if phase 1 has ended without it.
 //
-// A phase waits for a round trip and a quarter then, and for T at least. Nothing of what is promised depends on it: an
-// answer that comes too late counts for nothing, and promises are counted as ever. What follows from it is whether
-// survivors keep their leases through an election; so one answer, which may be late for having waited until a connection
-// was made, is believed as far as that allows. Where two say that a round trip takes longer, no shorter phase would help.
+// A phase then waits for 1.25 round trips, and at least T. No promise depends on it: an answer that comes too late does
+// not count, and promises are counted as always. It only affects whether survivors keep their leases through an
+// election. So a single answer, which may be late because a connection had to be made, is believed only as far as that
+// allows. If two answers show a longer round trip, no shorter phase would help.
 
 const (
-	// mostPatience is the largest part of the lease that a phase waits. Where that is not enough a coordinator is not well in
-	// its own eyes: no quorum has answered what it has sent within S.
+	// mostPatience is the largest part of the lease that a phase waits, as a divisor. If that is not enough, a
+	// coordinator is not well in its own eyes: no quorum has answered its polls within S.
 	mostPatience = 4
-	// lateSurveys is of how many surveys the answers still tell how long they took.
+	// lateSurveys is the number of latest surveys whose answers are still measured.
 	lateSurveys = 4
 )
 
 // trips records round trips.
 type trips struct {
-	began []round         // of the latest surveys; none when a coordinator is found
-	of    map[string]trip // by address; none that T is long enough for when a coordinator is found
-	noted time.Duration   // what a phase waited when it was noted last that links are slow; 0 where they are not
+	began []round         // the latest surveys; empty once a coordinator is found
+	of    map[string]trip // by address; once a coordinator is found, only those that T is too short for
+	noted time.Duration   // wait of a phase when slow links were last noted; 0 if they are not slow
 }
 
-// trip is how long the answers to two surveys took. One that came in time for T took that.
+// trip holds the latencies of the answers to two surveys, those within T included.
 type trip struct {
-	survey        uint64        // the latest that was answered
-	latest, other time.Duration // other is 0 where there was none before
+	survey        uint64        // the latest answered
+	latest, other time.Duration // other is 0 if there is only one
 }
 
-// begin notes that a survey begins, and forgets who is not asked any more.
+// begin records the start of a survey, and forgets addresses that are no longer asked.
 func (t *trips) begin(now protocol.Time, survey *election.Survey) {
 	t.began = append(t.began, round{survey.Number, now})
 	t.began = t.began[max(0, len(t.began)-lateSurveys):]
@@ -48,7 +48,7 @@ func (t *trips) begin(now protocol.Time, survey *election.Survey) {
 	maps.DeleteFunc(t.of, func(address string, _ trip) bool { return !slices.Contains(survey.Polled, address) })
 }
 
-// end notes that a coordinator is found, and forgets what is of no consequence.
+// end records that a coordinator is found, and forgets irrelevant data.
 func (t *trips) end(enough time.Duration) {
 	if len(t.began) == 0 {
 		return
@@ -61,7 +61,7 @@ func (t *trips) end(enough time.Duration) {
 	}
 }
 
-// take notes when an answer has come, the first to its survey.
+// take records the arrival of an answer, the first to its survey.
 func (t *trips) take(now protocol.Time, a election.StatusAnswer, enough time.Duration) {
 	i := slices.IndexFunc(t.began, func(r round) bool { return r.seq == a.Number })
 	known := t.of[a.Self.Address]
@@ -74,7 +74,7 @@ func (t *trips) take(now protocol.Time, a election.StatusAnswer, enough time.Dur
 	t.of[a.Self.Address] = trip{survey: a.Number, latest: max(now-t.began[i].at, enough), other: known.latest}
 }
 
-// least is the shorter of two, or the only one.
+// least returns the shorter of the two, or the only one.
 func (t *trip) least() time.Duration {
 	if t.other == 0 {
 		return t.latest
@@ -82,8 +82,8 @@ func (t *trip) least() time.Duration {
 	return min(t.latest, t.other)
 }
 
-// longest is the longest round trip by one answer, where there are no two, and by the shorter of two. Either is 0 where
-// there is none.
+// longest returns the longest round trip by a single answer, where there are no two, and by the shorter of two. Either
+// is 0 if there is none.
 func (t *trips) longest() (once, twice time.Duration) {
 	//tidy:unordered the greatest is the same in any order
 	for _, known := range t.of {
@@ -96,7 +96,7 @@ func (t *trips) longest() (once, twice time.Duration) {
 	return once, twice
 }
 
-// measure takes the time that an answer took.
+// measure records the latency of an answer.
 func (m *Machine) measure(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
 	if !m.isPlace(m.cell.Accepted, a.Self.Address) ||
 		protocol.Mutated("patience below a round trip") || protocol.Mutated("patience follows round trips") {
@@ -113,7 +113,7 @@ func (m *Machine) measure(now protocol.Time, a election.StatusAnswer, out *proto
 	}
 }
 
-// believedTrip is the longest round trip: one that a single answer tells only where it is no longer than the lease allows for.
+// believedTrip returns the longest round trip: one known from a single answer counts only as far as the lease allows.
 func (m *Machine) believedTrip() time.Duration {
 	once, twice := m.trips.longest()
 	if waited(once) <= m.config.lasting() {
@@ -122,21 +122,21 @@ func (m *Machine) believedTrip() time.Duration {
 	return twice
 }
 
-// enough is the longest round trip that T is long enough for.
+// enough returns the longest round trip that T suffices for.
 func (m *Machine) enough() time.Duration { return m.config.Patience * 4 / 5 }
 
-// waited is how long a phase waits for what takes a round trip.
+// waited returns how long a phase waits for a given round trip.
 func waited(trip time.Duration) time.Duration { return trip + trip/4 }
 
-// patience is how long an answer is waited for: T, or longer where round trips are.
+// patience returns how long to wait for an answer: T, or longer if round trips are.
 func (m *Machine) patience() time.Duration {
 	once, twice := m.trips.longest()
 	return max(m.config.Patience, min(waited(once), m.config.lasting()), min(waited(twice), m.config.Lease/mostPatience))
 }
 
-// waitsOn reports whether a ballot goes on though patience is at its end. A member that preempts, and one that merges sides,
-// begins with phase 2, so it may have measured no round trip. While no other member has answered it waits for as long as a
-// round trip may ever take: in partition any it would lead alone while their promises are under way.
+// waitsOn reports whether a ballot continues after its time. A member that preempts, or merges sides, begins with phase
+// 2, so it may have measured no round trip. While no other member has answered it waits as long as a round trip may
+// ever take: in partition mode any it would otherwise lead alone while the promises are under way.
 func (m *Machine) waitsOn(now protocol.Time) bool {
 	most := m.ballot.Sent + m.config.Lease/mostPatience
 	if !m.ballot.Preempts && !m.ballot.Merge || !m.ballot.Unheard() || now >= most || protocol.Mutated("who preempts has measured nothing") {
@@ -146,8 +146,8 @@ func (m *Machine) waitsOn(now protocol.Time) bool {
 	return true
 }
 
-// Slow notes that links are too slow for what is configured, so that answers are waited for longer; again, when that is
-// half as long again.
+// Slow notes that links are too slow for the configuration, so that the member waits longer for answers; again when the
+// wait is half as long again.
 type Slow struct{ Trip, Configured, Patience time.Duration }
 
 func (n Slow) String() string {

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Unavailable adds to an ErrUnavailable what keeps the member from serving clients, as its status says, and until when that
-// is expected to last. Any other error stays as it is, and each does where nothing keeps the member from it.
+// Unavailable adds to an ErrUnavailable the reason, as in its status, why the member cannot serve clients, and until
+// when that is expected to last. Other errors are returned unchanged, and so are all if the member can serve.
 func (s *Self) Unavailable(now protocol.Time, err error) error {
 	why, left := lock.WhyUnavailable(err)
 	var ofSpace *holdfast.UnavailableError
@@ -18,9 +18,9 @@ func (s *Self) Unavailable(now protocol.Time, err error) error {
 	case !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrLimit) || s.Why == "":
 		return err
 	case strings.Contains(why, s.Why):
-		return err // it says so already
+		return err // the error has the reason already
 	case errors.As(err, &ofSpace) && s.State != Joining:
-		return err // the space says what it waits for
+		return err // the space has given the reason
 	case why == "":
 		why = "this member is " + s.State.String() + ": " + s.Why
 	case errors.As(err, &ofSpace):

@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Messages lists what members send to each other about views.
+// Messages lists the messages between members about views.
 var Messages = []wire.Type{
 	wire.Message[Poll](6),
 	wire.Message[NewView](7),

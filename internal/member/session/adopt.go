@@ -10,51 +10,51 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// adoptions are the questions under way whether lasting spaces have a session that this session machine does not.
+// adoptions are the pending questions to lasting spaces about sessions that this session machine does not have.
 type adoptions struct {
 	of      map[lock.SessionID]*adoption
-	pending map[uint64]*adoption // by the number of the question
+	pending map[uint64]*adoption // by question number
 }
 
-// adoption is one of them: all calls that name the session wait for it.
+// adoption is one pending question: all calls that name the session wait for it.
 type adoption struct {
 	id       lock.SessionID
 	number   uint64
-	requests []uint64        // that their client has not settled, in order
-	last     uint64          // the latest id that it had given
-	ports    []protocol.Port // that have not answered
+	requests []uint64        // not settled by their client, in order
+	last     uint64          // the latest id that the client had used
+	ports    []protocol.Port // spaces that have not answered
 	found    []finding
-	unsure   error // a space could not say
+	unsure   error // a space could not answer
 	calls    []parkedCall
-	replies  []protocol.Reply // what was decided for the session meanwhile
-	// crossed says that this member has given the session up meanwhile: a space may have answered before it knew of that, and
-	// serves the session no longer.
+	replies  []protocol.Reply // decisions for the session meanwhile
+	// crossed reports that this member has given the session up meanwhile: a space may have answered before it knew,
+	// and no longer serves the session.
 	crossed bool
 }
 
-// finding is a lasting space that has the session, and its record of it.
+// finding is a lasting space that has the session, with its record of it.
 type finding struct {
 	port protocol.Port
 	who  protocol.Enroll
 }
 
-// mostCalls is how many calls may wait for one session to be taken over.
+// mostCalls is the maximum number of calls that wait for the adoption of one session.
 const mostCalls = 64
 
-// keep keeps what a session that is being taken over has lost, or must stop using, until there is a client to tell.
+// keep stores losses and revocations of a session under adoption, until there is a client to send them to.
 func (a *adoptions) keep(reply *protocol.Reply) {
 	if len(a.of) == 0 || reply.To.Sink != 0 {
 		return
 	}
 	if kind := reply.Decision.Kind; kind != lock.Lost && kind != lock.Revoked {
-		return // its client asks again for what it waits for
+		return // its client repeats its waiting requests
 	}
 	if adoption := a.of[reply.Decision.Session]; adoption != nil {
 		adoption.replies = append(adoption.replies, *reply)
 	}
 }
 
-// detach forgets the streams of a sink that is gone: nothing is to be attached to it.
+// detach forgets the streams of a closed sink, so that nothing is attached to it.
 func (a *adoptions) detach(sink uint64) {
 	//tidy:unordered each by itself
 	for _, adoption := range a.of {
@@ -65,11 +65,11 @@ func (a *adoptions) detach(sink uint64) {
 	}
 }
 
-// takesOver has a call wait until the lasting spaces have said whether they have the session that it names, and reports
-// that it does, or was refused. A session that is here is asked about only when its stream comes back to where another call
-// has brought it, or has asked for something elsewhere meanwhile. Then they say what the stream may not have heard, and
-// what was asked for there: what of that its client has settled, and this member's copies did not know yet, would be
-// granted to no client.
+// takesOver makes a call wait until the lasting spaces have answered whether they have its session, and reports whether
+// it waits or was refused. A session that is already here needs the question only if its stream returns after another
+// call has brought the session here, or after the stream has made requests elsewhere. The spaces then report decisions
+// that the stream may have missed, and its requests made there: otherwise requests that the client has settled, without
+// this member's copies knowing, would be granted to no client.
 func (m *Machine) takesOver(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
 	id := namedBy(ev.Fact)
 	if id == (lock.SessionID{}) {
@@ -86,7 +86,8 @@ func (m *Machine) takesOver(now protocol.Time, ev *protocol.Event, out *protocol
 	return true
 }
 
-// hasSettled reports whether a stream's client has settled a request since this member last listed its wishes to the spaces.
+// hasSettled reports whether a stream's client has settled a request since this member last listed its requests to the
+// spaces.
 func (l *lasting) hasSettled(requests []uint64) bool {
 	if len(l.listed) == 0 || protocol.Mutated("a later hello is asked about anew") {
 		return false
@@ -98,7 +99,7 @@ func (l *lasting) hasSettled(requests []uint64) bool {
 	})
 }
 
-// namedBy returns the session that a call names and has to prove to be its own; 0 for any other call.
+// namedBy returns the session that a call names and must authenticate for; 0 for any other call.
 func namedBy(fact any) lock.SessionID {
 	switch fact := fact.(type) {
 	case *Resume:
@@ -117,7 +118,7 @@ func namedBy(fact any) lock.SessionID {
 	return lock.SessionID{}
 }
 
-// keepCall returns a copy of a call that names a session: its pointer is the session machine's until Step returns.
+// keepCall returns a copy of a call that names a session: the session machine owns its pointer only until Step returns.
 func keepCall(fact any) any {
 	switch fact := fact.(type) {
 	case *Resume:
@@ -154,7 +155,7 @@ func (m *Machine) adopt(now protocol.Time, id lock.SessionID, waiting parkedCall
 	m.locate(now, a, out)
 }
 
-// locate asks all lasting spaces for a session. What they have said before counts no more.
+// locate asks all lasting spaces for a session. Earlier answers become void.
 func (m *Machine) locate(now protocol.Time, a *adoption, out *protocol.Effects) {
 	m.questions++
 	a.number, a.ports, a.found, a.unsure, a.crossed = m.questions, slices.Clone(m.config.Lasting), nil, nil, false
@@ -164,19 +165,20 @@ func (m *Machine) locate(now protocol.Time, a *adoption, out *protocol.Effects) 
 	}, out)
 }
 
-// cross notes that a session is given up here while it is asked for.
+// cross records that a session is given up here while the question is under way.
 func (a *adoptions) cross(id lock.SessionID) {
 	if adoption := a.of[id]; adoption != nil {
 		adoption.crossed = true
 	}
 }
 
-// whyNotAdopt says why a session cannot be taken over, or why one call more cannot wait for that; nil if it can.
+// whyNotAdopt returns the reason why a session cannot be adopted, or why another call cannot wait for that; nil if it
+// can.
 func (m *Machine) whyNotAdopt(now protocol.Time, id lock.SessionID, a *adoption) error {
 	if err := m.closing.refusal(); err != nil {
 		return err
 	}
-	here := m.sessions[id] != nil // then it has what it was promised, regardless of what can be promised now
+	here := m.sessions[id] != nil // then it keeps its promises, regardless of what can be promised now
 	if err := m.unable(now); err != nil && !here {
 		return err
 	}
@@ -186,7 +188,7 @@ func (m *Machine) whyNotAdopt(now protocol.Time, id lock.SessionID, a *adoption)
 	return nil
 }
 
-// refuseCall answers a call that names a session.
+// refuseCall refuses a call that names a session.
 func refuseCall(waiting parkedCall, err error, out *protocol.Effects) {
 	if _, end := waiting.fact.(End); end {
 		out.Reply(waiting.call, &Ended{Err: err})
@@ -195,7 +197,7 @@ func refuseCall(waiting parkedCall, err error, out *protocol.Effects) {
 	out.Reply(waiting.call, &Renewed{Err: err})
 }
 
-// onAdopted takes what a lasting space says about a session.
+// onAdopted handles a lasting space's answer about a session.
 func (m *Machine) onAdopted(now protocol.Time, from answer, adopted *protocol.Adopted, out *protocol.Effects) {
 	a := m.adoptions.pending[from.number]
 	if a == nil {
@@ -224,9 +226,9 @@ func (m *Machine) onAdopted(now protocol.Time, from answer, adopted *protocol.Ad
 	m.concludeAdoption(now, a, out)
 }
 
-// concludeAdoption continues the calls that have waited, when all spaces have answered. While one space cannot answer, no client
-// learns that the session is unknown. Nor do the others serve it alone, because its client would take their promise to cover
-// that space's locks, too.
+// concludeAdoption continues the waiting calls when all spaces have answered. While one space cannot answer, no client
+// learns that the session is unknown. Nor do the other spaces serve it alone, because its client would take their
+// promise to cover that space's locks, too.
 func (m *Machine) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Effects) {
 	slices.SortFunc(a.found, func(x, y finding) int { return int(x.port) - int(y.port) })
 	p, err := m.find(a.id), m.closing.refusal()
@@ -268,9 +270,9 @@ func (m *Machine) concludeAdoption(now protocol.Time, a *adoption, out *protocol
 	}
 }
 
-// goOn does what a call wishes that has waited for its session. A stream that names other requests than the spaces were
-// asked about has them asked again: of what it names more they have to say what they have, and what it names no more its client has
-// settled, so that a grant which comes of it later is given back.
+// goOn executes a call that has waited for its session. If a stream names other requests than those in the question,
+// the spaces are asked again: they must report on the additional ones; and the missing ones are settled, so a later
+// grant of one must be given back.
 func (m *Machine) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *protocol.Effects) {
 	switch fact := waiting.fact.(type) {
 	case Resume:
@@ -292,7 +294,7 @@ func (m *Machine) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *
 	}
 }
 
-// differs reports whether a stream names other requests than the spaces were asked about.
+// differs reports whether a stream names other requests than those in the question.
 func (a *adoption) differs(resume *Resume) bool {
 	if protocol.Mutated("a later hello is asked about anew") {
 		return !slices.Equal(slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.requests, resume.Requests)))), a.requests)
@@ -300,8 +302,8 @@ func (a *adoption) differs(resume *Resume) bool {
 	return resume.Last > a.last || !slices.Equal(resume.Requests, a.requests)
 }
 
-// join adds the spaces that have a session to those where it is enrolled. What its client believes of those came through
-// another member, and is not known here.
+// join adds the spaces that have a session to those where it is enrolled. Its client's beliefs there came through
+// another member, and are not known here.
 func join(now protocol.Time, p *presence, found []finding) {
 	l := p.lasting
 	for _, f := range found {
@@ -318,8 +320,7 @@ func join(now protocol.Time, p *presence, found []finding) {
 	p.ttl = min(p.ttl, l.ttl)
 }
 
-// makePresence makes a session that lasting spaces have one of this session machine, if the caller is its client. The error says
-// that it is not.
+// makePresence adopts a session that lasting spaces have, if the caller is its client. Otherwise it returns an error.
 func (m *Machine) makePresence(now protocol.Time, a *adoption, fact any, out *protocol.Effects) error {
 	secret, identity, stream := credentialsOf(fact)
 	proof := m.prove(secret)
@@ -365,7 +366,7 @@ func (m *Machine) makePresence(now protocol.Time, a *adoption, fact any, out *pr
 	return nil
 }
 
-// hasStream reports whether a stream has asked for what a session has.
+// hasStream reports whether a stream has asked for a session's state.
 func (m *Machine) hasStream(now protocol.Time, p *presence, out *protocol.Effects) bool {
 	for _, port := range p.lasting.ports {
 		for _, r := range m.requestsOf(now, p, port, out) {
@@ -377,7 +378,7 @@ func (m *Machine) hasStream(now protocol.Time, p *presence, out *protocol.Effect
 	return false
 }
 
-// credentialsOf returns what a call proves, and whether it is a stream's.
+// credentialsOf returns a call's credentials, and whether it is a stream's.
 func credentialsOf(fact any) (secret Secret, identity string, stream bool) {
 	switch fact := fact.(type) {
 	case Resume:
@@ -392,7 +393,8 @@ func credentialsOf(fact any) (secret Secret, identity string, stream bool) {
 	return secret, "", false
 }
 
-// isClientOf says why a session is not the caller's; nil if it is. One of another member's process is no other client's.
+// isClientOf returns why the caller is not the session's client; nil if it is. No client owns a session of another
+// member's process.
 func isClientOf(who *protocol.Enroll, proof [32]byte, identity string) error {
 	switch {
 	case subtle.ConstantTimeCompare(proof[:], who.Proof[:]) == 0 || who.Own:
@@ -403,7 +405,7 @@ func isClientOf(who *protocol.Enroll, proof [32]byte, identity string) error {
 	return nil
 }
 
-// becomeStream makes a session that another call has brought here that of its stream.
+// becomeStream turns a session that another call has brought here into one of its stream.
 func (p *presence) becomeStream() {
 	p.lasting.taken = false
 	if p.kind == Stream {

@@ -11,31 +11,31 @@ import (
 )
 
 // beat is a [protocol.Beat] under way, to all lasting spaces: another member may have enrolled the session in more of
-// them than this one knows of. Where it is not enrolled the answer comes at once.
+// them than this one knows. A space where it is not enrolled answers at once.
 type beat struct {
 	number uint64
 	p      *presence
 	at     protocol.Time   // when it was stepped
-	ports  []protocol.Port // that have answered neither it nor a later one
-	waits  bool            // call waits for it
+	ports  []protocol.Port // spaces that have answered neither it nor a later one
+	waits  bool            // call is waiting for it
 	call   protocol.CallID
 	renew  Renew
-	// attached is the client of the beat, where it came over the session's stream.
+	// attached is the client of the beat, if it came over the session's stream.
 	attached lock.Attachments
 }
 
-// mostBeats is how many beats of one session may be under way. One that is not answered for so long is given up.
+// mostBeats is the maximum number of beats of one session under way. Beyond it the oldest unanswered one is given up.
 const mostBeats = 8
 
-// answer is what a lasting space says to the session machine's own question. It is taken up when all that was decided
-// in the same step has been routed.
+// answer is a lasting space's answer to the session machine's own question. It is processed after all decisions of the
+// same step have been routed.
 type answer struct {
 	number uint64
 	port   protocol.Port
 	result any
 }
 
-// attend takes up what the lasting spaces have answered.
+// attend processes the answers of the lasting spaces.
 func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	for len(m.heard) > 0 {
 		heard := m.heard
@@ -55,7 +55,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// hear takes the answers to the session machine's own questions out of the replies from first on.
+// hear extracts the answers to the session machine's own questions from the replies, starting at first.
 func (m *Machine) hear(first int, out *protocol.Effects) {
 	others := out.Replies[:first]
 	for _, reply := range out.Replies[first:] {
@@ -69,8 +69,8 @@ func (m *Machine) hear(first int, out *protocol.Effects) {
 	out.Replies = others
 }
 
-// awaitBeat has a renewal wait until every lasting space keeps the session from now on, and reports that it does, or
-// was refused. A call that renews nothing does not wait.
+// awaitBeat makes a renewal wait until every lasting space has confirmed the beat, and reports whether it waits or was
+// refused. A call that renews nothing does not wait.
 func (m *Machine) awaitBeat(now protocol.Time, call protocol.CallID, p *presence, renew Renew, out *protocol.Effects) bool {
 	switch {
 	case p.lasting == nil, p.kind == Local, renew.beaten, m.unableFor(now, p) != nil, p.hasOnlyLosses():
@@ -88,8 +88,8 @@ func (m *Machine) awaitBeat(now protocol.Time, call protocol.CallID, p *presence
 	return true
 }
 
-// beat says in all lasting spaces that the client of a session was heard now. The answers are
-// taken up later, even those that come at once.
+// beat reports to all lasting spaces that the session's client was heard now. The answers are processed later, even
+// those that come at once.
 func (m *Machine) beat(now protocol.Time, b *beat, out *protocol.Effects) {
 	l := b.p.lasting
 	if len(l.beats) >= mostBeats {
@@ -102,14 +102,14 @@ func (m *Machine) beat(now protocol.Time, b *beat, out *protocol.Effects) {
 	m.question(now, b.number, func() any { return &protocol.Beat{Session: b.p.id, Attached: b.attached} }, out)
 }
 
-// question asks all lasting spaces for what they may answer later.
+// question asks all lasting spaces a question that they may answer later.
 func (m *Machine) question(now protocol.Time, number uint64, fact func() any, out *protocol.Effects) {
 	for _, port := range m.config.Lasting {
 		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Op: number}, Fact: fact()}, out)
 	}
 }
 
-// forgo gives a beat up, and refuses the renewal that waits for it.
+// forgo gives up a beat, and refuses the renewal that waits for it.
 func (m *Machine) forgo(b *beat, why error, out *protocol.Effects) {
 	delete(m.beats, b.number)
 	l := b.p.lasting
@@ -120,19 +120,19 @@ func (m *Machine) forgo(b *beat, why error, out *protocol.Effects) {
 	}
 }
 
-// forgoAll gives up all beats of a session that is not served any more.
+// forgoAll gives up all beats of a session that is no longer served.
 func (m *Machine) forgoAll(p *presence, why error, out *protocol.Effects) {
 	for p.lasting != nil && len(p.lasting.beats) > 0 {
 		m.forgo(p.lasting.beats[0], why, out)
 	}
 }
 
-// onBeaten takes the answer of a lasting space to a beat, which is one to all earlier ones, too. When all spaces have
-// answered the renewal goes on.
+// onBeaten handles a lasting space's answer to a beat, which also answers all earlier ones. When all spaces have
+// answered, the renewal proceeds.
 func (m *Machine) onBeaten(now protocol.Time, a answer, beaten *protocol.Beaten, out *protocol.Effects) {
 	b, err := m.beats[a.number], beaten.Err
 	if b == nil {
-		return // given up, or its session is not served any more
+		return // given up, or its session is no longer served
 	}
 	p := b.p
 	if errors.Is(err, holdfast.SessionExpired) {
@@ -168,7 +168,7 @@ func (m *Machine) onBeaten(now protocol.Time, a answer, beaten *protocol.Beaten,
 	}
 }
 
-// beatWhilePresent beats for a one-shot session from when a connection waits for it until none does.
+// beatWhilePresent sends beats for a one-shot session as long as a connection waits for it.
 func (m *Machine) beatWhilePresent(now protocol.Time, p *presence) {
 	l := p.lasting
 	if l == nil || l.reminded || !p.present() {
@@ -178,10 +178,10 @@ func (m *Machine) beatWhilePresent(now protocol.Time, p *presence) {
 	m.beatDue.Push(max(now, min(l.heard, now)+l.interval()), sessionKey(p.id))
 }
 
-// interval is the time between two beats of a session.
+// interval returns the time between two beats of a session.
 func (l *lasting) interval() protocol.Time { return max(l.ttl/3, leastTTL) }
 
-// beatPresent beats for the one-shot sessions that a connection waits for.
+// beatPresent sends beats for the one-shot sessions that a connection waits for.
 func (m *Machine) beatPresent(now protocol.Time, out *protocol.Effects) {
 	for m.beatDue.First() <= now {
 		key := m.beatDue.Pop().Key
@@ -198,7 +198,7 @@ func (m *Machine) beatPresent(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// isOwn reports whether a reply is for the session machine itself, as the answer to a question of its own: no sink has the number zero.
+// isOwn reports whether a reply answers the session machine's own question: no sink has the number zero.
 func isOwn(r *protocol.Reply) bool {
 	if _, is := r.Result.(*protocol.Attached); is {
 		return true
@@ -206,5 +206,5 @@ func isOwn(r *protocol.Reply) bool {
 	return r.To.Sink == 0 && r.To.Op != 0 && r.Decision.Kind == 0 && r.Result != nil
 }
 
-// sortedKeys returns the keys of a map in ascending order, so that a run repeats itself.
+// sortedKeys returns the keys of a map in ascending order, for deterministic runs.
 func sortedKeys[V any](of map[uint64]V) []uint64 { return slices.Sorted(maps.Keys(of)) }

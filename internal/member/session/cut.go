@@ -2,25 +2,25 @@ package session
 
 import "time"
 
-// Cut says why the ttl of an answer is shorter than its client has asked for. A ttl that is a little shorter because
-// part of the lease has passed already is not cut: the next heartbeat is answered with more.
+// Cut is the reason why the ttl of an answer is shorter than requested. A ttl that is slightly shorter because part of
+// the lease has passed is not cut: the next heartbeat gets more.
 type Cut int
 
-// The causes of a ttl that is cut.
+// The reasons for a cut ttl.
 const (
-	// Uncut is no cause: the ttl is what was asked for, or nothing was asked for.
+	// Uncut means that the ttl is as requested, or that none was requested.
 	Uncut Cut = iota
-	// CutByLimit is the longest that this member allows, Config.MaxTTL.
+	// CutByLimit is the maximum that this member allows, Config.MaxTTL.
 	CutByLimit
-	// CutByHorizon is what members remember beyond a lease: one of them keeps no cell, or cannot write it.
+	// CutByHorizon is the limit of what members record beyond a lease: one of them has no cell, or cannot write it.
 	CutByHorizon
-	// CutByEnrolment is what the session was opened with: lasting spaces keep it for no longer.
+	// CutByEnrolment is the ttl with which the session was opened: lasting spaces keep it no longer.
 	CutByEnrolment
 )
 
-// LongestTTL returns the longest ttl that a session may ask for where none is configured: 24 h where the locks and
-// sessions of all spaces outlast their member, and elsewhere 1 min, or the lease if that is longer. There a long ttl has
-// a price: when a member is lost, the others wait for all that it has promised its clients.
+// LongestTTL returns the default maximum ttl of a session: 24 h if the locks and sessions of all spaces outlast their
+// member, and otherwise 1 min, or the lease if that is longer. There a long ttl has a price: when a member is lost, the
+// others wait out all its promises to its clients.
 func LongestTTL(allLast bool, lease time.Duration) time.Duration {
 	if allLast {
 		return longestTTL
@@ -28,7 +28,7 @@ func LongestTTL(allLast bool, lease time.Duration) time.Duration {
 	return max(time.Minute, lease)
 }
 
-// whyCut says what has cut the ttl that a client asked for; 0 asks for none.
+// whyCut returns the reason why a client's ttl is shorter than requested; a requested ttl of 0 requests none.
 func (m *Machine) whyCut(p *presence, requested time.Duration) Cut {
 	wanted := min(requested, m.config.MaxTTL)
 	switch {

@@ -9,17 +9,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A session that lasting spaces have does not end because this member serves it no longer: it is dismissed, and its client
-// goes on with it at the member that takes it over. It loses nothing by that, so a member that is stopped in good order is
-// as little to its clients as one that dies.
+// A session in lasting spaces does not end when this member stops serving it: it is dismissed, and its client continues
+// at the member that adopts it. It loses nothing, so to its clients an orderly stop of a member is no worse than its
+// crash.
 
-// goesOn reports whether a session lives on where this member serves it no longer. Its client's belief in spaces that do
-// not last is not asked about here: the code that dismisses it has seen to that.
+// goesOn reports whether a session lives on after this member stops serving it. It does not consider its client's
+// belief in spaces that are not lasting: the code that dismisses the session has done that.
 func (m *Machine) goesOn(p *presence) bool {
 	return m.config.TakesOver && p.kind != Local && p.lasting != nil
 }
 
-// notifyEnd tells the sink of a session that it has ended, or goes on elsewhere. Who wished the end is answered.
+// notifyEnd informs the sink of a session that it has ended, or continues elsewhere. The caller that requested the end
+// gets its answer.
 func (m *Machine) notifyEnd(p *presence, why holdfast.Loss, out *protocol.Effects) {
 	switch to := (protocol.CallID{Sink: p.sink}); {
 	case p.dismissed:
@@ -32,9 +33,9 @@ func (m *Machine) notifyEnd(p *presence, why holdfast.Loss, out *protocol.Effect
 	}
 }
 
-// withdraw refuses the calls that wait in lasting spaces and did not come over the session's stream, and takes back what
-// they ask for: a client that asks again, through another member, does so by another request, and the two would stand in
-// each other's way. A request of a stream that waits keeps its place, because its client asks for it again under its number.
+// withdraw refuses the calls that wait in lasting spaces and did not come over the session's stream, and withdraws
+// their requests: a client that repeats one through another member uses a new request, and the two would block each
+// other. A stream's waiting request keeps its place, because its client repeats it under the same number.
 func (m *Machine) withdraw(now protocol.Time, p *presence, out *protocol.Effects) {
 	waiting := maps.Clone(p.waiting)
 	m.hangUp(p, holdfast.MemberLost, out)
@@ -46,25 +47,25 @@ func (m *Machine) withdraw(now protocol.Time, p *presence, out *protocol.Effects
 	}
 }
 
-// partings are the sessions that a member which closes is about to dismiss: when others lead what it has led, so that
-// they are taken over at once, or when that takes too long.
+// partings are the sessions that a closing member is about to dismiss: once others lead what it has led, so that they
+// are adopted at once, or when that takes too long.
 type partings struct {
 	waiting []parting
-	until   protocol.Time // they wait for no longer
-	wake    protocol.Time // when to look again, if nothing happens
+	until   protocol.Time // they wait no longer than this
+	wake    protocol.Time // when to check again, if nothing happens
 }
 
-// parting is one of them. Before from it is not dismissed.
+// parting is one such session. It is not dismissed before from.
 type parting struct {
 	id   lock.SessionID
 	from protocol.Time
 }
 
-// takeBack is how long a session stays here after its single calls that waited were refused: they give back what else they
-// were granted, which the member that serves the session next could not tell from what its client knows of.
+// takeBack is how long a session stays here after its waiting single calls were refused. In that time they give back
+// other grants, which the next member could not distinguish from grants that the client knows of.
 const takeBack = 100 * time.Millisecond
 
-// dismissLater has a session wait until it is dismissed. What its client asks for meanwhile, it asks for again then.
+// dismissLater makes a session wait to be dismissed. Its client repeats requests made meanwhile afterwards.
 func (m *Machine) dismissLater(now protocol.Time, p *presence, out *protocol.Effects) {
 	e := parting{p.id, now}
 	if p.kind == OneShot || len(p.waiting) > 0 {
@@ -75,7 +76,7 @@ func (m *Machine) dismissLater(now protocol.Time, p *presence, out *protocol.Eff
 	m.withdraw(now, p, out)
 }
 
-// dismissParting dismisses those whose time has come.
+// dismissParting dismisses the sessions that are due.
 func (m *Machine) dismissParting(now protocol.Time, out *protocol.Effects) {
 	w := &m.closing.parting
 	if len(w.waiting) == 0 {
@@ -99,7 +100,7 @@ func (m *Machine) dismissParting(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// next is when to look again whether a session is to be dismissed; Never where none is.
+// next returns when to check again for sessions to dismiss; Never if there is none.
 func (w *partings) next() protocol.Time {
 	if len(w.waiting) == 0 {
 		return protocol.Never

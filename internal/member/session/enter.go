@@ -9,28 +9,28 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A session's promise binds this member's names only while the session has something in a space that ends with this member. See
-// "Spaces of both sorts" in the package's comment.
+// A session's promise binds this member's names only while the session has something in a space that ends with this
+// member. See "Lasting spaces and spaces in memory" in the package comment.
 
-// entry is a request in a space that ends with this member. It waits until all that the session's client was promised is
+// entry is a request in a space that ends with this member. It waits until all promises to the session's client are
 // within what others wait for.
 type entry struct {
 	ev      protocol.Event // its Fact is request
 	request lock.Request
 	since   protocol.Time
-	answers uint64 // Machine.answers when the horizon was asked for
+	answers uint64 // Machine.answers when the horizon was requested
 }
 
 const (
-	// mostEntries is how many of them one session may have.
+	// mostEntries is the maximum number of entries of one session.
 	mostEntries = 4096
-	// entryGrace is how long a request waits for the answer about the horizon, though it does not want to wait.
+	// entryGrace is how long a request that must not wait still waits for the answer about the horizon.
 	entryGrace = 400 * time.Millisecond
 )
 
-// isBound reports whether a promise of ttl to a session ends with this member's lease and horizon: whether its client has
-// something that others may be granted when this member is lost. A ttl that the lease has room for is bound as long as the
-// session has used no lasting space: that costs nothing, and what it asks for in memory need not wait.
+// isBound reports whether a promise of ttl to a session ends with this member's lease and horizon: whether its client
+// has something that others may be granted when this member is lost. A ttl within the lease is bound as long as the
+// session has used no lasting space: that costs nothing, and its requests in memory need not wait.
 func (m *Machine) isBound(p *presence, ttl time.Duration) bool {
 	switch {
 	case m.config.allLast():
@@ -41,8 +41,8 @@ func (m *Machine) isBound(p *presence, ttl time.Duration) bool {
 	return ttl <= m.config.Lease && p.lasting == nil
 }
 
-// enters has a request wait that is a session's first one in a space that ends with this member, and reports that it does, or was
-// refused. Its client may have been promised more than others wait for.
+// enters makes a session's first request in a space that ends with this member wait, and reports whether it waits or
+// was refused. Its client may have been promised more than others wait for.
 func (m *Machine) enters(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
 	if len(m.config.Lasting) == 0 || p.kind == Local || p.entered || m.config.lasts(ev.Port) {
 		return false
@@ -65,12 +65,12 @@ func (m *Machine) enters(now protocol.Time, p *presence, ev *protocol.Event, r *
 	return true
 }
 
-// beyondLease is how long the client of a session may believe when this member's lease has ended.
+// beyondLease returns how long the client of a session may believe after the end of this member's lease.
 func (m *Machine) beyondLease(now protocol.Time, p *presence) time.Duration {
 	return p.expires - now - m.leaseLeft(now)
 }
 
-// leaseLeft is how long what this member holds is its own.
+// leaseLeft returns the time left of this member's lease on its holds.
 func (m *Machine) leaseLeft(now protocol.Time) time.Duration {
 	if m.lease == nil {
 		return 0
@@ -78,8 +78,8 @@ func (m *Machine) leaseLeft(now protocol.Time) time.Duration {
 	return max(0, min(m.config.Lease, m.lease.Carried-now))
 }
 
-// covers reports whether all that a session's client was promised is within the lease and the confirmed horizon, and counts it
-// where it is.
+// covers reports whether all promises to a session's client are within the lease and the confirmed horizon, and counts
+// the session if so.
 func (m *Machine) covers(now protocol.Time, p *presence) bool {
 	beyond := m.beyondLease(now, p)
 	if !m.horizon.Clients || m.unable(now) != nil || beyond > m.horizon.Confirmed {
@@ -90,7 +90,7 @@ func (m *Machine) covers(now protocol.Time, p *presence) bool {
 	return true
 }
 
-// wantedByEntries is the horizon with which all requests that wait go on, and their sessions keep their ttl.
+// wantedByEntries returns the horizon with which all waiting requests can proceed and their sessions keep their ttl.
 func (m *Machine) wantedByEntries(now protocol.Time) time.Duration {
 	var reach protocol.Reach
 	for _, p := range m.entering {
@@ -101,7 +101,7 @@ func (m *Machine) wantedByEntries(now protocol.Time) time.Duration {
 	return reach.Span()
 }
 
-// admit goes on with the requests that have waited, where their sessions are covered now, and refuses those that wait no longer.
+// admit continues the waiting requests whose sessions are covered now, and refuses those whose wait is over.
 func (m *Machine) admit(now protocol.Time, out *protocol.Effects) {
 	entering := m.entering
 	m.entering, m.entryDue = nil, protocol.Never
@@ -134,8 +134,8 @@ func (m *Machine) admit(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// givesUp is the time until which a request waits for its session to be covered. A request that does not want to wait is refused when
-// the horizon is known to be too short.
+// givesUp returns the time until which a request waits for its session to be covered. A request that must not wait is
+// refused once the horizon is known to be too short.
 func (m *Machine) givesUp(now protocol.Time, e *entry) protocol.Time {
 	if m.answers != e.answers {
 		return max(e.request.WaitEnd, now)
@@ -143,7 +143,7 @@ func (m *Machine) givesUp(now protocol.Time, e *entry) protocol.Time {
 	return max(e.request.WaitEnd, e.since+entryGrace)
 }
 
-// whyNotEntered says why a session is not covered.
+// whyNotEntered returns why a session is not covered.
 func (m *Machine) whyNotEntered(now protocol.Time, p *presence) error {
 	if err := m.unable(now); err != nil {
 		return err
@@ -154,11 +154,11 @@ func (m *Machine) whyNotEntered(now protocol.Time, p *presence) error {
 	return &lock.Unavailable{Why: whyUncovered, Left: max(0, m.beyondLease(now, p)-m.horizon.Confirmed)}
 }
 
-// whyUncovered says why a request in memory is not granted.
+// whyUncovered is the reason why a request in memory is not granted.
 const whyUncovered = "the ttl of this session is longer than the members can record now for a lock in memory: " +
 	"wait until what was promised before has run out, or open a session with a shorter ttl"
 
-// dropEntry takes back a request that waits to be passed on, and reports whether there is one.
+// dropEntry withdraws a request that waits to be passed on, and reports whether there is one.
 func (m *Machine) dropEntry(now protocol.Time, p *presence, ev *protocol.Event, request uint64, name string, out *protocol.Effects) bool {
 	at := slices.IndexFunc(p.entries, func(e *entry) bool {
 		return e.ev.Port == ev.Port && e.request.ID == request && e.request.Name == name
@@ -173,7 +173,8 @@ func (m *Machine) dropEntry(now protocol.Time, p *presence, ev *protocol.Event, 
 	return true
 }
 
-// endEntries answers what a session waits with, because it ends. A client that goes on elsewhere asks there again.
+// endEntries answers a session's waiting requests, because it ends. A client that continues elsewhere repeats them
+// there.
 func (m *Machine) endEntries(p *presence, why holdfast.Loss, out *protocol.Effects) {
 	entries := p.entries
 	p.entries = nil
@@ -191,15 +192,15 @@ func (m *Machine) endEntries(p *presence, why holdfast.Loss, out *protocol.Effec
 	}
 }
 
-// detachEntries forgets what was asked for at a sink that is gone: a client that comes back asks again.
+// detachEntries forgets the requests of a closed sink: a client that returns repeats them.
 func (m *Machine) detachEntries(sink uint64) {
 	for _, p := range m.entering {
 		p.entries = slices.DeleteFunc(p.entries, func(e *entry) bool { return e.ev.Call.Sink == sink })
 	}
 }
 
-// leaveMemory notes that a session has nothing in spaces that end with this member any more, before it is promised more. What it was
-// promised until now stays counted.
+// leaveMemory records that a session has nothing in spaces that end with this member any more, before it is promised
+// more. Earlier promises stay counted.
 func (m *Machine) leaveMemory(now protocol.Time, p *presence, out *protocol.Effects) {
 	if !p.entered || len(m.config.Lasting) == 0 || m.holds(now, p, out) {
 		return

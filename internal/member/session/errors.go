@@ -8,19 +8,17 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// unknown is an ended session, or a wrong secret: the two are not distinguished. Its
-// holder has lost what it held.
+// unknown is an ended session, or a wrong secret: the two are not distinguished. Its holder has lost its locks.
 type unknown struct{}
 
 func (unknown) Error() string { return "unknown session" }
 
 func (unknown) Unwrap() error { return holdfast.SessionExpired }
 
-// ErrUnknown says that there is no such session (any more), or that the secret is
-// not its own. It is a holdfast.ErrLost.
+// ErrUnknown reports that the session does not exist (any more), or that the secret is wrong. It is a holdfast.ErrLost.
 var ErrUnknown error = unknown{}
 
-// ErrForeign says that a session is another client's than the caller's, which has its secret. It is a
+// ErrForeign reports that a session, whose secret the caller has, belongs to another identity. It is a
 // holdfast.ErrDenied.
 var ErrForeign = fmt.Errorf("%w: another client has opened this session, and no one else may use it", holdfast.ErrDenied)
 
@@ -31,16 +29,16 @@ func (takenOver) Error() string { return "taken over by another client" }
 
 func (takenOver) Unwrap() error { return holdfast.EndedByAnother }
 
-// ErrTakenOver says that a later client has taken the session over. It is a holdfast.EndedByAnother, and so a
+// ErrTakenOver reports that a later client has taken the session over. It is a holdfast.EndedByAnother, and so a
 // holdfast.ErrLost.
 var ErrTakenOver error = takenOver{}
 
-// errForgetful refuses a session whose promise the member could not remember: after
-// a restart it would grant what the session's client still believes in.
+// errForgetful refuses a session whose promise the member could not remember: after a restart it would grant locks that
+// the session's client still believes in.
 var errForgetful = fmt.Errorf("%w: the member cannot write its stable cell, so it promises nothing", holdfast.ErrUnavailable)
 
-// unsure is the answer about a session of which a lasting space does not know whether it lives: with why it does not, and how
-// long that lasts.
+// unsure is the answer about a session if a lasting space cannot tell whether it lives: with the reason, and how long
+// that lasts.
 func unsure(err error) error {
 	why, left := lock.WhyUnavailable(err)
 	if why == "" {
@@ -49,7 +47,7 @@ func unsure(err error) error {
 	return &lock.Unavailable{Why: "whether the session lives is not known: " + why, Left: left}
 }
 
-// Why nothing can be promised to a client here, though another member may.
+// Reasons why this member cannot promise anything to a client, though another one may.
 var (
 	errJoining  = fmt.Errorf("%w: this member is in no view yet; another may serve", holdfast.ErrUnavailable)
 	errNoLease  = fmt.Errorf("%w: this member's lease has run out; another may serve", holdfast.ErrUnavailable)
@@ -60,7 +58,8 @@ var (
 	errExcess   = fmt.Errorf("%w: the session has lost more locks than this member remembers", holdfast.ErrLost)
 )
 
-// refuseUnknown says that a session has ended. One that was dismissed has not, and its client asks again elsewhere.
+// refuseUnknown reports that a session has ended. If it was dismissed, it has not, and its client repeats the request
+// elsewhere.
 func (m *Machine) refuseUnknown(call protocol.CallID, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
 	if !m.isSuperseded(call.Sink) {
 		m.refuse(call, s, request, name, ErrUnknown, out)

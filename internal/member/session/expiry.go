@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// expiryQueue orders sessions by the time at which something of theirs may have ended.
-// The code that takes one looks whether it was renewed since.
+// expiryQueue orders sessions by the time at which something of theirs may end. The code that takes one checks whether
+// it was renewed since.
 type expiryQueue = protocol.Reminders[sessionKey]
 
-// sessionKey is a session, of this member or of another one.
+// sessionKey identifies a session, of this member or of another one.
 type sessionKey lock.SessionID
 
-// Before orders by the opening of the sessions, member by member.
+// Before orders sessions by their opening, member by member.
 func (k sessionKey) Before(other sessionKey) bool {
 	return compareIDs(lock.SessionID(k), lock.SessionID(other)) < 0
 }

@@ -8,22 +8,23 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A client that takes a session over inherits what the session holds. The client before it may still believe in that: the member
-// has sent it TakenOver, which may not have arrived. So what the later client gives up of it stays taken until the deadline that
-// the client before has; the release is done, and answered, then. What the later client was granted itself is free at once.
+// A client that takes a session over inherits its holds. The previous client may still believe in them: the member has
+// sent it TakenOver, which may not have arrived. So an inherited lock that the later client gives up stays taken until
+// the previous client's deadline; then the release takes effect and is answered. The later client's own grants are free
+// at once.
 
-// giving is a release, or the end of a request, that waits until the clients before believe no longer. The zero call is one
-// that has no answer.
+// giving is a release, or the end of a request, that waits until earlier clients no longer believe. The zero call has
+// no answer.
 type giving struct {
 	key  recallKey
 	call protocol.CallID
-	fact any // a *protocol.Release or a *protocol.Cancel of its own
+	fact any // its own *protocol.Release or *protocol.Cancel
 }
 
-// mostGiven is how many of them one session may have.
+// mostGiven is the maximum number of them in one session.
 const mostGiven = 16_384
 
-// inherit notes that a session's holds are those of a client before the one that uses it from now on.
+// inherit records that a session's holds belong to a client before the one that uses it from now on.
 func (m *Machine) inherit(now protocol.Time, p *presence, out *protocol.Effects) {
 	if now >= p.former {
 		p.inherited = nil
@@ -31,7 +32,7 @@ func (m *Machine) inherit(now protocol.Time, p *presence, out *protocol.Effects)
 	p.former = max(p.former, p.expiresIfSet())
 	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
 		if m.config.lasts(port) {
-			continue // it says so itself
+			continue // it reports that itself
 		}
 		for _, of := range m.requestsOf(now, p, port, out) {
 			if of.Token == 0 || of.ID >= SingleCall {
@@ -45,7 +46,7 @@ func (m *Machine) inherit(now protocol.Time, p *presence, out *protocol.Effects)
 	}
 }
 
-// isInherited reports whether a hold was granted to a client before.
+// isInherited reports whether a hold was granted to an earlier client.
 func (m *Machine) isInherited(p *presence, port protocol.Port, of *protocol.RequestOf) bool {
 	switch {
 	case of.Token == 0, of.ID >= SingleCall:
@@ -56,8 +57,8 @@ func (m *Machine) isInherited(p *presence, port protocol.Port, of *protocol.Requ
 	return p.inherited[recallKey{port: port, request: of.ID, name: of.Name}]
 }
 
-// believedUntil is the time until which a client that a session was taken over from may believe in what it holds. While a lasting space
-// may not know of the later client nothing ends that.
+// believedUntil returns the time until which a client that lost the session to a takeover may believe in its holds.
+// While a lasting space may not know of the later client there is no limit.
 func (p *presence) believedUntil() protocol.Time {
 	if p.isUnconfirmed() {
 		return protocol.Never
@@ -65,7 +66,7 @@ func (p *presence) believedUntil() protocol.Time {
 	return p.former
 }
 
-// isBelieved reports whether a client that a session was taken over from may believe still in something that it holds.
+// isBelieved reports whether a client that lost the session to a takeover may still believe in one of its holds.
 func (m *Machine) isBelieved(now protocol.Time, p *presence, out *protocol.Effects) bool {
 	if now >= p.believedUntil() {
 		return false
@@ -80,8 +81,8 @@ func (m *Machine) isBelieved(now protocol.Time, p *presence, out *protocol.Effec
 	return false
 }
 
-// inherits reports whether a call is about a hold that a client before may believe in. A lasting space may have one that this
-// member does not know of yet: then nothing says that it is the later client's own.
+// inherits reports whether a call is about a hold that an earlier client may believe in. A lasting space may have one
+// that this member does not know of yet: then it cannot be known to be the later client's own.
 func (m *Machine) inherits(now protocol.Time, p *presence, call protocol.CallID, key recallKey, out *protocol.Effects) bool {
 	if now >= p.believedUntil() || protocol.Mutated("an inherited name is kept for the client before") {
 		return false
@@ -94,8 +95,8 @@ func (m *Machine) inherits(now protocol.Time, p *presence, call protocol.CallID,
 	return m.config.lasts(key.port) && call.Sink != 0 && call.Sink == p.sink
 }
 
-// keepsOne has a Release or a Cancel wait until the clients before the one that wishes it believe no longer, and reports that it
-// does, or was refused.
+// keepsOne makes a Release or a Cancel wait until the clients before its sender no longer believe, and reports whether
+// it waits or was refused.
 func (m *Machine) keepsOne(now protocol.Time, p *presence, ev *protocol.Event, out *protocol.Effects) bool {
 	g := giving{call: ev.Call}
 	switch fact := ev.Fact.(type) {
@@ -123,7 +124,7 @@ func (m *Machine) keepsOne(now protocol.Time, p *presence, ev *protocol.Event, o
 	return true
 }
 
-// remindGiven has the session machine look at what a client has given up when the clients before believe no longer.
+// remindGiven schedules a check of a client's pending releases for when the clients before no longer believe.
 func (m *Machine) remindGiven(p *presence) {
 	if len(p.given) == 0 && (p.taking == nil || !p.taking.own) {
 		return
@@ -133,7 +134,7 @@ func (m *Machine) remindGiven(p *presence) {
 	}
 }
 
-// giveUp does what a client has given up of what it has inherited, if the clients before believe no longer.
+// giveUp executes a client's pending releases of inherited holds, if the clients before no longer believe.
 func (m *Machine) giveUp(now protocol.Time, p *presence, out *protocol.Effects) {
 	if now < p.believedUntil() {
 		m.remindGiven(p)
@@ -155,7 +156,7 @@ func (m *Machine) onRelease(now protocol.Time, ev *protocol.Event, r *protocol.R
 	m.onHeld(now, ev, r.Session, r.Request, r.Name, out)
 }
 
-// onCancel passes on the end of a request, unless it holds what a client before may believe in.
+// onCancel passes on the end of a request, unless it holds a lock that an earlier client may believe in.
 func (m *Machine) onCancel(now protocol.Time, ev *protocol.Event, c *protocol.Cancel, out *protocol.Effects) {
 	if p := m.alive(now, c.Session); p == nil || m.isSuperseded(ev.Call.Sink) ||
 		!m.dropEntry(now, p, ev, c.Request, c.Name, out) && !m.keepsOne(now, p, ev, out) {
@@ -163,7 +164,8 @@ func (m *Machine) onCancel(now protocol.Time, ev *protocol.Event, c *protocol.Ca
 	}
 }
 
-// onExtend passes on another hold limit. One of what a client before may believe in ends no sooner than that client believes.
+// onExtend passes on a new hold limit. For a hold that an earlier client may believe in, it ends no sooner than that
+// belief.
 func (m *Machine) onExtend(now protocol.Time, ev *protocol.Event, e *protocol.Extend, out *protocol.Effects) {
 	p := m.alive(now, e.Session)
 	if p != nil && e.Hold > 0 && m.inherits(now, p, ev.Call, recallKey{ev.Port, e.Request, e.Name, e.Token}, out) {
@@ -174,8 +176,8 @@ func (m *Machine) onExtend(now protocol.Time, ev *protocol.Event, e *protocol.Ex
 	m.onHeld(now, ev, e.Session, e.Request, e.Name, out)
 }
 
-// endLater ends a session for the client at its stream while one before may believe in what it holds: its own holds end now,
-// and the session with those that it has inherited when they are believed in no longer. It is renewed no more.
+// endLater ends a session for the client at its stream while an earlier one may believe in its holds: its own holds end
+// now, and the session with the inherited ones when that belief ends. It is not renewed again.
 func (m *Machine) endLater(now protocol.Time, call protocol.CallID, p *presence, out *protocol.Effects) {
 	if p.taking == nil {
 		p.taking = &taking{}
@@ -196,7 +198,7 @@ func (m *Machine) endLater(now protocol.Time, call protocol.CallID, p *presence,
 	m.remindGiven(p)
 }
 
-// releasedOf are the holds of a session that have been released.
+// releasedOf returns the holds of a session that have been released.
 func releasedOf(p *presence, replies []protocol.Reply) (of []Lost) {
 	for _, reply := range replies {
 		if d := reply.Decision; d.Kind == lock.Released && d.Session == p.id && d.Token != 0 {

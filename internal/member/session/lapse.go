@@ -10,9 +10,9 @@ import (
 )
 
 // endTenure ends the clients' sessions because the tenure that opened them has ended: a renewal by the next tenure
-// would keep a client that believes in locks of which that one knows nothing (docs/design/membership.md §9, V20). Their
-// spaces have reported their locks as lost, but for those that last: a client that has something there goes on elsewhere. The
-// sessions of this process go on without what they held: they end with the process.
+// would let a client keep believing in locks that it does not know of (docs/design/membership.md §9, V20). The spaces
+// have reported the locks as lost, except for lasting spaces: a client with something there continues elsewhere. The
+// sessions of this process continue without their holds: they end with the process.
 func (m *Machine) endTenure(now protocol.Time, out *protocol.Effects) {
 	for _, id := range slices.SortedFunc(maps.Keys(m.sessions), compareIDs) {
 		if p := m.sessions[id]; p != nil && p.kind != Local && !protocol.Mutated("session outlives its tenure") {
@@ -25,8 +25,8 @@ func (m *Machine) endTenure(now protocol.Time, out *protocol.Effects) {
 	m.sink(now, out)
 }
 
-// endAway ends a session whose client shall go on at another member: with it, where that can be. A client that may not have heard
-// of what it has lost is waited for until it believes no longer.
+// endAway ends a session whose client is to continue at another member, with the session if possible. If the client may
+// not have heard of a loss, the session first waits until it no longer believes.
 func (m *Machine) endAway(now protocol.Time, p *presence, why error, out *protocol.Effects) {
 	if p.mayBelieve(now) && !protocol.Mutated("a leaver counts what is lost as stopped") {
 		m.outlive(p)
@@ -35,9 +35,8 @@ func (m *Machine) endAway(now protocol.Time, p *presence, why error, out *protoc
 	m.end(now, p, holdfast.MemberLost, out)
 }
 
-// beliefs are the promises to clients whose sessions have ended here before their
-// deadlines. They count until then: a member that waits for this one's clients must
-// wait for these, too (docs/design/membership.md §9, V7).
+// beliefs are the promises to clients whose sessions have ended here before their deadlines. They count until then: a
+// member that waits for this one's clients must wait for these, too (docs/design/membership.md §9, V7).
 type beliefs struct {
 	due expiryQueue
 	of  map[lock.SessionID]belief
@@ -45,11 +44,11 @@ type beliefs struct {
 
 type belief struct {
 	reach protocol.Reach // beyond the lease
-	until protocol.Time  // when its client believes no longer
+	until protocol.Time  // when its client no longer believes
 }
 
-// outlive keeps the promise that p has beyond its end, where a member has to wait for it. Of a session that was here before,
-// and has come back since, both count as one.
+// outlive keeps p's promise beyond its end, if a member has to wait for it. If the session was here before and has come
+// back since, both count as one.
 func (m *Machine) outlive(p *presence) {
 	if !p.counted || m.config.allLast() {
 		return
@@ -67,19 +66,19 @@ func (m *Machine) outlive(p *presence) {
 	m.beliefs.due.Push(b.until, sessionKey(p.id))
 }
 
-// mayBelieve reports whether the session has lost something, and its client may not have heard of that.
+// mayBelieve reports whether the session has lost something and its client may not have heard of it.
 func (p *presence) mayBelieve(now protocol.Time) bool {
 	return slices.ContainsFunc(p.lost, func(l loss) bool { return l.Decision.Kind == lock.Lost && l.due > now })
 }
 
-// endBeliefs forgets the promises that no client believes in any more.
+// endBeliefs forgets promises that no client believes any more.
 func (m *Machine) endBeliefs(now protocol.Time, out *protocol.Effects) {
 	ended := false
 	for m.beliefs.due.First() <= now {
 		id := lock.SessionID(m.beliefs.due.Pop().Key)
 		b, has := m.beliefs.of[id]
 		if !has || b.until > now {
-			continue // it has ended, or goes on longer than when it was queued
+			continue // it has ended, or lasts longer than when it was queued
 		}
 		m.reaches[b.reach]--
 		delete(m.beliefs.of, id)
@@ -90,8 +89,8 @@ func (m *Machine) endBeliefs(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// endExcess ends sessions that have lost more than is kept for telling them. Their
-// clients find that out when they return; none goes on with such a session anywhere.
+// endExcess ends sessions with more losses than are kept for reporting. Their clients find out when they return; no
+// member continues such a session.
 func (m *Machine) endExcess(now protocol.Time, out *protocol.Effects) {
 	excess := m.excess
 	m.excess = nil

@@ -9,30 +9,31 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// lasting is what a session has in spaces that outlast their member.
+// lasting is a session's state in spaces that outlast their member.
 type lasting struct {
 	ports []protocol.Port // where it is enrolled, in ascending order
-	// ttl is how long those spaces keep it after a beat at least: nothing that is promised to its client
-	// lasts longer than that from the beat on.
+	// ttl is the minimum time that those spaces keep the session after a beat: no promise to its client lasts longer
+	// than that from the beat on.
 	ttl time.Duration
-	// heard is when the latest beat was stepped that all of them have answered, or the first enrolment.
+	// heard is the step of the latest beat that all of them have answered, or of the first enrolment.
 	heard protocol.Time
 
-	// attached is the client that uses the session, as all of those spaces know it. Until they know a later one, nothing is promised
-	// to that.
+	// attached is the client that uses the session, as all of those spaces know it. Until they know a later one, that
+	// one gets no promise.
 	attached lock.Attachment
 
-	// latest is the latest request of its stream that is known here, or was settled before the spaces were asked last.
+	// latest is the latest request of its stream that is known here, or was settled before the last question to the
+	// spaces.
 	latest uint64
-	// listed are the requests that its client had not settled, as last listed to the spaces, in order.
+	// listed are the client's unsettled requests, as last listed to the spaces, in order.
 	listed []uint64
 
 	beats    []*beat // under way, in the order of their numbers
-	reminded bool    // it stands in the queue of beats
-	// taken says that it was taken over from another member for a call that was no Resume: what its stream
-	// may not have heard was not asked for.
+	reminded bool    // it is in the queue of beats
+	// taken reports that it was adopted from another member for a call other than Resume: the spaces were not asked for
+	// decisions that its stream may have missed.
 	taken bool
-	// last is where the last lock of a one-shot session was released, when that ends it.
+	// last is the space where the last lock of a one-shot session was released, if that ends it.
 	last protocol.Port
 }
 
@@ -46,9 +47,8 @@ func (p *presence) enrolled(port protocol.Port) bool {
 	return p.lasting != nil && slices.Contains(p.lasting.ports, port)
 }
 
-// introduce has a lasting space know which session asks, before it is asked. A call that does not come
-// over the stream of its session waits for an answer from now on: the space may have to find a member
-// in charge before it says so.
+// introduce enrolls a session in a lasting space before its request. A call outside the session's stream waits for an
+// answer from now on: the space may have to find a leader before it can answer.
 func (m *Machine) introduce(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) {
 	if !p.enrolled(ev.Port) {
 		m.enroll(now, p, ev.Port, out)
@@ -62,10 +62,10 @@ func (m *Machine) introduce(now protocol.Time, p *presence, ev *protocol.Event, 
 	}
 }
 
-// enroll tells a lasting space who a session is.
+// enroll makes a session known to a lasting space.
 func (m *Machine) enroll(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) {
 	if p.lasting == nil {
-		// What was promised before, and may be longer than what is wanted now, is promised still.
+		// An earlier promise may be longer than what is wanted now, and still holds.
 		ttl := max(p.ttl, m.remaining(p, now), leastTTL)
 		if p.kind == Local {
 			ttl = m.config.TTL
@@ -82,20 +82,20 @@ func (m *Machine) enroll(now protocol.Time, p *presence, port protocol.Port, out
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: enroll}, out)
 }
 
-// atMost bounds the ttl of an answer by what the lasting spaces keep: they count from the beat, and the
-// ttl from waited before it. The client may have counted less of that than this member has.
+// atMost bounds the ttl of an answer by what the lasting spaces keep: they count from the beat, and the ttl counts from
+// waited before it. The client may have counted less of that than this member has.
 func (l *lasting) atMost(m *Machine, waited time.Duration) time.Duration {
 	return m.shrink(waited) + l.ttl
 }
 
-// wait is a call that waits for a request of a session, and did not come over the session's stream.
+// wait is a call outside the session's stream that waits for a request.
 type wait struct {
 	call protocol.CallID
 	port protocol.Port
 	name string
 }
 
-// await remembers the call that waits for a request: the latest one gets the answer.
+// await records the call that waits for a request: the latest one gets the answer.
 func (p *presence) await(request uint64, w wait) {
 	if p.waiting == nil {
 		p.waiting = map[uint64]wait{}
@@ -103,9 +103,10 @@ func (p *presence) await(request uint64, w wait) {
 	p.waiting[request] = w
 }
 
-// disenroll ends what a session is in a lasting space, as far as this member is concerned. Only what its client wishes ends
-// there what it holds. Elsewhere than where its last lock was released this member cannot say that a one-shot session
-// has nothing: another member may have served it, too; and there the space itself finds out whether it has.
+// disenroll ends a session's part in a lasting space, as far as this member is concerned. Only its client's wish ends
+// its holds there. Only the space where its last lock was released may end a one-shot session: elsewhere this member
+// cannot know whether it has anything, because another member may have served it, too; there the space itself finds
+// out.
 func (m *Machine) disenroll(now protocol.Time, p *presence, port protocol.Port, why holdfast.Loss, out *protocol.Effects) {
 	if !p.enrolled(port) {
 		return
@@ -118,8 +119,8 @@ func (m *Machine) disenroll(now protocol.Time, p *presence, port protocol.Port, 
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: fact}, out)
 }
 
-// hangUp answers the calls that wait for lasting spaces on behalf of a session that is not served any more:
-// nothing else would.
+// hangUp answers the calls that wait for lasting spaces on behalf of a session that is no longer served: nothing else
+// would.
 func (m *Machine) hangUp(p *presence, why holdfast.Loss, out *protocol.Effects) {
 	err := p.gone()
 	for _, request := range sortedKeys(p.waiting) {
@@ -137,7 +138,7 @@ func (m *Machine) hangUp(p *presence, why holdfast.Loss, out *protocol.Effects) 
 	}
 }
 
-// gone says why a session is not served any more.
+// gone returns why a session is no longer served.
 func (p *presence) gone() error {
 	if p.away != nil {
 		return p.away
@@ -145,8 +146,8 @@ func (p *presence) gone() error {
 	return ErrUnknown
 }
 
-// endedThere ends a session that a lasting space has ended. In other spaces its client may believe until the deadline
-// that it has, though it learns of the end now: what it holds there is kept for so long.
+// endedThere ends a session that a lasting space has ended. In other spaces its client may believe until its deadline,
+// although it learns of the end now: its holds there are kept that long.
 func (m *Machine) endedThere(now protocol.Time, p *presence, out *protocol.Effects) {
 	if p.expires <= now || !m.holds(now, p, out) {
 		m.end(now, p, holdfast.SessionExpired, out)
@@ -174,8 +175,8 @@ func (m *Machine) endedThere(now protocol.Time, p *presence, out *protocol.Effec
 	m.remind(p)
 }
 
-// endReleased ends a one-shot session with the release of its last lock in a space, unless it has others
-// that came through other members.
+// endReleased ends a one-shot session with the release of its last lock in a space, unless it has others that came
+// through other members.
 func (m *Machine) endReleased(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) {
 	if p.lasting != nil {
 		if m.recount(now, p, out); len(p.live) > 0 {
@@ -188,7 +189,7 @@ func (m *Machine) endReleased(now protocol.Time, p *presence, port protocol.Port
 	m.end(now, p, "", out)
 }
 
-// recount asks the lasting spaces what a one-shot session lives for there.
+// recount asks the lasting spaces for the locks and waits that keep a one-shot session alive there.
 func (m *Machine) recount(now protocol.Time, p *presence, out *protocol.Effects) {
 	for _, port := range p.lasting.ports {
 		for _, r := range m.requestsOf(now, p, port, out) {

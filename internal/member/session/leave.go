@@ -10,32 +10,32 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// stage says how far this member has gone in ending its service.
+// stage is the progress of this member in ending its service.
 type stage uint8
 
 const (
 	serving  stage = iota
-	draining       // it takes nothing new
+	draining       // it accepts no new requests
 	leaving        // and has revoked all grants
 )
 
-// closing is the end of this member's service in good order. A client's session ends
-// as soon as it holds nothing: then there is nothing to wait for because of it, and
-// its client goes on elsewhere. So does one that holds something in lasting spaces alone, and with it.
+// closing is the orderly end of this member's service. A client's session ends as soon as it has no holds: then it need
+// not be waited for, and its client continues elsewhere. A session with holds in lasting spaces alone moves with its
+// client.
 type closing struct {
 	stage     stage
-	leavers   []protocol.CallID           // wait until the member has left
-	drained   []protocol.CallID           // wait until nothing is held
-	immediate bool                        // it leaves regardless of what is held
+	leavers   []protocol.CallID           // calls that wait until the member has left
+	drained   []protocol.CallID           // calls that wait until no hold is left
+	immediate bool                        // it leaves regardless of holds
 	pending   bool                        // a space's authority is being handed over
 	passed    bool                        // the membership has its order
-	until     protocol.Time               // handing over is waited for
-	parting   partings                    // sessions that hold something in lasting spaces alone
-	holders   map[lock.SessionID]struct{} // sessions that hold something
-	stirred   []lock.SessionID            // of those, which may hold less than before
+	until     protocol.Time               // deadline for the handover
+	parting   partings                    // sessions with holds in lasting spaces alone
+	holders   map[lock.SessionID]struct{} // sessions with holds
+	stirred   []lock.SessionID            // those of them that may hold less than before
 }
 
-// refusal says why nothing new is taken; nil if something is.
+// refusal returns why new requests are refused; nil if they are not.
 func (c *closing) refusal() error {
 	switch c.stage {
 	case draining:
@@ -46,7 +46,7 @@ func (c *closing) refusal() error {
 	return nil
 }
 
-// stir notes that a session may hold less than before, once for many decisions about it.
+// stir records that a session may hold less than before, once for many decisions about it.
 func (c *closing) stir(id lock.SessionID) {
 	if n := len(c.stirred); n > 0 && c.stirred[n-1] == id {
 		return
@@ -56,10 +56,10 @@ func (c *closing) stir(id lock.SessionID) {
 	}
 }
 
-// tooLate refuses a request that comes when nothing new is taken, and reports that. One
-// that came over its session's own stream is not answered when the session is about to
-// end: its client asks again elsewhere. A copy of what the session has already is not too
-// late: its client could take the refusal for the answer to what it has said since.
+// tooLate refuses a request that arrives after new ones are no longer accepted, and reports whether it did. A request
+// over its session's own stream gets no answer when the session is about to end: its client repeats it elsewhere. A
+// copy of a request that the session has already is not too late: its client could take the refusal for the answer to a
+// later message.
 func (m *Machine) tooLate(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
 	if m.closing.stage == serving {
 		return false
@@ -74,29 +74,27 @@ func (m *Machine) tooLate(now protocol.Time, p *presence, ev *protocol.Event, r 
 	return true
 }
 
-// onDrain takes nothing new, and ends what holds nothing. What is held stays.
+// onDrain stops new requests, and ends sessions without holds. Holds stay.
 func (m *Machine) onDrain(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.closing.drained = append(m.closing.drained, call)
 	m.close(now, draining, out)
 }
 
-// onLeave revokes all grants. The membership gets the order to leave when all clients have stopped, or
-// cannot believe any more that they hold anything; and when others have taken
-// over what this member was the authority of.
+// onLeave revokes all grants. The membership gets the order to leave when all clients have stopped, or can no longer
+// believe in any hold; and when others have taken over this member's authority.
 func (m *Machine) onLeave(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.closing.leavers = append(m.closing.leavers, call)
 	m.close(now, leaving, out)
 }
 
-// onLeaveNow leaves regardless of what is held. A caller that leaves with it need not wait
-// any longer either.
+// onLeaveNow leaves regardless of holds. Callers of an earlier Leave need not wait any longer either.
 func (m *Machine) onLeaveNow(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.onLeave(now, call, out)
 	m.closing.immediate = true
 	m.concludeClosing(now, out)
 }
 
-// close goes on to a stage, if it was not reached before.
+// close advances to a stage, if it was not reached before.
 func (m *Machine) close(now protocol.Time, next stage, out *protocol.Effects) {
 	if m.closing.stage >= next {
 		return
@@ -122,8 +120,7 @@ func (m *Machine) close(now protocol.Time, next stage, out *protocol.Effects) {
 	m.stepDown(now, out)
 }
 
-// stepDown has every space hand over what it is the authority of, and reports whether that
-// is done everywhere.
+// stepDown makes every space hand over its authority, and reports whether that is done everywhere.
 func (m *Machine) stepDown(now protocol.Time, out *protocol.Effects) (done bool) {
 	done = true
 	for port := 1; port <= m.config.Spaces; port++ {
@@ -133,15 +130,15 @@ func (m *Machine) stepDown(now protocol.Time, out *protocol.Effects) (done bool)
 	return done
 }
 
-// mayGo reports whether the membership may get the order to leave, as far as the spaces are
-// concerned: no member need recover what this member was the authority of, or it has taken too
-// long to hand that over. An authority that is not handed over is as safe, and takes longer.
+// mayGo reports whether the membership may get the order to leave, as far as the spaces are concerned: this member's
+// authority has been handed over, so no member needs to recover it, or that has taken too long. Without the handover
+// the leave is as safe, but takes longer.
 func (c *closing) mayGo(now protocol.Time, done func() bool) bool {
 	c.pending = !c.passed && now < c.until && !done()
 	return !c.pending
 }
 
-// wake is when handing over is waited for no longer; Never where it is not.
+// wake returns the deadline for the handover; Never if there is none.
 func (c *closing) wake() protocol.Time {
 	if !c.pending {
 		return c.parting.next()
@@ -149,8 +146,8 @@ func (c *closing) wake() protocol.Time {
 	return min(c.until, c.parting.next())
 }
 
-// sendAway ends a session that holds nothing, and lets one that goes on elsewhere wait until it is dismissed. One of this
-// process stays, because it cannot go elsewhere; but what it waits for ends.
+// sendAway ends a session without holds, and lets one that continues elsewhere wait to be dismissed. A session of this
+// process stays, because it cannot move; but its waiting requests end.
 func (m *Machine) sendAway(now protocol.Time, p *presence, out *protocol.Effects) {
 	switch {
 	case p.kind == Local:
@@ -162,21 +159,20 @@ func (m *Machine) sendAway(now protocol.Time, p *presence, out *protocol.Effects
 	}
 }
 
-// revokeAll tells a session to stop using all that it holds, and cancels what it waits
-// for.
+// revokeAll asks a session to stop using all its holds, and cancels its waiting requests.
 func (m *Machine) revokeAll(now protocol.Time, p *presence, out *protocol.Effects) {
 	p.away = m.closing.refusal()
 	for port := 1; port <= m.config.Spaces; port++ {
 		if m.config.lasts(protocol.Port(port)) {
-			continue // what it holds there outlasts this member
+			continue // its holds there outlast this member
 		}
 		revoke := &protocol.Revoke{Session: p.id, Why: holdfast.MemberLost}
 		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: revoke}, out)
 	}
 }
 
-// concludeClosing sends those away that hold nothing any more, and answers the callers that wait
-// for the last of them. No caller gets its answer before the sessions that go on elsewhere are dismissed.
+// concludeClosing ends or dismisses sessions without holds, and answers the callers that wait for the last of them. No
+// caller gets its answer before the sessions that continue elsewhere are dismissed.
 func (m *Machine) concludeClosing(now protocol.Time, out *protocol.Effects) {
 	c := &m.closing
 	for len(c.stirred) > 0 {
@@ -209,7 +205,7 @@ func (m *Machine) concludeClosing(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// passLeave tells the membership to leave. Empty says that nothing is held.
+// passLeave orders the membership to leave. Empty reports that no hold is left.
 func (m *Machine) passLeave(now protocol.Time, empty bool, out *protocol.Effects) {
 	leavers := m.closing.leavers
 	m.closing.leavers, m.closing.passed = nil, true
@@ -218,8 +214,7 @@ func (m *Machine) passLeave(now protocol.Time, empty bool, out *protocol.Effects
 	}
 }
 
-// holds reports whether a session holds anything that ends with this member's service: in a lasting space
-// nothing does.
+// holds reports whether a session has holds that end with this member's service: those in lasting spaces do not.
 func (m *Machine) holds(now protocol.Time, p *presence, out *protocol.Effects) (anything bool) {
 	for port := 1; port <= m.config.Spaces; port++ {
 		if m.config.lasts(protocol.Port(port)) {
@@ -231,9 +226,8 @@ func (m *Machine) holds(now protocol.Time, p *presence, out *protocol.Effects) (
 	return anything
 }
 
-// divert hides from a client that its wait has ended, where it goes on at another
-// member: it hears that its session has ended, and asks again there. A caller that
-// waits without a stream gets the reason.
+// divert hides from a client that its wait has ended, if it continues at another member: it hears that its session has
+// ended, and repeats the request there. A caller that waits without a stream gets the reason.
 func (p *presence) divert(reply *protocol.Reply, why error) {
 	switch {
 	case reply.Decision.Kind != lock.Refused:

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// onOpen opens a session, as soon as what it wants may be promised. Again says that
-// it was parked and must be answered now.
+// onOpen opens a session, as soon as its requested ttl may be promised. Again marks a parked call that must be answered
+// now.
 func (m *Machine) onOpen(now protocol.Time, call protocol.CallID, open Open, again bool, out *protocol.Effects) {
 	if !again && m.tooMany(open.Kind) {
 		out.Reply(call, &Opened{Err: &holdfast.LimitError{Limit: "sessions", Value: int64(m.config.Sessions)}})
@@ -58,8 +58,8 @@ func (m *Machine) onOpen(now protocol.Time, call protocol.CallID, open Open, aga
 	out.Reply(call, opened)
 }
 
-// tooMany reports whether another session would exceed the limit. Those of the
-// member's own process do not take room from its clients', nor theirs from it.
+// tooMany reports whether another session would exceed the limit. Sessions of the member's own process and those of
+// clients do not take room from each other.
 func (m *Machine) tooMany(kind Kind) bool {
 	if kind == Local {
 		return len(m.sessions)-m.remote >= m.config.Sessions
@@ -74,23 +74,23 @@ func (m *Machine) wanted(ttl, otherwise time.Duration) time.Duration {
 	return min(ttl, m.config.MaxTTL)
 }
 
-// promisable reports whether ttl may be promised to p now. If not it asks for what that
-// needs; when the answer has come, again, what may be promised has to suffice.
+// promisable reports whether ttl may be promised to p now. If not, it requests the necessary horizon; when the answer
+// has come (again), what may be promised has to suffice.
 func (m *Machine) promisable(now protocol.Time, p *presence, ttl time.Duration, again bool, out *protocol.Effects) bool {
 	reach := m.reachOf(p, ttl)
 	if m.horizon.Clients && (m.horizon.Confirmed >= reach.Span() || protocol.Mutated("session outlives the lease")) {
 		return true
 	}
 	if again {
-		return true // it was asked for, and this is what there is
+		return true // it was requested, and this is the answer
 	}
 	before := m.answers
 	m.requestHorizon(now, protocol.NeedHorizon{Want: max(reach.Span(), m.horizon.Confirmed), Clients: true}, out)
 	return m.answers != before
 }
 
-// requestHorizon wishes for a horizon; its answer may come within the call. It is never less than what was promised and is believed still,
-// also where the membership can promise less now: others wait for no more than was asked for last.
+// requestHorizon requests a horizon; the answer may come within the call. It is never less than earlier promises that
+// clients still believe, even if the membership can promise less now: others wait no longer than the last request.
 func (m *Machine) requestHorizon(now protocol.Time, need protocol.NeedHorizon, out *protocol.Effects) {
 	need.Want = max(need.Want, m.counted().Span(), m.wantedByEntries(now))
 	if m.requested != nil && *m.requested == need {
@@ -100,15 +100,15 @@ func (m *Machine) requestHorizon(now protocol.Time, need protocol.NeedHorizon, o
 	m.pass(now, &protocol.Event{Kind: protocol.Raised, Port: protocol.Below, Fact: &need}, out)
 }
 
-// stretch returns how long this member waits for what a client counts as d.
+// stretch returns how long this member waits for a duration d on a client's clock.
 func (m *Machine) stretch(d time.Duration) time.Duration {
 	return d + time.Duration(float64(d)*m.config.Drift) + 1
 }
 
-// leastTTL is the shortest that is promised: less is none, to a client.
+// leastTTL is the minimum ttl: anything less is no promise, to a client.
 const leastTTL = time.Millisecond
 
-// unable says why nothing can be promised to any client now; nil if something can.
+// unable returns why this member cannot promise anything to clients now; nil if it can.
 func (m *Machine) unable(now protocol.Time) error {
 	if m.closing.stage == leaving {
 		return errLeaving
@@ -122,7 +122,7 @@ func (m *Machine) unable(now protocol.Time) error {
 	return nil
 }
 
-// whyNothing says why promise had nothing to give.
+// whyNothing returns why promise had nothing to give.
 func (m *Machine) whyNothing() error {
 	if !m.horizon.Clients {
 		return errForgetful
@@ -130,22 +130,21 @@ func (m *Machine) whyNothing() error {
 	return errNoLease
 }
 
-// promise renews p and returns the ttl to answer, which counts from arrived: when the request
-// that is answered reached this member. It includes the time waited until heard, since when
-// the member or space that keeps the session does. Where all spaces last, those keep it
-// regardless of what becomes of this member and its lease, and nothing is taken off for that.
-// It is 0, and p is as before, where there is nothing to promise.
+// promise renews p and returns the ttl to answer, which counts from arrived, the arrival of the request at this member.
+// It includes the time waited until heard, from when on the member or space keeps the session. If all spaces are
+// lasting, they keep it regardless of this member and its lease, and nothing is deducted for that. It is 0, and p is
+// unchanged, if there is nothing to promise.
 func (m *Machine) promise(p *presence, now, arrived, heard protocol.Time) time.Duration {
 	if !m.horizon.Clients {
 		return 0
 	}
-	// In steps of a tenth of the ttl, so that a client that asks for 10 s gets
-	// 10s, and the time that the disk took does not show. Less than the truth is always safe.
+	// In steps of a tenth of the ttl, so that a client that asks for 10 s gets 10s, and the disk's latency does not
+	// show. Less than the truth is always safe.
 	waited := max(0, heard-arrived)
 	waited -= waited % max(1, p.ttl/10)
 	lease := m.leaseLeft(now)
-	// No more of the horizon than the session is counted for: it sinks when the longest
-	// promise of those that are has passed.
+	// No more of the horizon than the session is counted for: the horizon drops when the longest counted promise has
+	// passed.
 	reach := min(m.reachOf(p, p.ttl), protocol.ReachOf(m.horizon.Confirmed))
 	horizon := min(m.horizon.Confirmed, reach.Span())
 	ttl := min(waited+p.ttl, m.shrink(waited+lease+horizon))
@@ -164,8 +163,7 @@ func (m *Machine) promise(p *presence, now, arrived, heard protocol.Time) time.D
 	return ttl
 }
 
-// remaining is what is left of the promise that p has, for an answer that renews
-// nothing.
+// remaining returns the rest of p's promise, for an answer that renews nothing.
 func (m *Machine) remaining(p *presence, now protocol.Time) time.Duration {
 	left := m.shrink(p.expires - now)
 	if p.lasting != nil {
@@ -174,14 +172,14 @@ func (m *Machine) remaining(p *presence, now protocol.Time) time.Duration {
 	return max(0, left)
 }
 
-// shrink returns how long a client may count so that this member, whose clock may be
-// the faster one, has not counted more than d.
+// shrink returns how long a client may count so that this member, whose clock may be the faster one, has not counted
+// more than d.
 func (m *Machine) shrink(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / (1 + m.config.Drift))
 }
 
-// remind queues the session's expiry, once: the code that finds the reminder looks
-// whether the session was renewed since.
+// remind queues the session's expiry, once: the code that finds the reminder checks whether the session was renewed
+// since.
 func (m *Machine) remind(p *presence) {
 	if !p.reminded {
 		p.reminded = true
@@ -189,14 +187,13 @@ func (m *Machine) remind(p *presence) {
 	}
 }
 
-// reminds reports whether a reminder is of a session that there is. A client that
-// opens and ends sessions of an hour must not leave an hour's reminders behind.
+// reminds reports whether a reminder's session still exists. A client that opens and ends sessions of an hour must not
+// leave an hour's reminders behind.
 func (m *Machine) reminds(r protocol.Reminder[sessionKey]) bool {
 	return m.sessions[lock.SessionID(r.Key)] != nil
 }
 
-// expiresIfSet is when the session expires, or 0 if that was never set: what was
-// promised before is never taken back.
+// expiresIfSet returns when the session expires, or 0 if that was never set: a promise is never taken back.
 func (p *presence) expiresIfSet() protocol.Time {
 	if p.expires == protocol.Never {
 		return 0
@@ -204,11 +201,11 @@ func (p *presence) expiresIfSet() protocol.Time {
 	return p.expires
 }
 
-// onRenew renews a session, as soon as what it wants may be promised.
+// onRenew renews a session, as soon as its requested ttl may be promised.
 func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, again bool, out *protocol.Effects) {
 	p := m.here(renew.ID)
 	if p == nil && m.isSuperseded(call.Sink) {
-		return // it was dismissed, and goes on elsewhere
+		return // it was dismissed, and continues elsewhere
 	}
 	if err := m.mayNotRenew(p, call, &renew); err != nil {
 		out.Reply(call, &Renewed{Err: err})
@@ -232,8 +229,8 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 		renewed.Lost = m.unreported(now, p)
 	}
 	if p.hasOnlyLosses() {
-		// Nothing is left to renew. The session goes on until its deadline, because this
-		// answer may be lost, and its client believes until then.
+		// Nothing is left to renew. The session lives until its deadline, because this answer may be lost, and its
+		// client believes until then.
 		renewed.Err = p.lost[len(p.lost)-1].Decision.Loss
 		out.Reply(call, renewed)
 		return
@@ -248,7 +245,7 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 		if p.lasting != nil {
 			ttl, heard = min(ttl, p.lasting.ttl), renew.heard
 		}
-		// When too many wait for a slow disk already, what may be promised now has to do.
+		// If too many already wait for a slow disk, what may be promised now has to suffice.
 		again = again || len(m.parked) >= m.config.Sessions
 		m.leaveMemory(now, p, out)
 		if !m.promisable(now, p, ttl, again, out) {
@@ -268,7 +265,7 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 		m.remind(p)
 	}
 	if renewed.Err != nil && renew.resumed {
-		// It is back, though it cannot be renewed: what it was promised still holds.
+		// It is back, though it cannot be renewed: its earlier promise still holds.
 		if left := m.remaining(p, now); left >= leastTTL && (!p.isUnconfirmed() || protocol.Mutated("a later client waits until the spaces know it")) {
 			renewed.TTL, renewed.Err = left, nil
 		}
@@ -281,10 +278,10 @@ func (p *presence) hasOnlyLosses() bool {
 	return p.kind == OneShot && !p.outlastsLocks() && len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0
 }
 
-// outlastsLocks reports whether a one-shot session goes on without a lock: it was opened for several.
+// outlastsLocks reports whether a one-shot session lives on without a lock: it was opened for several.
 func (p *presence) outlastsLocks() bool { return p.attached.Client != 0 }
 
-// answerParked answers what waited for the horizon.
+// answerParked answers the calls that waited for the horizon.
 func (m *Machine) answerParked(now protocol.Time, out *protocol.Effects) {
 	parked := m.parked
 	m.parked = nil
@@ -298,8 +295,8 @@ func (m *Machine) answerParked(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// refusal says why a session is not the caller's; nil if it is. A nil presence is no
-// caller's. A caller that does not have the secret does not learn whose it is.
+// refusal returns why a session is not the caller's; nil if it is. A nil presence is no caller's. Without the secret a
+// caller does not learn who owns it.
 func (p *presence) refusal(s Secret, identity string) error {
 	switch {
 	case p == nil || !p.proves(s):
@@ -310,7 +307,7 @@ func (p *presence) refusal(s Secret, identity string) error {
 	return nil
 }
 
-// proves compares secrets without telling by its duration where they differ.
+// proves compares secrets in constant time.
 func (p *presence) proves(s Secret) bool {
 	var diff byte
 	for i := range s {
@@ -345,7 +342,7 @@ func (m *Machine) unattach(p *presence) {
 	p.sink = 0
 }
 
-// onDetach leaves the sessions of a sink that is gone to their TTL.
+// onDetach leaves the sessions of a closed sink to their TTL.
 func (m *Machine) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
 	delete(m.superseded, sink)
 	delete(m.ousted, sink)
@@ -360,7 +357,7 @@ func (m *Machine) onDetach(now protocol.Time, sink uint64, out *protocol.Effects
 	}
 }
 
-// onNumber gives ids to requests that come one by one, each over a connection of its own.
+// onNumber assigns ids to requests that come one by one, each over its own connection.
 func (m *Machine) onNumber(now protocol.Time, call protocol.CallID, number *Number, out *protocol.Effects) {
 	numbered := &Numbered{}
 	if p := m.alive(now, number.ID); p != nil {
@@ -383,8 +380,7 @@ func (m *Machine) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 	out.Reply(call, known)
 }
 
-// end ends a session in every space and forgets it. Why is "" where its client
-// wished it.
+// end ends a session in every space and forgets it. Why is "" if its client wished it.
 func (m *Machine) end(now protocol.Time, p *presence, why holdfast.Loss, out *protocol.Effects) {
 	if m.sessions[p.id] != p {
 		return // ended already, by a decision

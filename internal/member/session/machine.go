@@ -11,47 +11,47 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config configures the machine.
+// Config configures a session machine.
 type Config struct {
-	// Member and Incarnation make session ids that are never used again. Required;
-	// a member without a stable cell draws a new Member at each start.
+	// Member and Incarnation make unique session ids. Required; a member without a stable cell draws a new Member at
+	// each start.
 	Member      protocol.ID
 	Incarnation uint64
-	// Rand draws secrets: seed it with a value that cannot be guessed. Required
-	// without Secret.
+	// Rand draws secrets: its seed must be unpredictable. Required without Secret.
 	Rand *rand.Rand
-	// Secret draws the secret of a session in the place of Rand. Zero means that Rand does.
+	// Secret draws the secret of a session. If nil, Rand does.
 	Secret func() Secret
-	// Proof gives the hash of a secret, by which lasting spaces know whose a session is. Zero means ProofOf; a replay of
-	// a recorded session machine (package trace), whose secrets are veiled, gives it the recorded hashes.
+	// Proof returns the hash of a secret, by which lasting spaces authenticate a session's client. If nil, ProofOf is
+	// used; a replay of a recorded session machine (package trace), whose secrets are replaced, supplies the recorded
+	// hashes.
 	Proof func(Secret) [32]byte
-	// Spaces is how many spaces the stack has. Required.
+	// Spaces is the number of spaces of the stack. Required.
 	Spaces int
-	// Lasting has the spaces whose locks and sessions outlast the member that they came through, in ascending
-	// order. See protocol.Enroll.
+	// Lasting has the spaces whose locks and sessions outlast the member that they came through, in ascending order.
+	// See protocol.Enroll.
 	Lasting []protocol.Port
-	// TakesOver says that this session machine may take sessions over from other members. The holds of those sessions in spaces
-	// that do not last have ended with their members, and Renewed.Taken reports that to the client. An edge that cannot pass it
-	// on may have sessions taken over only where all spaces last.
+	// TakesOver allows this session machine to adopt sessions from other members. The holds of those sessions in spaces
+	// that are not lasting have ended with their members, and Renewed.Taken reports that to the client. An edge that
+	// cannot pass it on may allow adoption only if all spaces are lasting.
 	TakesOver bool
-	// Drift is how much faster one clock may run than another. Zero means 0.05.
+	// Drift is the maximum difference between the rates of two clocks. Zero means 0.05.
 	Drift float64
 	// Lease is the member's lease, D. Zero means 3 s.
 	Lease time.Duration
-	// TTL is what a session gets that does not say. Zero means 10 s.
+	// TTL is the default ttl of a session. Zero means 10 s.
 	TTL time.Duration
-	// MaxTTL bounds what a session is given; up to 24 h. Zero means LongestTTL.
+	// MaxTTL bounds the ttl of a session; up to 24 h. Zero means LongestTTL.
 	MaxTTL time.Duration
-	// Sessions is how many there may be of clients, and as many again of the member's
-	// own process. Zero means 100,000.
+	// Sessions is the maximum number of clients' sessions, and also of those of the member's own process. Zero means
+	// 100,000.
 	Sessions int
 }
 
-// allLast reports whether the locks and sessions of every space outlast this member: then nothing that a client believes
-// ends with it, or with its lease.
+// allLast reports whether the locks and sessions of every space outlast this member: then no client's belief ends with
+// it, or with its lease.
 func (c *Config) allLast() bool { return len(c.Lasting) == c.Spaces }
 
-// longestTTL keeps the arithmetic of horizons far from its bounds.
+// longestTTL keeps the arithmetic of horizons far from overflow.
 const longestTTL = 24 * time.Hour
 
 func (c *Config) check() error {
@@ -79,7 +79,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("session: Spaces is %d; a member has at least one", c.Spaces)
 	case !c.lastingIsInOrder():
 		return fmt.Errorf("session: Lasting is %v; give ports from 1 to %d, each once, in ascending order", c.Lasting, c.Spaces)
-	case !(c.Drift >= 0 && c.Drift <= 0.5): // so that it is no NaN either
+	case !(c.Drift >= 0 && c.Drift <= 0.5): // also rejects NaN
 		return fmt.Errorf("session: Drift is %v; 0 to 0.5 is allowed", c.Drift)
 	case c.Lease < 0, c.TTL < 0, c.MaxTTL < 0, c.Sessions < 0:
 		return fmt.Errorf("session: Lease %v, TTL %v, MaxTTL %v, Sessions %d: none may be negative", c.Lease, c.TTL, c.MaxTTL, c.Sessions)
@@ -100,8 +100,8 @@ func (c *Config) lastingIsInOrder() bool {
 	return true
 }
 
-// drawSecret draws the secret of a session. The configuration is asked each time, and keeps
-// no function of its own: package sim/explore/snapshot copies session machines.
+// drawSecret draws the secret of a session. It reads the function from the configuration each time and keeps no copy:
+// package sim/explore/snapshot copies session machines.
 func (m *Machine) drawSecret() Secret {
 	if m.config.Secret != nil {
 		return m.config.Secret()
@@ -120,7 +120,7 @@ func (m *Machine) prove(s Secret) [32]byte {
 // ProofOf is the SHA-256 of a secret: it does not reveal the secret.
 func ProofOf(s Secret) [32]byte { return sha256.Sum256(s[:]) }
 
-// DrawSecret draws a secret from a source that cannot be guessed.
+// DrawSecret draws a secret from an unpredictable source.
 func DrawSecret(from *rand.Rand) (s Secret) {
 	for i := range s {
 		s[i] = byte(from.Uint32())
@@ -128,8 +128,7 @@ func DrawSecret(from *rand.Rand) (s Secret) {
 	return s
 }
 
-// Machine is the machine between a member's clients and its stack. See the package's
-// comment.
+// Machine is the machine between a member's clients and its stack. See the package comment.
 type Machine struct {
 	config Config
 	inner  protocol.Machine
@@ -137,7 +136,7 @@ type Machine struct {
 
 	lastNumber uint64
 	sessions   map[lock.SessionID]*presence
-	recent     *presence              // looked up last
+	recent     *presence              // last lookup
 	attached   map[uint64][]*presence // by sink
 	remote     int                    // sessions that are not Local
 	expiry     expiryQueue
@@ -146,30 +145,30 @@ type Machine struct {
 	lease     *protocol.Lease // nil before the first view
 	horizon   protocol.Horizon
 	requested *protocol.NeedHorizon           // the request under way, or nil
-	answers   uint64                          // how often a horizon was raised
-	reaches   [int(protocol.MaxReach) + 1]int // how many sessions, and beliefs, need which horizon
+	answers   uint64                          // number of times the horizon was raised
+	reaches   [int(protocol.MaxReach) + 1]int // number of sessions, and beliefs, that need each horizon
 	parked    []parkedCall                    // answers that wait for the horizon
-	entering  []*presence                     // have requests that wait until others know how long to wait for them
-	entryDue  protocol.Time                   // when one of those may go on, or gives up
+	entering  []*presence                     // with requests that wait until others know how long to wait for them
+	entryDue  protocol.Time                   // when one of those may proceed, or gives up
 	beliefs   beliefs                         // of clients whose sessions have ended before their deadlines
 
-	questions uint64 // how many the session machine itself has asked of lasting spaces
+	questions uint64 // number of the session machine's own questions to lasting spaces
 	heard     []answer
-	beats     map[uint64]*beat // that may be answered, by number
+	beats     map[uint64]*beat // awaiting answers, by number
 	beatDue   expiryQueue      // of one-shot sessions that a connection waits for
-	renewals  int              // that wait for a beat
+	renewals  int              // number waiting for a beat
 	adoptions adoptions
 
-	// superseded has the sinks that are still attached to the driver, and whose sessions
-	// another sink has resumed, or go on elsewhere: what is read there now was sent before.
+	// superseded has the sinks still attached to the driver whose sessions another sink has resumed, or continue
+	// elsewhere: input from them was sent before that.
 	superseded map[uint64]bool
-	// ousted has those of them whose clients another one has taken the session over from.
+	// ousted has those of them whose sessions another client has taken over.
 	ousted map[uint64]bool
 
-	takings []*presence // that other clients are ending
+	takings []*presence // being ended by other clients
 
 	lapsed  bool        // the tenure has ended, and the clients' sessions are about to
-	excess  []*presence // have more losses to hear of than are kept for them
+	excess  []*presence // with more unreported losses than are kept
 	closing closing
 }
 
@@ -179,48 +178,47 @@ type presence struct {
 	secret    Secret
 	kind      Kind
 	client    string
-	owner     string         // the identity that has opened it; "" where there is none
+	owner     string         // the identity that has opened it; "" for none
 	ttl       time.Duration  // wanted
-	far       protocol.Reach // how far beyond the lease its client believes
+	far       protocol.Reach // how far beyond the lease its client may believe
 	farUntil  protocol.Time  // until when
-	next      protocol.Reach // how far it was promised less than far meanwhile,
+	next      protocol.Reach // a shorter, later promise,
 	nextUntil protocol.Time  // and until when
-	entered   bool           // what it was promised is within far, so that it may ask for what ends with this member
-	entries   []*entry       // that wait until it is
-	counted   bool           // something was promised to it
-	expires   protocol.Time  // when it is taken for expired
-	sink      uint64         // where it can be reached; 0 nowhere
+	entered   bool           // its promise is within far, so it may make requests in spaces that end with this member
+	entries   []*entry       // requests that wait until it is
+	counted   bool           // it has a promise
+	expires   protocol.Time  // when it is considered expired
+	sink      uint64         // where it can be reached; 0 for none
 	attached  lock.Attachments
-	former    protocol.Time // until when a client that it was taken over from may believe in what it holds
-	// inherited has what such clients hold in spaces that end with this member; given, what the later client has given up
-	// of what it has inherited, and is done when those believe no longer.
+	former    protocol.Time // until when a client that lost it to a takeover may believe in its holds
+	// inherited has the holds of such clients in spaces that end with this member; given has the later client's
+	// releases of inherited holds, which are pending until that belief ends.
 	inherited map[recallKey]bool
 	given     []giving
 
-	reminded bool        // it stands in the queue of expiries
+	reminded bool        // it is in the queue of expiries
 	revoked  revocations // revoked grants that its client may still use
-	lost     []loss      // what was lost and its client may not have heard of
-	away     error       // it is being ended, and this is why; nil otherwise
+	lost     []loss      // losses that its client may not have heard of
+	away     error       // the reason why it is being ended; nil otherwise
 
 	parting   bool // it waits to be dismissed: see closing
 	dismissed bool // it is being ended here, and lives on
 
-	// waiting has the requests that wait and did not come over the session's own
-	// stream, and the calls that wait for them.
+	// waiting has the waiting requests from outside the session's own stream, and the calls that wait for them.
 	waiting map[uint64]wait
 
-	numbered uint64 // the latest id that Numbered has given; 0 before the first
+	numbered uint64 // the latest id given by Numbered; 0 before the first
 
 	live map[uint64]protocol.Port // OneShot only: the requests that hold
 
 	back *comeback // Stream only: from a Resume until the first Renew after it
 
-	recalled map[recallKey][]protocol.CallID // holds that end for another client's sake, and the calls that wait for that
+	recalled map[recallKey][]protocol.CallID // holds being ended by another client, and the calls that wait for that
 	taking   *taking                         // another client is ending it
 
-	lasting *lasting // what it has in spaces that outlast this member; nil where it has used none
+	lasting *lasting // its state in spaces that outlast this member; nil if it has used none
 	adopted bool     // from another member, or from another life of this one
-	over    bool     // a lasting space has ended it: it is no client's, until it expires
+	over    bool     // a lasting space has ended it: no client owns it, until it expires
 }
 
 // parkedCall is an Open or Renew whose answer waits for the horizon.
@@ -229,8 +227,7 @@ type parkedCall struct {
 	fact any
 }
 
-// New puts a session machine in front of inner, a protocol.Stack. The error names the
-// field of c that is wrong.
+// New puts a session machine in front of inner, a protocol.Stack. The error names the invalid field of c.
 func New(c Config, inner protocol.Machine) (*Machine, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -250,14 +247,12 @@ func New(c Config, inner protocol.Machine) (*Machine, error) {
 	}, nil
 }
 
-// Wake returns the earliest of the stack's times and of those at which something of a
-// session ends.
+// Wake returns the earliest of the stack's wake times and of those at which something of a session ends.
 func (m *Machine) Wake() protocol.Time { return m.wake }
 
-// Step answers calls about sessions, passes on calls about locks, and routes
-// the spaces' decisions. First it ends what time has ended, because
-// a Tick may come late. But only a Tick ends sessions, because
-// a sign of life that comes before it counts: it may have arrived in time, and waited.
+// Step answers calls about sessions, passes on calls about locks, and routes the spaces' decisions. First it ends
+// everything that has run out of time, because a Tick may come late. But only a Tick ends sessions, because an earlier sign of
+// life counts: it may have arrived in time, and waited.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.Kind == protocol.Tick || m.wake <= now {
 		m.tick(now, ev.Kind == protocol.Tick, out)
@@ -274,8 +269,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	m.settle()
 }
 
-// conclude takes up the answers and ends what must end because of the decisions, after those have been
-// sent.
+// conclude processes the answers, and ends what must end because of the decisions, after those have been sent.
 func (m *Machine) conclude(now protocol.Time, out *protocol.Effects) {
 	m.attend(now, out)
 	if m.lapsed {
@@ -296,13 +290,12 @@ func (m *Machine) conclude(now protocol.Time, out *protocol.Effects) {
 	m.attend(now, out)
 }
 
-// settle notes when to be woken, once a step: the driver asks after it, and the next
-// step before it does anything.
+// settle sets the wake time, once a step: both the driver and the next step read it.
 func (m *Machine) settle() {
 	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First(), m.beatDue.First(), m.entryDue, m.closing.wake())
 }
 
-// tick does what time has decided, and where it may judges which sessions have ended.
+// tick applies the passage of time and, if judges is set, expires sessions.
 func (m *Machine) tick(now protocol.Time, judges bool, out *protocol.Effects) {
 	if m.inner.Wake() <= now {
 		m.pass(now, &protocol.Event{Kind: protocol.Tick}, out)
@@ -315,7 +308,7 @@ func (m *Machine) tick(now protocol.Time, judges bool, out *protocol.Effects) {
 	m.beatPresent(now, out)
 }
 
-// onCall takes a request of a client.
+// onCall handles a request of a client.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if m.config.TakesOver && len(m.config.Lasting) > 0 && m.takesOver(now, ev, out) {
 		return
@@ -358,7 +351,7 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	}
 }
 
-// onRequest passes on a request of a session that is alive.
+// onRequest passes on a request of a live session.
 func (m *Machine) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request, out *protocol.Effects) {
 	p := m.alive(now, r.Session)
 	if p == nil {
@@ -390,7 +383,7 @@ func (m *Machine) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Reque
 	m.pass(now, ev, out)
 }
 
-// onHeld passes on what a client asks about a request of a session that is alive.
+// onHeld passes on a client's call about a request of a live session.
 func (m *Machine) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
 	if m.alive(now, s) == nil {
 		m.refuseUnknown(ev.Call, s, request, name, out)
@@ -402,14 +395,14 @@ func (m *Machine) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID
 	m.pass(now, ev, out)
 }
 
-// isSuperseded reports whether what is read at a sink was sent before another sink
-// resumed its session, or the session was dismissed.
+// isSuperseded reports whether input from a sink was sent before another sink resumed its session, or the session was
+// dismissed.
 func (m *Machine) isSuperseded(sink uint64) bool {
 	return len(m.superseded) > 0 && m.superseded[sink]
 }
 
-// alive returns the session if it has not expired. Step has ended those whose time
-// has passed; that none serves beyond its time does not hang on that alone.
+// alive returns the session if it has not expired. Step has already ended those past their time; this check does not
+// rely on that.
 func (m *Machine) alive(now protocol.Time, id lock.SessionID) *presence {
 	p := m.find(id)
 	if p == nil || p.over || m.hasExpired(p, now) {
@@ -418,8 +411,8 @@ func (m *Machine) alive(now protocol.Time, id lock.SessionID) *presence {
 	return p
 }
 
-// here returns the session until it has been ended, for what is a sign of its life: one that is heard
-// before that counts, though the session's time has passed meanwhile.
+// here returns the session until it has been ended, for signs of its life: one handled before that counts, even if the
+// session's time has passed meanwhile.
 func (m *Machine) here(id lock.SessionID) *presence {
 	if p := m.find(id); p != nil && !p.over {
 		return p
@@ -427,7 +420,7 @@ func (m *Machine) here(id lock.SessionID) *presence {
 	return nil
 }
 
-// find returns the session, or nil. It remembers the latest one, which is mostly asked for again.
+// find returns the session, or nil. It caches the latest one, which is usually looked up again.
 func (m *Machine) find(id lock.SessionID) *presence {
 	if m.recent != nil && m.recent.id == id {
 		return m.recent
@@ -444,11 +437,10 @@ func (m *Machine) hasExpired(p *presence, now protocol.Time) bool {
 	return now >= p.expires && !p.present()
 }
 
-// present reports whether a connection waits for the session, which is as good as a
-// beat. A Stream has beats.
+// present reports whether a connection waits for the session, which counts as a beat. A Stream has beats.
 func (p *presence) present() bool { return p.kind == OneShot && len(p.waiting) > 0 }
 
-// inquire asks a space for what it answers at once, and keeps the answer for the session machine.
+// inquire asks a space a question that it answers at once, and keeps the answer for the session machine.
 func (m *Machine) inquire(now protocol.Time, port protocol.Port, question any, out *protocol.Effects) (answer any) {
 	before := len(out.Replies)
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: question}, out)
@@ -464,7 +456,7 @@ func (m *Machine) inquire(now protocol.Time, port protocol.Port, question any, o
 	return answer
 }
 
-// pass steps the stack and handles what it raised and decided.
+// pass steps the stack and handles its facts and decisions.
 func (m *Machine) pass(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	replies, raises := len(out.Replies), len(out.Raises)
 	m.inner.Step(now, *ev, out)

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// reachOf returns how far beyond the lease others wait for a client that is promised ttl: not at all where it has nothing that
+// reachOf returns how far beyond the lease others wait for a client that is promised ttl: zero if it has nothing that
 // ends with this member.
 func (m *Machine) reachOf(p *presence, ttl time.Duration) protocol.Reach {
 	if !m.isBound(p, ttl) {
@@ -15,10 +15,9 @@ func (m *Machine) reachOf(p *presence, ttl time.Duration) protocol.Reach {
 	return m.reachOfBound(ttl)
 }
 
-// reachOfBound returns how far beyond the lease a ttl reaches. Up to the lease itself it does
-// not: what the lease alone allows is a little less then, and costs nothing. Of a
-// longer one two thirds of the lease are counted on, which are left of it when all is well:
-// then a heartbeat is answered with all that was wanted.
+// reachOfBound returns how far beyond the lease a ttl reaches. A ttl up to the lease does not: the client then gets
+// slightly less than it asked for, at no cost. For a longer one, two thirds of the lease are counted on, which normally
+// remain of it: then a heartbeat gets the full requested ttl.
 func (m *Machine) reachOfBound(ttl time.Duration) protocol.Reach {
 	if ttl <= m.config.Lease {
 		return 0
@@ -26,8 +25,8 @@ func (m *Machine) reachOfBound(ttl time.Duration) protocol.Reach {
 	return protocol.ReachOf(m.stretch(ttl) - m.config.Lease*2/3)
 }
 
-// count notes how far a session's client may believe beyond the lease: as far as any answer has ever
-// said, until that has passed. A later, shorter answer counts from then on.
+// count records how far a session's client may believe beyond the lease: the maximum of all answers, until that has
+// passed. A later, shorter answer counts from then on.
 func (m *Machine) count(p *presence, reach protocol.Reach, now, until protocol.Time) {
 	far, farUntil, next, nextUntil := p.far, p.farUntil, p.next, p.nextUntil
 	if now >= farUntil {
@@ -46,7 +45,7 @@ func (m *Machine) count(p *presence, reach protocol.Reach, now, until protocol.T
 	p.far, p.farUntil, p.next, p.nextUntil, p.counted = far, farUntil, next, nextUntil, true
 }
 
-// uncount: p's promise is over, or it is counted as another.
+// uncount removes p's count: its promise is over, or is counted as another.
 func (m *Machine) uncount(p *presence) {
 	if p.counted {
 		m.reaches[p.far]--
@@ -54,7 +53,7 @@ func (m *Machine) uncount(p *presence) {
 	p.counted = false
 }
 
-// counted is the longest reach that some client may believe in.
+// counted returns the longest reach that any client may believe.
 func (m *Machine) counted() protocol.Reach {
 	reach := protocol.MaxReach
 	for reach > 0 && m.reaches[reach] == 0 {
@@ -66,7 +65,7 @@ func (m *Machine) counted() protocol.Reach {
 // sink lowers the horizon when the longest promise has passed.
 func (m *Machine) sink(now protocol.Time, out *protocol.Effects) {
 	if len(m.parked) > 0 || len(m.entering) > 0 || m.lapsed {
-		return // someone waits for more, or more sessions are about to end
+		return // a request waits for more, or more sessions are about to end
 	}
 	reach := m.counted()
 	believing := m.remote > 0 || len(m.beliefs.of) > 0

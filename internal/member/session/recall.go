@@ -12,17 +12,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A caller that has a session's credentials can release what it holds, and end it, while another client uses it over a stream.
+// A caller with a session's credentials can release its holds, and end it, while another client uses it over a stream.
 // That client still believes in its locks, so they are not freed at once: they are revoked, as when a lock is broken,
-// and each ends when the client confirms that it has stopped, or at the deadline that its session had then. What was asked for by
-// single calls has no client to hear of it: that ends at once.
+// and each ends when the client confirms that it has stopped, or at the deadline that its session had then. Requests
+// from single calls have no client to notify: they end at once.
 
-// recallKey names what is to end: by its request, or in a lasting space by its token where the request is not known here.
+// recallKey identifies a hold to end: by its request, or in a lasting space by its token if the request is not known
+// here.
 type recallKey struct {
 	port    protocol.Port
 	request uint64
 	name    string
-	token   holdfast.Token // only where request is 0
+	token   holdfast.Token // only if request is 0
 }
 
 func compareRecalls(a, b recallKey) int {
@@ -33,37 +34,38 @@ func compareRecalls(a, b recallKey) int {
 type taking struct {
 	calls    []protocol.CallID
 	released []Lost
-	// own says that the client at the stream ends it itself, by being that one, and one before may believe in what it holds.
+	// own reports that the client at the stream itself ends the session, while an earlier one may believe in its holds.
 	own bool
 	by  lock.Attachment
 }
 
-// mostRecalls is how many calls may wait for the end of one hold, or of one session.
+// mostRecalls is the maximum number of calls that wait for the end of one hold, or of one session.
 const mostRecalls = 16
 
-// errTaken renews nothing of a session that is being ended; errEnded is why that has ended.
+// errTaken refuses renewals of a session that is being ended; errEnded is the reason of its end.
 var (
 	errTaken = fmt.Errorf("%w: another client is ending this session", holdfast.ErrUnavailable)
 	errEnded = errors.New("another client has ended it")
 )
 
-// isAnother reports whether a call is not of the client that uses a session over a stream.
+// isAnother reports whether a call is from another client than the one that uses the session over a stream.
 func isAnother(p *presence, call protocol.CallID) bool {
 	return p.kind == Stream && call.Sink != p.sink && !protocol.Mutated("release by another client goes unreported")
 }
 
-// isTakenOver reports whether a session was taken over for a call: its client may use it over a stream at another member, and
-// ask there for something that is not known here yet.
+// isTakenOver reports whether a session was adopted for a call: its client may use it over a stream at another member,
+// and make requests there that are not known here yet.
 func (p *presence) isTakenOver() bool {
 	return p.kind == OneShot && p.lasting != nil && p.lasting.taken
 }
 
-// mayBeAnother reports whether a call may be of another client than the one that uses a session over a stream, here or elsewhere.
+// mayBeAnother reports whether a call may be from another client than the one that uses a session over a stream, here
+// or elsewhere.
 func mayBeAnother(p *presence, call protocol.CallID) bool {
 	return isAnother(p, call) || p.isTakenOver()
 }
 
-// onEnd ends a session because its client says so.
+// onEnd ends a session at its client's request.
 func (m *Machine) onEnd(now protocol.Time, call protocol.CallID, end *End, out *protocol.Effects) {
 	p := m.alive(now, end.ID)
 	if p == nil && m.isSuperseded(call.Sink) {
@@ -90,7 +92,7 @@ func (m *Machine) onEnd(now protocol.Time, call protocol.CallID, end *End, out *
 	out.Reply(call, &Ended{Released: releasedOf(p, out.Replies[before:])})
 }
 
-// unableFor says why a session cannot be renewed now; nil if it can.
+// unableFor returns why a session cannot be renewed now; nil if it can.
 func (m *Machine) unableFor(now protocol.Time, p *presence) error {
 	if p.taking != nil {
 		return errTaken
@@ -98,7 +100,8 @@ func (m *Machine) unableFor(now protocol.Time, p *presence) error {
 	return m.unable(now)
 }
 
-// recallOne takes the release of a hold by another client, and reports whether the one that uses it has to stop first.
+// recallOne handles the release of a hold by another client, and reports whether the one that uses it has to stop
+// first.
 func (m *Machine) recallOne(now protocol.Time, p *presence, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) bool {
 	if !mayBeAnother(p, ev.Call) {
 		return false
@@ -121,7 +124,8 @@ func (m *Machine) recallOne(now protocol.Time, p *presence, ev *protocol.Event, 
 	return true
 }
 
-// recall has the client at the stream stop using a hold. The call is answered when that has ended; the zero call has no caller.
+// recall asks the client at the stream to stop using a hold. The call is answered when that has ended; the zero call
+// has no caller.
 func (m *Machine) recall(now protocol.Time, p *presence, port protocol.Port, of protocol.RequestOf, call protocol.CallID, out *protocol.Effects) {
 	key := recallKey{port: port, request: of.ID, name: of.Name}
 	if of.ID == 0 {
@@ -157,9 +161,9 @@ func (m *Machine) recall(now protocol.Time, p *presence, port protocol.Port, of 
 	m.routeRevoked(now, p, reply)
 }
 
-// hearRecalled answers the calls that wait for the end of a request: it has come, or the space could not be asked for
-// it. It reports whether the decision was about that alone. A request that waited ends by being refused, because another
-// client has ended it; the client at the stream gets that refusal as well.
+// hearRecalled answers the calls that wait for the end of a request: it has ended, or the space could not be asked. It
+// reports whether the decision was only about that. A waiting request ends by a refusal, because another client has
+// ended it; the client at the stream gets that refusal as well.
 func (m *Machine) hearRecalled(p *presence, port protocol.Port, d lock.Decision, called protocol.CallID, out *protocol.Effects) (own bool) {
 	switch d.Kind {
 	case lock.Released, lock.Lost:
@@ -194,13 +198,13 @@ func (m *Machine) hearRecalled(p *presence, port protocol.Port, d lock.Decision,
 	return own
 }
 
-// released is the answer to the client that asked for the end of a hold, once it has ended.
+// released is the answer to the client that requested the end of a hold, once it has ended.
 func released(d lock.Decision) lock.Decision {
 	d.Kind, d.Loss, d.Err = lock.Released, "", nil
 	return d
 }
 
-// take ends a session for another client than the one at its stream, as soon as that has stopped.
+// take ends a session for another client than the one at its stream, as soon as that one has stopped.
 func (m *Machine) take(now protocol.Time, call protocol.CallID, p *presence, out *protocol.Effects) {
 	if p.taking == nil {
 		p.taking = &taking{}
@@ -215,8 +219,9 @@ func (m *Machine) take(now protocol.Time, call protocol.CallID, p *presence, out
 	m.concludeTakings(now, out)
 }
 
-// recallAll has the client at the stream stop using all that it holds, and reports whether it holds something still. In
-// lasting spaces what it waits for ends as well: it could be granted just now, and another member tell the client.
+// recallAll asks the client at the stream to stop using all its holds, and reports whether any are left. In lasting
+// spaces its waiting requests end as well: one could be granted just now, and another member would report it to the
+// client.
 func (m *Machine) recallAll(now protocol.Time, p *presence, out *protocol.Effects) bool {
 	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
 		for _, of := range m.requestsOf(now, p, port, out) {
@@ -239,7 +244,7 @@ func (m *Machine) concludeTakings(now protocol.Time, out *protocol.Effects) {
 			m.takings = append(m.takings, p)
 		case p.taking.own:
 			m.end(now, p, "", out)
-		case len(p.recalled) > 0 || m.recallAll(now, p, out): // what has waited may have been granted meanwhile
+		case len(p.recalled) > 0 || m.recallAll(now, p, out): // a waiting request may have been granted meanwhile
 			m.takings = append(m.takings, p)
 		default:
 			m.takeBack(now, p, out)
@@ -248,8 +253,8 @@ func (m *Machine) concludeTakings(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// takeBack has lasting spaces end what single calls have asked for. They end the session itself if it has nothing then: its
-// client may have gone to another member meanwhile, and believe in what it was granted there.
+// takeBack makes lasting spaces end the requests of single calls. They end the session itself if it has nothing then:
+// its client may have moved to another member meanwhile, and believe in grants there.
 func (m *Machine) takeBack(now protocol.Time, p *presence, out *protocol.Effects) {
 	if p.lasting == nil {
 		return
@@ -262,7 +267,8 @@ func (m *Machine) takeBack(now protocol.Time, p *presence, out *protocol.Effects
 	}
 }
 
-// giveUpTaking leaves a session as it is, because a space could not be asked. Its stream repeats what it has sent meanwhile.
+// giveUpTaking leaves a session unchanged, because a space could not be asked. Its stream repeats what it has sent
+// meanwhile.
 func (m *Machine) giveUpTaking(p *presence, why error, out *protocol.Effects) {
 	if why == holdfast.ErrNotHeld {
 		return // it has ended otherwise
@@ -279,7 +285,7 @@ func (m *Machine) giveUpTaking(p *presence, why error, out *protocol.Effects) {
 	}
 }
 
-// answerRecalls answers all who wait for a session that has ended now.
+// answerRecalls answers all callers that wait for a session that has now ended.
 func (m *Machine) answerRecalls(p *presence, out *protocol.Effects) {
 	for _, key := range slices.SortedFunc(maps.Keys(p.recalled), compareRecalls) {
 		for _, call := range p.recalled[key] {
@@ -306,8 +312,8 @@ func (m *Machine) answerRecalls(p *presence, out *protocol.Effects) {
 	}
 }
 
-// tooLateForTaken refuses what is asked for in a session that is being ended, and reports that. Its own stream asks again, in
-// another session, when this one has ended.
+// tooLateForTaken refuses requests in a session that is being ended, and reports whether it did. Its own stream repeats
+// them, in another session, when this one has ended.
 func (m *Machine) tooLateForTaken(p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
 	if p.taking == nil {
 		return false

@@ -7,27 +7,25 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A stream that breaks leaves both ends with what the other one may not have heard. Its
-// client comes back with the list of what it has not settled, and asks again for what it
-// waits for. Two things can then cross:
+// After a broken stream each end may have missed messages of the other. The client returns with the list of its
+// unsettled requests, and repeats those that it waits for. Two things can then cross:
 //
-//   - a request was decided, answered and settled while its repetition was under way: it
-//     would be asked for a second time, and no client would take its grant;
-//   - it was granted like that on the stream before, and the grant was not heard.
+//   - a request was decided, answered and settled while its repetition was under way: it would be made a second time,
+//     and no client would take its grant;
+//   - it was granted like that on the previous stream, and the client has not heard.
 //
-// The first is prevented by what a [comeback] remembers, the second mended by the list.
+// A [comeback] prevents the first, the list repairs the second.
 
-// comeback is what a session remembers of its client's return, until its client has
-// asked again for all that it waits for.
+// comeback is a session's memory of its client's return, until its client has repeated all its waiting requests.
 type comeback struct {
 	sink     uint64
-	requests []uint64        // not settled when the client said hello, in order
-	last     uint64          // the latest id that it had given then
-	decided  map[uint64]bool // of those, and of later ones, what has been sent on this stream
+	requests []uint64        // unsettled at the client's hello, in order
+	last     uint64          // the latest id that it had used then
+	decided  map[uint64]bool // decisions sent on this stream, about those and later ones
 }
 
-// note takes account of a decision that the client gets. A client that gets Released has
-// asked for it, and does not ask again.
+// note records a decision sent to the client. A client that gets Released has asked for it, and does not repeat the
+// request.
 func (b *comeback) note(d *lock.Decision) {
 	if d.Kind != lock.Refused && d.Kind != lock.Lost {
 		return
@@ -40,8 +38,8 @@ func (b *comeback) note(d *lock.Decision) {
 	}
 }
 
-// crossed reports whether a request that arrives on a sink was sent before its client
-// could hear, on the same stream, that it was decided.
+// crossed reports whether a request that arrives on a sink was sent before its client could hear, on the same stream,
+// that it was decided.
 func (b *comeback) crossed(sink, request uint64) bool {
 	return b != nil && b.sink == sink && b.decided[request]
 }
@@ -77,15 +75,15 @@ func (m *Machine) onResume(now protocol.Time, call protocol.CallID, resume *Resu
 		m.endSettled(now, p, requests, resume.Last, out)
 	}
 	p.back = &comeback{sink: call.Sink, requests: requests, last: resume.Last}
-	// The stream that broke may have lost its last messages. A client that is renewed
-	// must know first which of its grants it must not use.
+	// The broken stream may have lost its last messages. Before it is renewed, a client must know which of its grants
+	// it must not use.
 	for _, r := range p.revoked.inOrder() {
 		out.Decide(protocol.CallID{Sink: call.Sink, Op: r.decision.Request}, &r.decision)
 	}
 	m.onRenew(now, call, Renew{ID: resume.ID, Proven: true, TTL: resume.TTL, resumed: true}, false, out)
 }
 
-// endSettled ends what a session has under ids up to last and its client has settled.
+// endSettled ends requests of a session with ids up to last that its client has settled.
 func (m *Machine) endSettled(now protocol.Time, p *presence, open []uint64, last uint64, out *protocol.Effects) {
 	for port := 1; port <= m.config.Spaces; port++ {
 		for _, r := range m.requestsOf(now, p, protocol.Port(port), out) {
@@ -100,7 +98,7 @@ func (m *Machine) endSettled(now protocol.Time, p *presence, open []uint64, last
 	}
 }
 
-// requestsOf asks a space what a session holds and waits for there.
+// requestsOf asks a space for the session's holds and waits there.
 func (m *Machine) requestsOf(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) []protocol.RequestOf {
 	requests, is := m.inquire(now, port, &protocol.ListRequests{Session: p.id}, out).(*protocol.Requests)
 	if !is {

@@ -14,15 +14,14 @@ type revocation struct {
 	port     protocol.Port
 	decision lock.Decision
 	due      protocol.Time // when the holder has stopped at the latest
-	number   int           // counts those of the session
+	number   int           // sequence number within the session
 }
 
-// revocations are those of one session. There may be as many as it holds: a member that
-// leaves revokes everything.
+// revocations are those of one session. There may be as many as it has holds: a leaving member revokes everything.
 type revocations struct {
 	byRequest map[revokedKey]revocation
 	count     int
-	reminded  protocol.Time // the latest time for which the session machine was asked to look
+	reminded  protocol.Time // the latest time for which a check is scheduled
 }
 
 type revokedKey struct {
@@ -35,8 +34,8 @@ func (r *revocations) inOrder() []revocation {
 	return slices.SortedFunc(maps.Values(r.byRequest), func(a, b revocation) int { return cmp.Compare(a.number, b.number) })
 }
 
-// routeRevoked keeps what the session must stop using, and forgets what it has given
-// up. A grant that is revoked again is due when it was.
+// routeRevoked records grants that the session must stop using, and removes those given up. A grant that is revoked
+// again keeps its due time.
 func (m *Machine) routeRevoked(now protocol.Time, p *presence, reply *protocol.Reply) {
 	d, key := &reply.Decision, revokedKey{reply.Port, reply.Decision.Request}
 	switch d.Kind {
@@ -59,9 +58,9 @@ func (m *Machine) routeRevoked(now protocol.Time, p *presence, reply *protocol.R
 	}
 }
 
-// dueOf is the time until which the client of a session may believe in a grant that is revoked now, if it has not heard. In a
-// lasting space another member than this one may have renewed it, and for as long as the space keeps it. A beat that any
-// member hears from now on is answered there behind what that member has sent: so nothing is promised longer than that from now on.
+// dueOf returns the time until which the client of a session may believe in a grant revoked now, if it has not heard.
+// In a lasting space another member may have renewed the session, for as long as the space keeps it. Any member answers
+// a later beat after sending its pending revocations: so no promise from now on lasts longer than that.
 func (m *Machine) dueOf(now protocol.Time, p *presence, port protocol.Port) protocol.Time {
 	if p.expires == protocol.Never || p.lasting == nil || !m.config.lasts(port) || protocol.Mutated("another member may have renewed a holder") {
 		return p.expires
@@ -69,7 +68,7 @@ func (m *Machine) dueOf(now protocol.Time, p *presence, port protocol.Port) prot
 	return max(p.expires, now+m.stretch(p.lasting.ttl))
 }
 
-// remindRevoked looks again at a session's revoked grants, now that its client has been heard.
+// remindRevoked schedules a check of a session's revoked grants, now that its client has been heard.
 func (m *Machine) remindRevoked(p *presence, now protocol.Time) {
 	if p.lasting == nil {
 		return
@@ -83,8 +82,7 @@ func (m *Machine) remindRevoked(p *presence, now protocol.Time) {
 	}
 }
 
-// endRevoked releases revoked grants whose holders have stopped believing, though
-// they have not said so.
+// endRevoked releases revoked grants whose holders no longer believe, although they have not confirmed.
 func (m *Machine) endRevoked(now protocol.Time, out *protocol.Effects) {
 	for m.revokedDue.First() <= now {
 		p := m.sessions[lock.SessionID(m.revokedDue.Pop().Key)]
@@ -97,7 +95,7 @@ func (m *Machine) endRevoked(now protocol.Time, out *protocol.Effects) {
 				continue
 			}
 			if m.config.lasts(r.port) && p.expires <= r.due {
-				continue // its client has not said anything here since, and may not have heard
+				continue // its client has sent nothing here since, and may not have heard
 			}
 			release := &protocol.Release{Session: p.id, Name: r.decision.Name, Token: r.decision.Token, Request: r.decision.Request}
 			ev := &protocol.Event{Kind: protocol.Call, Port: r.port, Fact: release}

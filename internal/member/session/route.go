@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// route addresses the decision of reply i, and keeps account of what it means for
-// its session.
+// route addresses the decision of reply i, and updates its session accordingly.
 func (m *Machine) route(now protocol.Time, i int, out *protocol.Effects) {
 	reply := &out.Replies[i]
 	p := m.find(reply.Decision.Session)
@@ -52,8 +51,7 @@ func (m *Machine) route(now protocol.Time, i int, out *protocol.Effects) {
 	m.routeOneShot(now, p, called, reply, out)
 }
 
-// goingAway returns why a session is about to end, though its client goes on
-// elsewhere; nil if it is not.
+// goingAway returns why a session is about to end while its client continues elsewhere; nil if it is not.
 func (m *Machine) goingAway(p *presence) error {
 	if m.lapsed && p.kind != Local {
 		return errNoLease
@@ -61,16 +59,15 @@ func (m *Machine) goingAway(p *presence) error {
 	return p.away
 }
 
-// keepLoss keeps the losses sent to a stream, because the stream may break before its client
-// has heard. A client that is alive when the session's present deadline has passed has
-// been renewed by an answer that came later, and so has heard.
+// keepLoss keeps the losses sent to a stream, because the stream may break before its client has heard. A client that
+// is alive when the session's present deadline has passed has been renewed by a later answer, and so has heard.
 func (m *Machine) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply) {
 	if why := reply.Decision.Loss; why == holdfast.HoldLimit || p.expires == 0 {
 		return // the client knows by its own clock, or the session ends
 	}
 	at := slices.IndexFunc(p.lost, func(l loss) bool { return l.Port == reply.Port && l.Decision.Request == reply.Decision.Request })
 	if at >= 0 {
-		p.lost[at].due = max(p.lost[at].due, p.expires) // a lasting space that was asked for the session says it again
+		p.lost[at].due = max(p.lost[at].due, p.expires) // a lasting space that was asked for the session repeats it
 		return
 	}
 	if len(p.lost) >= maxLost {
@@ -83,10 +80,9 @@ func (m *Machine) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply
 	p.lost = append(p.lost, loss{Lost{reply.Port, reply.Decision}, p.expires})
 }
 
-// routeOneShot tells a session that can be reached only while it asks, and keeps
-// account of what it lives for.
+// routeOneShot reports to a session that can be reached only during a call, and tracks what keeps it alive.
 func (m *Machine) routeOneShot(now protocol.Time, p *presence, called protocol.CallID, reply *protocol.Reply, out *protocol.Effects) {
-	port, d := reply.Port, reply.Decision // as it was decided, and not as it is sent
+	port, d := reply.Port, reply.Decision // as decided, not as sent
 	if why := p.whyLost(port, d); why != "" {
 		reply.Decision.Kind, reply.Decision.Err = lock.Refused, why
 	}
@@ -99,8 +95,8 @@ func (m *Machine) routeOneShot(now protocol.Time, p *presence, called protocol.C
 	m.account(now, p, called, port, d, out)
 }
 
-// keepCall remembers who waits for a request that did not come over the session's
-// own stream: a single call may name any session.
+// keepCall records the caller that waits for a request outside the session's own stream: a single call may name any
+// session.
 func (p *presence) keepCall(called protocol.CallID, reply *protocol.Reply) {
 	d := &reply.Decision
 	switch {
@@ -112,7 +108,7 @@ func (p *presence) keepCall(called protocol.CallID, reply *protocol.Reply) {
 	}
 }
 
-// reach is where decisions about a request are sent.
+// reach returns where decisions about a request are sent.
 func (p *presence) reach(request uint64) protocol.CallID {
 	if w, waits := p.waiting[request]; waits {
 		return w.call
@@ -123,9 +119,8 @@ func (p *presence) reach(request uint64) protocol.CallID {
 	return protocol.CallID{Sink: p.sink, Op: request}
 }
 
-// How many losses a session remembers. Past maxLost a one-shot session forgets the
-// oldest, and a release of that lock finds it not held. A stream must not go on
-// without having heard, so its session ends at its bound.
+// How many losses a session remembers. Past maxLost a one-shot session forgets the oldest, and a release of that lock
+// finds it not held. A stream must not continue without having heard, so its session ends at its bound.
 const (
 	maxLost       = 1024
 	maxStreamLost = 16 * maxLost
@@ -134,10 +129,10 @@ const (
 // loss is a loss that the client may not have heard of.
 type loss struct {
 	Lost
-	due protocol.Time // until when its client may believe that it holds; a stream that is alive then has heard
+	due protocol.Time // until when its client may believe in the hold; a stream that is alive then has heard
 }
 
-// lose remembers a loss that could not be reported, once a request.
+// lose records a loss that could not be reported, once per request.
 func (p *presence) lose(lost loss) {
 	for i := range p.lost {
 		if known := &p.lost[i]; known.Port == lost.Port && known.Decision.Request == lost.Decision.Request {
@@ -159,7 +154,7 @@ func (m *Machine) unreported(now protocol.Time, p *presence) []Lost {
 	return lost
 }
 
-// whyLost returns why the grant that a release was about had been lost, if it had.
+// whyLost returns the loss of the grant that a release names, if it was lost.
 func (p *presence) whyLost(port protocol.Port, d lock.Decision) holdfast.Loss {
 	if d.Kind != lock.Released && (d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrNotHeld)) {
 		return ""
@@ -172,8 +167,8 @@ func (p *presence) whyLost(port protocol.Port, d lock.Decision) holdfast.Loss {
 	return ""
 }
 
-// account keeps what a one-shot session lives for: the requests that hold and those
-// that wait. With the release of the last of them it ends.
+// account tracks what keeps a one-shot session alive: the requests that hold and those that wait. It ends with the
+// release of the last of them.
 func (m *Machine) account(now protocol.Time, p *presence, called protocol.CallID, port protocol.Port, d lock.Decision, out *protocol.Effects) {
 	_, waited := p.waiting[d.Request]
 	_, lived := p.live[d.Request]
@@ -198,7 +193,7 @@ func (m *Machine) account(now protocol.Time, p *presence, called protocol.CallID
 	}
 	delete(p.waiting, d.Request)
 	if p.expires == 0 || len(p.waiting) > 0 || len(p.entries) > 0 {
-		return // ending already, or another request of it waits
+		return // already ending, or another request of it waits
 	}
 	if d.Kind == lock.Released && lived && len(p.live) == 0 && !p.outlastsLocks() {
 		m.endReleased(now, p, port, out)

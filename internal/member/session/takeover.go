@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A session is used over a stream by one client at a time, which it is attached to: see lock.Attachments. The same client comes
-// back as often as its stream breaks. A Resume by another one takes the session over, with all that it holds. The client
-// before it gets TakenOver and is at its end: what it says on its stream has no effect, and its next Resume is refused.
+// Over streams one client at a time uses a session: the one it is attached to, see lock.Attachments. The same client
+// returns as often as its stream breaks. A Resume by another one takes the session over, with all its holds. The
+// previous client gets TakenOver and is finished: input on its stream has no effect, and its next Resume is refused.
 
-// claim attaches a session to the client that resumes it, and takes it over from the client before. The error says that a
-// later client has it.
+// claim attaches a session to the client that resumes it, and takes it over from the previous client. The error reports
+// that a later client has it.
 func (m *Machine) claim(now protocol.Time, p *presence, resume *Resume, out *protocol.Effects) error {
 	next, may := p.attached.Claim(resume.Number, resume.Generation)
 	if !may && !protocol.Mutated("an earlier client is refused") {
@@ -26,7 +26,7 @@ func (m *Machine) claim(now protocol.Time, p *presence, resume *Resume, out *pro
 	return nil
 }
 
-// onCheck says whether a session is alive and the caller's, and whether a Resume takes it over.
+// onCheck answers whether a session is alive and the caller's, and whether a Resume would take it over.
 func (m *Machine) onCheck(call protocol.CallID, check *Check, out *protocol.Effects) {
 	p := m.here(check.ID)
 	checked := &Renewed{Err: p.refusal(check.Secret, check.Identity)}
@@ -36,7 +36,8 @@ func (m *Machine) onCheck(call protocol.CallID, check *Check, out *protocol.Effe
 	out.Reply(call, checked)
 }
 
-// mayNotRenew says why a session is not renewed by a call: it is not the caller's, or it was taken over from its client.
+// mayNotRenew returns why a call does not renew a session: it is not the caller's, or it was taken over from its
+// client.
 func (m *Machine) mayNotRenew(p *presence, call protocol.CallID, renew *Renew) error {
 	if m.ousted[call.Sink] {
 		return ErrTakenOver
@@ -47,7 +48,7 @@ func (m *Machine) mayNotRenew(p *presence, call protocol.CallID, renew *Renew) e
 	return p.refusal(renew.Secret, renew.Identity)
 }
 
-// generationFor is the generation in the answer to a Resume, and to no other renewal.
+// generationFor returns the generation in the answer to a Resume; 0 for any other renewal.
 func (p *presence) generationFor(renew *Renew) uint64 {
 	if !renew.resumed {
 		return 0
@@ -55,7 +56,7 @@ func (p *presence) generationFor(renew *Renew) uint64 {
 	return p.attached.Generation
 }
 
-// takes reports whether a Resume takes a session over from another client. The error says that a later one has it.
+// takes reports whether a Resume takes a session over from another client. The error reports that a later one has it.
 func (p *presence) takes(number, generation uint64) (takes bool, err error) {
 	next, may := p.attached.Claim(number, generation)
 	if !may && !protocol.Mutated("an earlier client is refused") {
@@ -64,8 +65,8 @@ func (p *presence) takes(number, generation uint64) (takes bool, err error) {
 	return p.attached.Client != 0 && next.Attachment != p.attached.Attachment, nil
 }
 
-// takenElsewhere notes that a client has taken a session over through another member. Lasting spaces end themselves what the
-// client here has waited for: what the later client waits for there is listed among it.
+// takenElsewhere records that a client has taken a session over through another member. Lasting spaces themselves end
+// the waiting requests of the client here: those of the later client are listed there.
 func (m *Machine) takenElsewhere(now protocol.Time, p *presence, next lock.Attachments, out *protocol.Effects) {
 	before := p.attached.Attachment
 	m.takeOver(now, p, next, out)
@@ -79,8 +80,8 @@ func (m *Machine) takenElsewhere(now protocol.Time, p *presence, next lock.Attac
 	}
 }
 
-// takeOver attaches a session to a later client, if next is one. The client before, which was heard here last, gets TakenOver.
-// It is not given the time to stop, because what it holds is granted to no other session.
+// takeOver attaches a session to a later client, if next is one. The previous client, which was heard here last, gets
+// TakenOver. It gets no time to stop, because its holds are granted to no other session.
 func (m *Machine) takeOver(now protocol.Time, p *presence, next lock.Attachments, out *protocol.Effects) {
 	before := p.attached
 	p.attached = before.Join(next)
@@ -97,8 +98,8 @@ func (m *Machine) takeOver(now protocol.Time, p *presence, next lock.Attachments
 	}
 }
 
-// confirm notes that all lasting spaces of a session know a client that uses it. The one before may have been renewed until now,
-// through another member.
+// confirm records that all lasting spaces of a session know the client that uses it. The previous one may have been
+// renewed until now, through another member.
 func (m *Machine) confirm(now protocol.Time, p *presence, a lock.Attachment) {
 	if l := p.lasting; l.attached.Before(a) {
 		l.attached, p.former = a, max(p.former, now+m.stretch(l.ttl))
@@ -106,8 +107,8 @@ func (m *Machine) confirm(now protocol.Time, p *presence, a lock.Attachment) {
 	}
 }
 
-// isUnconfirmed reports whether a lasting space may not know yet which client uses a session: the one before may be renewed
-// through another member.
+// isUnconfirmed reports whether a lasting space may not know yet which client uses a session: the previous one may be
+// renewed through another member.
 func (p *presence) isUnconfirmed() bool {
 	return p.lasting != nil && p.lasting.attached != p.attached.Attachment
 }
@@ -124,8 +125,8 @@ func (m *Machine) forgoOf(p *presence, sink uint64, out *protocol.Effects) {
 	}
 }
 
-// endWaits ends what a session waits for that the client before has asked for over its stream: its calls have their end with it.
-// Requests are those that the later client has made itself, on a stream before.
+// endWaits ends the waiting requests that the previous client made over its stream; its calls end with them. Requests
+// are those that the later client has made itself, on an earlier stream.
 func (m *Machine) endWaits(now protocol.Time, p *presence, requests []uint64, out *protocol.Effects) {
 	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
 		m.endWaitsAt(now, p, port, requests, out)
@@ -137,7 +138,7 @@ func (m *Machine) endWaitsAt(now protocol.Time, p *presence, port protocol.Port,
 		if of.Token != 0 || of.ID >= SingleCall || slices.Contains(requests, of.ID) {
 			continue
 		}
-		if m.config.lasts(port) { // it may be granted just now, and another member tell the client before
+		if m.config.lasts(port) { // it may be granted just now, and another member would report it to the previous client
 			m.recall(now, p, port, of, protocol.CallID{}, out)
 			continue
 		}
@@ -146,7 +147,7 @@ func (m *Machine) endWaitsAt(now protocol.Time, p *presence, port protocol.Port,
 	}
 }
 
-// ender is the client that ends a session over its stream; zero where it ends otherwise.
+// ender returns the client that ends a session over its stream; zero if it ends otherwise.
 func (p *presence) ender() lock.Attachment {
 	switch {
 	case p.taking != nil && p.taking.own:

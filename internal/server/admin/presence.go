@@ -16,31 +16,31 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// presence is the session that holds suspensions, and the sink of what is decided about
-// them. It is opened when the first is asked for: most members never have one.
+// presence is the session that holds suspensions, and the sink of decisions about them. It is opened for the first
+// suspension: most members never have one.
 type presence struct {
 	driver *run.Driver
 	spaces []Space
 	logger *slog.Logger
-	last   atomic.Uint64 // number of a request, or of another call
+	last   atomic.Uint64 // number of the latest request or other call
 
-	opening sync.Mutex // never taken within the driver's mutex, as mu is
+	opening sync.Mutex // never locked within the driver's mutex; neither is mu
 	opened  bool
 	sink    uint64
 	session lock.SessionID
 
 	mu       sync.Mutex
 	closed   bool
-	waiting  map[uint64]chan lock.Decision // by request; each takes one decision
+	waiting  map[uint64]chan lock.Decision // by request; each receives one decision
 	held     map[uint64]holding            // by request
-	stopping map[uint64]*stopping          // by request: suspensions that are being given up
+	stopping map[uint64]*stopping          // by request: suspensions being given up
 }
 
-// stopping is the end of a suspension that was broken.
+// stopping is the end of a broken suspension.
 type stopping struct {
 	op   uint64        // of its release
-	said chan struct{} // closed when that is stepped
-	over chan struct{} // closed when it is answered
+	said chan struct{} // closed when the release is stepped
+	over chan struct{} // closed when the release is answered
 }
 
 func newPresence(c Config) *presence {
@@ -50,14 +50,13 @@ func newPresence(c Config) *presence {
 	}
 }
 
-// holding is a suspension that was granted.
+// holding is a granted suspension.
 type holding struct {
 	port  protocol.Port
 	token holdfast.Token
 }
 
-// enter opens the session if that is not there, and returns the number of a new request
-// with the line on which its decision will come.
+// enter opens the session if necessary, and returns the number of a new request with the channel for its decision.
 func (p *presence) enter() (number uint64, line <-chan lock.Decision, err error) {
 	if err := p.open(); err != nil {
 		return 0, nil, err
@@ -108,7 +107,7 @@ func (p *presence) isClosed() bool {
 	return p.closed
 }
 
-// close gives up what is held, and lets nothing be asked for any more.
+// close releases all holds, and allows no further requests.
 func (p *presence) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -125,24 +124,23 @@ func (p *presence) close() {
 	}
 }
 
-// number numbers a call that is no request.
+// number numbers a call that is not a request.
 func (p *presence) number() uint64 { return run.OwnCalls | p.last.Add(1) }
 
-// say steps a call. Its answer is delivered, so that everything about a request comes in
-// the order in which it was decided.
+// say steps a call. Its answer is delivered to the sink, so that everything about a request arrives in the order of the
+// decisions.
 func (p *presence) say(port protocol.Port, op uint64, fact any) {
 	p.driver.Step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: p.sink, Op: op}, Fact: fact})
 }
 
-// forget hangs up the line of a request.
+// forget closes the channel of a request.
 func (p *presence) forget(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.waiting, number)
 }
 
-// Deliver takes what is decided about suspensions. It runs under the driver's mutex, so it
-// only moves things.
+// Deliver receives decisions about suspensions. It runs under the driver's mutex, so it only moves data.
 func (p *presence) Deliver(replies []protocol.Reply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +172,7 @@ func (p *presence) decided(port protocol.Port, d *lock.Decision) {
 	case lock.Revoked:
 		p.warn(port, d.Loss)
 		delete(p.held, d.Request)
-		if was && !p.closed { // else its session is about to end, and that with it
+		if was && !p.closed { // otherwise its session is about to end, and the suspension with it
 			s := &stopping{p.number(), make(chan struct{}), make(chan struct{})}
 			p.stopping[d.Request] = s
 			go p.giveUp(held, d.Request, s)
@@ -186,8 +184,7 @@ func (p *presence) decided(port protocol.Port, d *lock.Decision) {
 	}
 }
 
-// warn logs the end of a suspension that its session has not ended. To resume one is
-// nothing to warn of.
+// warn logs the end of a suspension, unless its session ended it. Resuming one is not worth a warning.
 func (p *presence) warn(port protocol.Port, why holdfast.Loss) {
 	level := slog.LevelWarn
 	if why == holdfast.Broken {
@@ -196,14 +193,14 @@ func (p *presence) warn(port protocol.Port, why holdfast.Loss) {
 	p.logger.Log(context.Background(), level, "a suspension has ended", "space", p.spaces[port-1].Name, "why", string(why))
 }
 
-// giveUp tells the authority, which waits for it, that a suspension that was broken has
-// ended. It runs on a goroutine of its own, because it calls the driver.
+// giveUp confirms to the waiting authority that a broken suspension has ended. It runs on its own goroutine, because it
+// calls the driver.
 func (p *presence) giveUp(h holding, request uint64, s *stopping) {
 	defer close(s.said)
 	p.say(h.port, s.op, &protocol.Release{Session: p.session, Name: lock.SpaceLock, Token: h.token, Request: request, Awaited: true})
 }
 
-// settle waits until what was broken has been given up, or ctx ends.
+// settle waits until broken suspensions have been given up, or ctx ends.
 func (p *presence) settle(ctx context.Context) {
 	p.mu.Lock()
 	ends := slices.Collect(maps.Values(p.stopping))

@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Reform changes what a member is in a space whose members vote (protocol consensus), and returns when all its shards have
-// it: a member that is a Nonmember then may be switched off. The member is given by its name or its address; one that votes and is
-// not in the view any more by what it had or, where this member has not seen it since it started, by its id as
-// views write ids. The error is an ErrUnsupported where no member votes; an ErrConflict where no such member is known, or
-// where something stands against it, which the error says; an ErrUnavailable where no member could say in time; an
-// ErrSpace; or the context's. After the last but one it may be done nevertheless, and after the context's.
+// Reform changes a member's role in a space whose members vote (protocol consensus), and returns when all its shards
+// have the change: a member that is then a Nonmember may be switched off. The member is given by its name or its
+// address; a voter that is no longer in the view by its former name or address or, if this member has not seen it since
+// its start, by its id as views write ids. The error is an ErrUnsupported if no members vote; an ErrConflict if no such
+// member is known, or for an obstacle that the error names; an ErrUnavailable if no member could answer in time; an
+// ErrSpace; or the context's. After an ErrUnavailable or the context's error the change may have happened nevertheless.
 func (o *Service) Reform(ctx context.Context, space, member string, as protocol.Role) error {
 	port, err := o.port(space)
 	if err != nil {
@@ -27,7 +27,7 @@ func (o *Service) Reform(ctx context.Context, space, member string, as protocol.
 		return err
 	}
 	view := o.view()
-	// A space where no member votes says so first, whichever member is named.
+	// A space whose members do not vote reports that first, regardless of the named member.
 	who, unknown := find(&view, member)
 	if unknown != nil {
 		if gone := findGone(shards, member); gone != 0 {
@@ -48,8 +48,8 @@ func (o *Service) Reform(ctx context.Context, space, member string, as protocol.
 	return reformed.Err
 }
 
-// Shards returns which members vote in a space, as this member knows it: none where no member does. The errors are
-// an ErrUnavailable at a member that was removed from the space, an ErrSpace and the context's.
+// Shards returns the voters of a space, as this member knows them; nil if its members do not vote. The errors are an
+// ErrUnavailable at a member that was removed from the space, an ErrSpace and the context's.
 func (o *Service) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
 	port, err := o.port(space)
 	if err != nil {
@@ -62,7 +62,7 @@ func (o *Service) Shards(ctx context.Context, space string) (*protocol.Shards, e
 	return shards, shards.Err
 }
 
-// findGone returns the id of a member that takes part and is in no view any more; 0 where there is none.
+// findGone returns the id of a participant that is in no view any more; 0 if there is none.
 func findGone(shards *protocol.Shards, member string) protocol.ID {
 	for _, known := range shards.Known {
 		if member != "" && (known.Name == member || known.Address == member) {

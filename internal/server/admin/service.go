@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config configures an Operator. All but the Logger is required.
+// Config configures a Service. All fields except Logger are required.
 type Config struct {
 	// Driver drives the member's machines: a session.Machine over a protocol.Stack.
 	Driver *run.Driver
@@ -22,15 +22,15 @@ type Config struct {
 	View func() protocol.View
 	// Spaces are the lockspaces, the first of them at port 1 of the stack.
 	Spaces []Space
-	// Logger gets what happens to suspensions. Nil discards.
+	// Logger logs changes of suspensions. Nil discards.
 	Logger *slog.Logger
 }
 
 // Space is a lockspace and the name of its protocol.
 type Space struct{ Name, Protocol string }
 
-// Service does what operators ask of whole spaces. Its methods may be called from many
-// goroutines. Close it before the driver.
+// Service carries out operators' requests about whole spaces. It is safe for concurrent use. Close it before the
+// driver.
 type Service struct {
 	driver *run.Driver
 	view   func() protocol.View
@@ -42,7 +42,7 @@ type Service struct {
 	end  context.CancelFunc
 }
 
-// New returns an Operator. It asks for nothing yet.
+// New returns a Service. It makes no requests yet.
 func New(c Config) (*Service, error) {
 	switch {
 	case c.Driver == nil:
@@ -62,18 +62,16 @@ func New(c Config) (*Service, error) {
 	return o, nil
 }
 
-// Close gives up every suspension that was asked for here. A caller that waits for one gets
-// ErrClosed, as does a caller that asks afterwards.
+// Close releases every suspension requested here. A waiting caller gets ErrClosed, and so does a later one.
 func (o *Service) Close() {
 	o.end()
 	o.presence.close()
 }
 
-// Transfer makes a member the authority of a space, where the space's protocol hands that
-// over, and returns which member is it then. The member is given by its name or its address. The
-// error is an ErrUnsupported where nothing is handed over; an ErrConflict where the view has
-// no such member, or it cannot be the authority, or another was made it meanwhile; an
-// ErrUnavailable where no member decides; an ErrSpace; or the context's: then it may be done
+// Transfer makes a member the authority of a space, if the space's protocol supports that, and returns the authority
+// afterwards. The member is given by its name or its address. The error is an ErrUnsupported if the protocol has no
+// transfer; an ErrConflict if the view has no such member, or it cannot be the authority, or another one became it
+// meanwhile; an ErrUnavailable if no member decides; an ErrSpace; or the context's: then it may have happened
 // nevertheless.
 func (o *Service) Transfer(ctx context.Context, space, member string) (authority []string, err error) {
 	port, err := o.port(space)
@@ -81,8 +79,8 @@ func (o *Service) Transfer(ctx context.Context, space, member string) (authority
 		return nil, err
 	}
 	view := o.view()
-	// A protocol that hands nothing over says so first, whichever member is named, and even if none is because
-	// the view does not have the member. That is a conflict to all others.
+	// A protocol without transfer reports that first, regardless of the named member, and even if the view does not
+	// have it. For all others an unknown member is a conflict.
 	to, unknown := find(&view, member)
 	transferred, err := query[*protocol.Transferred](ctx, o, port, &protocol.Transfer{To: to})
 	switch {
@@ -108,7 +106,7 @@ func (o *Service) Transfer(ctx context.Context, space, member string) (authority
 	return authority, nil
 }
 
-// find returns the id of the member with that name or, where none has it, that address.
+// find returns the id of the member with that name or, if none has it, that address.
 func find(view *protocol.View, member string) (protocol.ID, error) {
 	var names []string
 	for _, one := range view.Members {
@@ -129,19 +127,17 @@ func find(view *protocol.View, member string) (protocol.ID, error) {
 		member, view.Number, strings.Join(names, ", ")))
 }
 
-// OpenSpace begins the space's instance at this member again. One that is open stays so, and
-// a caller that waits for it to be closed gets an ErrConflict. The error is an ErrSpace, or the
-// context's.
+// OpenSpace starts the space's instance at this member again. If it is open, nothing changes, and a caller that waits
+// for it to close gets an ErrConflict. The error is an ErrSpace, or the context's.
 func (o *Service) OpenSpace(ctx context.Context, space string) error {
 	return o.turn(ctx, space, &protocol.OpenSpace{}, "open")
 }
 
-// CloseSpace ends the space's instance at this member: it refuses a client that waits for a lock
-// through it, revokes the locks that clients hold, and takes nothing new. It returns when nothing
-// of this member's is left in the space: while no other member can be reached, it waits. The
-// end of ctx ends the waiting alone. The error is an ErrConflict where it is opened again
-// meanwhile; an ErrLimit where too many wait for its end, and then it is being closed
-// nevertheless; an ErrSpace; or the context's.
+// CloseSpace stops the space's instance at this member: it refuses clients that wait for a lock through it, revokes the
+// locks of clients, and accepts no new requests. It returns when nothing of this member is left in the space: while no
+// other member is reachable, it waits. The end of ctx ends only the wait. The error is an ErrConflict if it is opened
+// again meanwhile; an ErrLimit if too many callers wait for its end, although it is being closed; an ErrSpace; or the
+// context's.
 func (o *Service) CloseSpace(ctx context.Context, space string) error {
 	return o.turn(ctx, space, &protocol.CloseSpace{}, "close")
 }
@@ -163,12 +159,12 @@ func (o *Service) turn(ctx context.Context, space string, fact any, op string) e
 	return done.Err
 }
 
-// unsupported is the error of what a space's protocol does not offer.
+// unsupported returns the error for an operation that a space's protocol does not support.
 func (o *Service) unsupported(port protocol.Port, what string) error {
 	return api.Fail(api.CodeUnsupported, fmt.Sprintf("protocol %s does not offer %s", o.spaces[port-1].Protocol, what))
 }
 
-// port returns where the space of that name is; "" is the default one.
+// port returns the port of a space; "" is the default one.
 func (o *Service) port(space string) (protocol.Port, error) {
 	if space == "" {
 		space = holdfast.DefaultSpace
@@ -185,7 +181,7 @@ func (o *Service) port(space string) (protocol.Port, error) {
 
 func (o *Service) name(port protocol.Port) string { return o.spaces[port-1].Name }
 
-// query puts one question to the machine at port and returns its answer.
+// query asks the machine at port one question and returns its answer.
 func query[T any](ctx context.Context, o *Service, port protocol.Port, fact any) (answer T, err error) {
 	ctx, cancel := o.within(ctx)
 	defer cancel()
@@ -199,7 +195,7 @@ func query[T any](ctx context.Context, o *Service, port protocol.Port, fact any)
 	return run.AnswerTo[T](fact, reply)
 }
 
-// within returns ctx, which also ends when the Operator is closed: because of ErrClosed.
+// within returns ctx, which also ends, with ErrClosed as its cause, when the Service is closed.
 func (o *Service) within(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(o.life, func() { cancel(holdfast.ErrClosed) })

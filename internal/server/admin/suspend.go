@@ -11,37 +11,35 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Owner is the owner of every suspension that operators ask for.
+// Owner is the owner of every suspension by an operator.
 const Owner = "operator"
 
-// Forever is a Wait without a limit of its own.
+// Forever is a Wait without a limit.
 const Forever = time.Duration(protocol.Never)
 
-// Order says which space is to be suspended or resumed, and why.
+// Order is an operator's request to suspend or resume a space.
 type Order struct {
 	Space  string // "" means the default one
 	Reason string // for people; may be empty
-	By     string // who asks, for people; may be empty
-	// Wait is how long a suspension waits until nothing is held any more. 0 means that it
-	// does not wait, and Forever that ctx alone bounds it. Resume does not look at it.
+	By     string // the operator, for people; may be empty
+	// Wait is how long a suspension waits until no locks are held. 0 means no wait, and Forever that only ctx bounds
+	// it. Resume ignores it.
 	Wait time.Duration
 }
 
-// Outcome is the outcome of an Order.
+// Outcome is the result of an Order.
 type Outcome struct {
-	// Changed says that something was done: the space was not suspended before, or was.
+	// Changed reports whether the order had an effect: the space was not suspended before, or was.
 	Changed bool
-	// Grant is the suspension that there is now or, after a Resume, was; its times are on
-	// the driver's clock. A Resume that changed nothing has none.
+	// Grant is the current suspension or, after a Resume, the former one; its times are on the driver's clock. It is
+	// zero after a Resume that changed nothing.
 	Grant lock.Grant
 }
 
-// Suspend stops new grants of a space at once, and returns when all that is held has been
-// released: nothing is held then, and nothing is granted until Resume. A space that an
-// operator has suspended already is suspended, through whichever member that was. The error
-// is an ErrHeld where something was held for longer than o.Wait: then grants go on; an
-// ErrUnavailable where no member decides; an ErrUnsupported; an ErrSpace; ErrClosed; or why ctx
-// has ended.
+// Suspend stops new grants of a space at once, and returns when all locks have been released: no lock is held then, and
+// none is granted until Resume. If an operator has suspended the space already, through any member, that counts. The
+// error is an ErrHeld if locks were held for longer than o.Wait: then grants continue; an ErrUnavailable if no member
+// decides; an ErrUnsupported; an ErrSpace; ErrClosed; or the cause of ctx's end.
 func (o *Service) Suspend(ctx context.Context, order Order) (Outcome, error) {
 	port, err := o.port(order.Space)
 	if err != nil {
@@ -50,7 +48,7 @@ func (o *Service) Suspend(ctx context.Context, order Order) (Outcome, error) {
 	ctx, cancel := o.within(ctx)
 	defer cancel()
 	if o.life.Err() != nil {
-		return Outcome{}, holdfast.ErrClosed // even if another's suspends it
+		return Outcome{}, holdfast.ErrClosed // even if another operator's suspension is in force
 	}
 	arrived := o.driver.Now()
 	if grant, found := o.suspended(ctx, port); found {
@@ -78,12 +76,12 @@ func (o *Service) Suspend(ctx context.Context, order Order) (Outcome, error) {
 		}
 	case <-ctx.Done():
 	}
-	// No caller is left to hear that it is suspended: then it is not.
+	// No caller is left to learn of the suspension: so it ends.
 	p.say(port, p.number(), &protocol.Cancel{Session: p.session, Name: lock.SpaceLock, Request: number})
 	return Outcome{}, context.Cause(ctx)
 }
 
-// decided tells what became of a request for a suspension.
+// decided returns the outcome of a request for a suspension.
 func (o *Service) decided(ctx context.Context, port protocol.Port, r *lock.Request, d *lock.Decision) (Outcome, error) {
 	switch d.Kind {
 	case lock.Granted:
@@ -94,7 +92,7 @@ func (o *Service) decided(ctx context.Context, port protocol.Port, r *lock.Reque
 	case lock.Refused:
 		if errors.Is(d.Err, holdfast.ErrHeld) {
 			if grant, found := o.suspended(ctx, port); found {
-				return Outcome{Grant: grant}, nil // another operator's, that was asked for meanwhile
+				return Outcome{Grant: grant}, nil // another operator's, requested meanwhile
 			}
 		}
 		if errors.Is(d.Err, holdfast.ErrUnsupported) {
@@ -108,9 +106,8 @@ func (o *Service) decided(ctx context.Context, port protocol.Port, r *lock.Reque
 	}
 }
 
-// suspended returns the suspension of a space that an operator has asked for, if there is
-// one that is not about to end. Where no member tells, there is none that is known: the request will wait for the member
-// that decides.
+// suspended returns an operator's suspension of a space, if there is one that is not about to end. If no member
+// answers, none is known: the request will wait for the deciding member.
 func (o *Service) suspended(ctx context.Context, port protocol.Port) (lock.Grant, bool) {
 	shown, err := query[*lock.Lock](ctx, o, port, &protocol.Show{Name: lock.SpaceLock})
 	if err != nil || len(shown.Holders) == 0 || shown.Holders[0].Owner != Owner || shown.Holders[0].Revoked {
@@ -119,10 +116,10 @@ func (o *Service) suspended(ctx context.Context, port protocol.Port) (lock.Grant
 	return shown.Holders[0], true
 }
 
-// Resume ends the suspension of a space, whichever operator has asked for it and through whichever
-// member, by breaking its lock. New grants begin when its holder has stopped,
-// which an Operator does at once: its own suspension has ended when Resume returns. To resume a space that is not suspended is no error. The
-// error is an ErrUnavailable where no member decides; an ErrSpace; ErrClosed; or the context's.
+// Resume ends the suspension of a space by breaking its lock, whichever operator requested it and through whichever
+// member. New grants begin when its holder has stopped, which a Service does at once: its own suspension has ended when
+// Resume returns. Resuming a space that is not suspended is not an error. The error is an ErrUnavailable if no member
+// decides; an ErrSpace; ErrClosed; or the context's.
 func (o *Service) Resume(ctx context.Context, order Order) (Outcome, error) {
 	port, err := o.port(order.Space)
 	if err != nil {

@@ -1,19 +1,19 @@
 package edge
 
-// Call is a client's request by an operation.
+// Call is the kind of a client's request by an operation.
 //
-// The number of a call, protocol.CallID.Op, tells what its answer is about, so that
-// nothing has to be remembered for an answer that may never come:
+// The number of a call, protocol.CallID.Op, identifies the subject of its answer, so that no state is needed for an
+// answer that may never come:
 //
-//   - An acquire has the id of its request, and so has every later word about it.
-//   - A release, cancel or extend has the top bit, its kind, and a count. The answer
-//     is a decision, which names the request.
-//   - A beat or end has the top bit and its own id. Its answer is no decision.
+//   - An acquire has the id of its request, and so has every later message about it.
+//   - A release, cancel or extend has the top bit, its kind, and a count. The answer is a decision, which names the
+//     request.
+//   - A beat or end has the top bit and its own id. Its answer is not a decision.
 type Call uint8
 
 // The kinds of calls.
 const (
-	CallRequest Call = iota // what becomes of a request
+	CallRequest Call = iota // the course of a request
 	CallHello
 	CallRelease
 	CallCancel
@@ -23,30 +23,30 @@ const (
 	CallUnknown
 )
 
-// String returns the word for it in metrics.
+// String returns the kind's name in metrics.
 func (c Call) String() string {
 	return [...]string{"acquire", "open", "release", "cancel", "extend", "renew", "end", "unknown"}[c]
 }
 
-// endsHold says whether the answer is a released, with a problem where it is refused.
+// endsHold reports whether the answer is a released event, with a problem if it is refused.
 func (c Call) endsHold() bool { return c == CallRelease || c == CallCancel || c == CallEnd }
 
 const (
 	callBit   = 1 << 63
 	kindShift = 60
 	countMask = 1<<kindShift - 1
-	// MaxID is the largest id of an operation: the next one's number is the hello's.
+	// MaxID is the maximum id of an operation: the next number is the hello's.
 	MaxID = callBit - 2
-	// HelloCall is the number of what a hello asks for.
+	// HelloCall is the number of the calls of a hello.
 	HelloCall = uint64(callBit | (MaxID + 1))
 )
 
-// NumberOf returns the number of a release, cancel or extend, the count-th of them.
+// NumberOf returns the number of the count-th release, cancel or extend.
 func NumberOf(kind Call, count uint64) uint64 {
 	return callBit | uint64(kind)<<kindShift | count&countMask
 }
 
-// CallOf returns what a decision is the answer to, by the number of the call.
+// CallOf returns the kind of call that a decision answers, by the number of the call.
 func CallOf(number uint64) Call {
 	if number&callBit == 0 {
 		return CallRequest

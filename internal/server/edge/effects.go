@@ -8,21 +8,21 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// EffectKind says what an Effect is.
+// EffectKind is the kind of an Effect.
 type EffectKind uint8
 
-// The kinds of effects. The fields that each has are named behind it.
+// The kinds of effects, each with its fields.
 const (
-	Nothing EffectKind = iota // is wanted
-	Admit                     // a hello that costs Requests or Returns, and attach the stream to the member
-	Check                     // by the answer to Fact, a *session.Check, which is not asked under the number of the stream
-	Occupy                    // Session with this stream: end an earlier one with Err, so that nothing of it steps the member afterwards
-	Ask                       // Fact of the member, as the call of the hello, HelloCall
-	Welcome                   // the client: the outbox takes the welcome
-	Refuse                    // the hello because of Err (Outbox.Refuse)
+	Nothing EffectKind = iota // no effect
+	Admit                     // admit a hello that costs Requests or Returns, and attach the stream to the member
+	Check                     // check by the answer to Fact, a *session.Check, which is not asked under the number of the stream
+	Occupy                    // occupy Session with this stream: end an earlier one with Err, so that nothing of it steps the member afterwards
+	Ask                       // ask the member Fact, as the call of the hello, HelloCall
+	Welcome                   // welcome the client: the outbox takes the welcome
+	Refuse                    // refuse the hello because of Err (Outbox.Refuse)
 )
 
-// Effect is the next wish of the greeting.
+// Effect is the next action that the greeting needs.
 type Effect struct {
 	Kind              EffectKind
 	Requests, Returns int
@@ -31,16 +31,17 @@ type Effect struct {
 	Err               error
 }
 
-// Effects lists what a Step wants done. The driver empties it. Nothing keeps a pointer into its memory beyond the step of its Calls.
+// Effects lists the actions of a Step. The driver empties it. Pointers into its memory are valid only until its Calls
+// are stepped.
 type Effects struct {
 	Do    Effect
-	Calls []protocol.Event // to be stepped in one go
+	Calls []protocol.Event // to be made in one step
 	Says  []Outgoing       // for the outbox, before that
-	Taken int              // operations of the frame
-	Over  bool             // the end of the session is asked for: what is behind it is not taken
+	Taken int              // operations of the frame that were processed
+	Over  bool             // the end of the session is requested: later operations are not processed
 
 	welcome *Outgoing
-	wanted  time.Duration // the ttl that is asked for from now on; 0 where it is as before
+	wanted  time.Duration // the ttl requested from now on; 0 if unchanged
 
 	requests []lock.Request
 	releases []protocol.Release
@@ -50,7 +51,7 @@ type Effects struct {
 // ForOutbox reports whether there is something for [Outbox.Apply].
 func (e *Effects) ForOutbox() bool { return len(e.Says) > 0 || e.welcome != nil || e.wanted > 0 }
 
-// Reset empties the effects, and keeps their memory.
+// Reset empties the effects, but keeps their memory.
 func (e *Effects) Reset() {
 	e.Do, e.Taken, e.Over, e.welcome, e.wanted = Effect{}, 0, false, nil, 0
 	e.Calls, e.Says = emptied(e.Calls), emptied(e.Says)

@@ -13,18 +13,18 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// UnreadAnswers is the name of the limit of what may wait for a client to read it.
+// UnreadAnswers is the name of the limit on a client's unread answers.
 const UnreadAnswers = "unread_answers"
 
 // ErrSuperseded ends the earlier stream of a session that a later one resumes.
 var ErrSuperseded = errors.New("a later stream has resumed this session")
 
-// ErrSession is the answer about a session that has ended or whose secret is wrong.
+// ErrSession returns the error for a session that has ended or whose secret is wrong.
 func ErrSession(id lock.SessionID) error {
 	return api.Fail(api.CodeUnknownSession, fmt.Sprintf("session %v: unknown, or it has ended, or its secret is wrong", id))
 }
 
-// NotYours is the answer of a member where its session machine has refused a client's session.
+// NotYours returns a member's error after its session machine has refused a client's session.
 func NotYours(id lock.SessionID, why error) error {
 	switch {
 	case errors.Is(why, session.ErrForeign), errors.Is(why, holdfast.ErrUnavailable):
@@ -35,16 +35,15 @@ func NotYours(id lock.SessionID, why error) error {
 	return ErrSession(id)
 }
 
-// errTakenOver refuses the client of a session that a later one has taken over, and ends its stream. It is the
-// unknown_session that ends the clients of older programs, too, and says why.
+// errTakenOver refuses the former client of a session that was taken over, and ends its stream. It is an
+// unknown_session, which also ends the clients of older programs, with the reason.
 func errTakenOver(id lock.SessionID) error {
 	return &api.Failure{
 		Code: api.CodeUnknownSession, Detail: fmt.Sprintf("session %v: taken over by another client", id), Err: holdfast.EndedByAnother,
 	}
 }
 
-// errExpired ends the stream of a session that has ended: it was not renewed in time, or
-// why says what else has ended it.
+// errExpired ends the stream of a session that has ended: because it was not renewed in time, or for the given reason.
 func errExpired(why error) error {
 	text := "it was not renewed in time"
 	if why != nil {
@@ -53,7 +52,7 @@ func errExpired(why error) error {
 	return api.Fail(api.CodeUnknownSession, "unknown session: "+text)
 }
 
-// errSlow ends the stream of a client that does not read what it asked for.
+// errSlow ends the stream of a client that does not read its answers.
 func (c *Config) errSlow() error {
 	return &api.Failure{
 		Code:   api.CodeLimit,
@@ -62,7 +61,7 @@ func (c *Config) errSlow() error {
 	}
 }
 
-// checkID says what is wrong with the id of an operation that may have none.
+// checkID returns what is wrong with the id of an operation that may be 0.
 func checkID(id uint64) error {
 	if id <= MaxID {
 		return nil
@@ -74,8 +73,8 @@ func badID(id uint64) error {
 	return api.Fail(api.CodeBadRequest, fmt.Sprintf("operation id %d: want 1 to %d", id, uint64(MaxID)))
 }
 
-// CheckTTL says what is wrong with the ttl that a client wants; 0 is its request for
-// the default. A longer one than the member allows is cut.
+// CheckTTL returns what is wrong with a requested ttl; 0 requests the default. A ttl longer than the member allows is
+// cut.
 func CheckTTL(ttl time.Duration) error {
 	if ttl == 0 || time.Millisecond <= ttl {
 		return nil
@@ -83,7 +82,7 @@ func CheckTTL(ttl time.Duration) error {
 	return api.Fail(api.CodeBadRequest, fmt.Sprintf("ttl %v: want %v or more", ttl, time.Millisecond))
 }
 
-// WhyCut says why a client is given less than the ttl that it wanted; "" where it is not.
+// WhyCut returns why a client gets less than the requested ttl; "" if it does not.
 func WhyCut(cut session.Cut) string {
 	switch cut {
 	case session.CutByLimit:
@@ -96,10 +95,10 @@ func WhyCut(cut session.Cut) string {
 	return ""
 }
 
-// FormatSecret returns the secret as clients see it.
+// FormatSecret returns the secret in the form for clients.
 func FormatSecret(secret session.Secret) string { return hex.EncodeToString(secret[:]) }
 
-// ParseSecret reads what FormatSecret writes and reports whether it was well formed.
+// ParseSecret parses the form of FormatSecret and reports whether it is well formed.
 func ParseSecret(text string) (secret session.Secret, ok bool) {
 	if len(text) != hex.EncodedLen(len(secret)) {
 		return secret, false
@@ -108,7 +107,7 @@ func ParseSecret(text string) (secret session.Secret, ok bool) {
 	return secret, err == nil && n == len(secret)
 }
 
-// clip bounds what is repeated of a name that was not checked.
+// clip shortens an unchecked name for an error.
 func clip(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), holdfast.MaxName)], "")
 }

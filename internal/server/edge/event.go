@@ -2,44 +2,44 @@ package edge
 
 import "github.com/holdfast-locks/holdfast/internal/api/schema"
 
-// Event is one input of a Machine: what is left of a frame, or the driver's answer to the Effect before.
+// Event is one input of a Machine: the rest of a frame, or the driver's answer to the last Effect.
 type Event struct {
-	Operations []*schema.Operation // empty where this is an answer
-	Before     int                 // of the frame, that were taken already
+	Operations []*schema.Operation // empty for an answer
+	Before     int                 // number of the frame's operations already processed
 	Allowance  *Allowance
 	Overload   error  // refuses new work
 	Caller     Caller // of the stream
 
-	Answer any   // to Admit, an *Admission; to Check, a *session.Renewed; to Ask, what Outbox.Hear has returned
+	Answer any   // to Admit, an *Admission; to Check, a *session.Renewed; to Ask, the result of Outbox.Hear
 	Err    error // refuses the hello
 }
 
-// Admission is the number of a stream at the member, and where clients can go.
+// Admission is a stream's number at the member, with the addresses for clients.
 type Admission struct {
 	Sink   uint64
 	Roster *Roster
 }
 
-// Caller is the caller, as the port has found out. Its zero value is a caller of which nothing is known.
+// Caller is the identity of the caller as established by the port. The zero value is an unknown caller.
 type Caller struct {
-	Name     string // for people; else they see what the client says of itself
-	Identity string // for comparison: a session is its opener's alone
+	Name     string // for people; if empty, the client's own description is used
+	Identity string // for comparison: only its opener may use a session
 }
 
-// Roster is where clients can go.
+// Roster lists the addresses for clients.
 type Roster struct {
-	Authority string   // of the default space; "" where no member is in charge
+	Authority string   // of the default space; "" without a leader
 	Members   []string // that serve clients
 }
 
-// Allowance is how many operations of a frame may still be done, of those that ask for something and of those that keep or give back.
-// Refusal refuses the others. A nil Allowance has no bound.
+// Allowance is how many operations of a frame are still allowed, separately for new requests and for those that keep or
+// release. Refusal refuses the others. A nil Allowance has no bound.
 type Allowance struct {
 	Requests, Returns int
 	Refusal           error
 }
 
-// Count returns how many operations of each sort a frame has, of those that are performed.
+// Count returns the number of operations of each sort in a frame, of those that are performed.
 func Count(operations []*schema.Operation) (requests, returns int) {
 	var wanted Allowance
 	for _, operation := range operations[:min(len(operations), MaxOperations)] {
@@ -48,8 +48,8 @@ func Count(operations []*schema.Operation) (requests, returns int) {
 	return wanted.Requests, wanted.Returns
 }
 
-// of returns the count to which an operation belongs. One without a kind counts as a request:
-// for the answer that refuses it.
+// of returns the count of an operation's sort. One without a kind counts as a request, because its refusal is an
+// answer.
 func (a *Allowance) of(operation *schema.Operation) *int {
 	switch operation.GetKind().(type) {
 	case *schema.Operation_Release, *schema.Operation_Cancel, *schema.Operation_Beat, *schema.Operation_End:

@@ -15,26 +15,24 @@ import (
 )
 
 const (
-	// frameEvents and frameBytes bound a frame, so that a client's limit of its
-	// messages is not met.
+	// frameEvents and frameBytes bound a frame, to stay below a client's message limit.
 	frameEvents = 8_192
 	frameBytes  = 1 << 20
-	// keepSlots is how many events of memory a frame keeps for the next use.
+	// keepSlots is the number of events whose memory a frame keeps for reuse.
 	keepSlots = 256
-	// plainBytes is more than an event without texts takes.
+	// plainBytes is an upper bound for an event without texts.
 	plainBytes = 64
 )
 
-// Frame is the memory of a ServerFrame, used again and again: its Message is valid until Empty.
+// Frame is the reusable memory of a ServerFrame: its Message is valid until Empty.
 type Frame struct {
 	Message schema.ServerFrame
 	slots   []*schema.EventSlot
 	used    int
 }
 
-// Fill makes messages of the first events of batch and returns of how many. A
-// welcome stays together with what comes with it. Start is the wall time at which the member's
-// clock began.
+// Fill makes messages of the first events of batch and returns their number. A welcome stays together with the events
+// that accompany it. Start is the wall time at which the member's clock began.
 func (f *Frame) Fill(batch []Outgoing, config *Config, start time.Time) int {
 	bytes, bounded := 0, batch[0].saying != sayWelcome
 	for i := range batch {
@@ -45,7 +43,7 @@ func (f *Frame) Fill(batch []Outgoing, config *Config, start time.Time) int {
 		event := f.add(t, config, start)
 		f.Message.Events = append(f.Message.Events, event)
 		switch {
-		case i+1 == len(batch): // nothing follows it
+		case i+1 == len(batch): // the last event
 		case t.err != nil || t.name != "" || t.roster != nil:
 			bytes += proto.Size(event)
 		default:
@@ -134,7 +132,7 @@ func (c *Config) welcome(t *Outgoing) *schema.Welcome {
 	}
 }
 
-// problem tells why an operation was refused, and of which lock.
+// problem returns why an operation was refused, and for which lock.
 func (c *Config) problem(t *Outgoing) *schema.Problem {
 	err := t.err
 	if _, held := errors.AsType[*lock.HeldBy](err); held {

@@ -17,16 +17,16 @@ type greeting struct {
 	hello   *schema.Hello
 	resume  *session.Resume // nil for a new session
 	welcome Outgoing
-	wants   EffectKind // the effect that is to be answered
+	wants   EffectKind // the pending effect
 }
 
-// want says what the greeting wants next.
+// want sets the greeting's next effect.
 func (m *Machine) want(e Effect) { m.out.Do, m.greeting.wants = e, e.Kind }
 
 // refuseHello refuses the hello, which ends the stream.
 func (m *Machine) refuseHello(err error) { m.out.Do = Effect{Kind: Refuse, Err: err} }
 
-// onHello takes the first operation.
+// onHello handles the first operation.
 func (m *Machine) onHello(first *schema.Operation) {
 	hello, is := first.GetKind().(*schema.Operation_Hello)
 	if !is {
@@ -42,7 +42,7 @@ func (m *Machine) onHello(first *schema.Operation) {
 	m.wanted = time.Duration(h.GetTtl())
 	m.greeting = &greeting{hello: h, welcome: Outgoing{saying: sayWelcome, call: CallHello, id: first.GetId()}}
 	if resumes(h) {
-		m.want(Effect{Kind: Admit, Returns: 1}) // a client that resumes keeps what it has
+		m.want(Effect{Kind: Admit, Returns: 1}) // a client that resumes keeps its session
 	} else {
 		m.want(Effect{Kind: Admit, Requests: 1})
 	}
@@ -50,7 +50,7 @@ func (m *Machine) onHello(first *schema.Operation) {
 
 func resumes(h *schema.Hello) bool { return h.GetSession() != "" || h.GetSecret() != "" }
 
-// onAnswer takes the driver's answer to what the greeting has wanted.
+// onAnswer handles the driver's answer to the greeting's effect.
 func (m *Machine) onAnswer(g *greeting, answer any) {
 	switch {
 	case g.wants == Admit:
@@ -74,7 +74,7 @@ func (m *Machine) onAnswer(g *greeting, answer any) {
 	}
 }
 
-// open asks for a new session.
+// open requests a new session.
 func (m *Machine) open(h *schema.Hello) {
 	if m.overload != nil {
 		m.refuseHello(m.overload)
@@ -85,7 +85,7 @@ func (m *Machine) open(h *schema.Hello) {
 	}})
 }
 
-// check asks whether the client may go on with a session.
+// check asks whether the client may continue a session.
 func (m *Machine) check(g *greeting) {
 	h := g.hello
 	id, known := lock.ParseSessionID(h.GetSession())
@@ -107,8 +107,8 @@ func (m *Machine) check(g *greeting) {
 	}})
 }
 
-// occupy ends the earlier stream of a session, which may be that of the client that it is taken over from. Only a client that proves
-// the session to be its own can end a stream of it, and none that it was taken over from.
+// occupy ends the earlier stream of a session, which may belong to the client that loses it to a takeover. Only a
+// client that authenticates for the session can end a stream of it, and not one that has lost it to a takeover.
 func (m *Machine) occupy(g *greeting, checked *session.Renewed) {
 	if checked.Err != nil {
 		m.refuseHello(NotYours(g.resume.ID, checked.Err))
@@ -122,7 +122,7 @@ func (m *Machine) occupy(g *greeting, checked *session.Renewed) {
 	m.want(Effect{Kind: Occupy, Session: m.session, Err: why})
 }
 
-// onOpened takes a new session.
+// onOpened handles a new session.
 func (m *Machine) onOpened(g *greeting, opened *session.Opened) {
 	if opened.Err != nil {
 		m.refuseHello(opened.Err)
@@ -134,7 +134,7 @@ func (m *Machine) onOpened(g *greeting, opened *session.Opened) {
 	m.want(Effect{Kind: Occupy, Session: m.session, Err: ErrSuperseded})
 }
 
-// onResumed takes a session that goes on.
+// onResumed handles a resumed session.
 func (m *Machine) onResumed(g *greeting, renewed *session.Renewed) {
 	if renewed.Err != nil {
 		m.refuseHello(NotYours(m.session, renewed.Err))

@@ -28,19 +28,19 @@ func (o *Outbox) Hear(replies []protocol.Reply) (answer any) {
 	return answer
 }
 
-// onResult takes what becomes of the session, or of its operation id.
+// onResult handles the outcome for the session, or for its operation id.
 func (o *Outbox) onResult(id uint64, result any) {
 	switch result := result.(type) {
 	case *session.Renewed:
 		o.onRenewed(id, result)
 	case *session.Ended:
-		// The decisions before have reported what the session held.
+		// The earlier decisions have reported the session's holds.
 		o.put(Outgoing{saying: sayReleased, call: CallEnd, id: id, err: result.Err})
 		o.Finish(nil)
 	case *session.Expired:
 		o.Finish(errExpired(result.Err))
 	case *session.Dismissed:
-		o.Finish(result.Err) // unavailable: the client goes on elsewhere with its session
+		o.Finish(result.Err) // unavailable: the client continues its session elsewhere
 	case *session.Superseded:
 		o.End(ErrSuperseded)
 	case *session.TakenOver:
@@ -48,9 +48,8 @@ func (o *Outbox) onResult(id uint64, result any) {
 	}
 }
 
-// onRenewed reports that the session was renewed, or that it has ended. Where it could not
-// be renewed now it reports nothing: to the client that is a beat without an answer, and
-// its deadline stays where it is.
+// onRenewed reports that the session was renewed, or that it has ended. If it could not be renewed now it reports
+// nothing: to the client that is a beat without an answer, and its deadline is unchanged.
 func (o *Outbox) onRenewed(id uint64, renewed *session.Renewed) {
 	for i := range renewed.Lost {
 		o.put(lostGrant(renewed.Lost[i].Port, &renewed.Lost[i].Decision))
@@ -67,12 +66,11 @@ func (o *Outbox) onRenewed(id uint64, renewed *session.Renewed) {
 	}
 }
 
-// onDecision tells what became of a request: as the answer to a call about it, or
-// by itself.
+// onDecision reports the outcome of a request: as the answer to a call about it, or unsolicited.
 func (o *Outbox) onDecision(reply *protocol.Reply) {
 	d, call := &reply.Decision, CallOf(reply.To.Op)
 	if reply.To.Op&callBit != 0 && d.Request == reply.To.Op {
-		return // a number that no stream gives: a request of another edge
+		return // a number that no stream uses: a request of another edge
 	}
 	t := Outgoing{id: d.Request, port: reply.Port, call: call}
 	switch d.Kind {
@@ -83,7 +81,7 @@ func (o *Outbox) onDecision(reply *protocol.Reply) {
 		}
 	case lock.Queued:
 		if d.Position < 0 {
-			return // another member decides, and has not been heard yet
+			return // another member decides, and has not answered yet
 		}
 		t.saying, t.position = sayQueued, int32(d.Position)
 	case lock.Refused:

@@ -10,21 +10,22 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what the edges of a member's streams have in common. Its functions answer at once, and any goroutine may call them.
+// Config is shared by the edges of all streams of a member. Its functions do not block, and are safe for concurrent
+// use.
 type Config struct {
-	// Space returns the space of that name; "" is the default one. The error refuses what is asked of it.
+	// Space returns the space of that name; "" is the default one. The error refuses the operation.
 	Space func(name string) (*Space, error)
 	// SpaceAt returns the space at a port, or nil.
 	SpaceAt func(protocol.Port) *Space
-	// CheckName says what is wrong with a lock's name here.
+	// CheckName returns what is wrong with a lock's name here.
 	CheckName func(name string) error
 	// Identity returns the names of the member and of its cluster.
 	Identity func() (member, cluster string)
-	// Explain makes a message for people of an error about a name that is held.
+	// Explain turns an error about a held name into a message for people.
 	Explain func(error) error
 	// Durable names the spaces that write each decision to disks.
 	Durable []string
-	// Events and Bytes bound what may wait for one client to read it, and All what all clients together leave unread.
+	// Events and Bytes bound the unread answers of one client, and All those of all clients together.
 	Events, Bytes int
 	All           *Together
 }
@@ -45,11 +46,10 @@ func (c *Config) spaceName(port protocol.Port) string {
 }
 
 const (
-	// MaxOperations is how many operations of a frame are performed; those behind are
-	// refused.
+	// MaxOperations is the maximum number of operations performed in a frame; further ones are refused.
 	MaxOperations = 65_536
-	// maxStep is how many operations are stepped in one go. Longer frames are cut, so
-	// that no frame keeps the member from serving others for long.
+	// maxStep is the maximum number of operations in one step. Longer frames are split, so that no frame keeps the
+	// member from serving others for long.
 	maxStep = 4_096
 )
 
@@ -57,7 +57,7 @@ const (
 type Machine struct {
 	config *Config
 
-	now      protocol.Time // at which the frame arrived of the Step that is under way
+	now      protocol.Time // arrival of the frame in the current Step
 	out      *Effects
 	overload error // refuses new work in this Step
 
@@ -69,14 +69,14 @@ type Machine struct {
 	sink     uint64
 
 	calls  uint64        // numbered so far
-	before uint64        // the latest request that the client may have made on another stream: up to it they may stand in a queue
-	wanted time.Duration // the ttl that its client has asked for last; 0 where it asks for none
+	before uint64        // the latest request that the client may have made on another stream: requests up to it may be in a queue
+	wanted time.Duration // the last ttl that its client requested; 0 for none
 }
 
-// New makes the inbound half of a stream's edge.
+// New returns the inbound half of a stream's edge.
 func New(config *Config) Machine { return Machine{config: config} }
 
-// Step takes one event of a frame that arrived at the time now, and fills in what to do about it.
+// Step handles one event of a frame that arrived at now, and fills in the effects.
 func (m *Machine) Step(now protocol.Time, ev *Event, out *Effects) {
 	m.now, m.out, m.overload = now, out, ev.Overload
 	switch {
@@ -93,7 +93,7 @@ func (m *Machine) Step(now protocol.Time, ev *Event, out *Effects) {
 	m.out = nil
 }
 
-// onFrame takes operations of a frame, in their order. What cannot be done is refused and disturbs nothing else.
+// onFrame handles operations of a frame, in order. An invalid one is refused and does not affect the others.
 func (m *Machine) onFrame(ev *Event) {
 	operations := ev.Operations[:min(len(ev.Operations), maxStep)]
 	m.out.grow(len(operations))
@@ -113,7 +113,7 @@ func (m *Machine) onFrame(ev *Event) {
 	}
 }
 
-// targetOf tells what an operation asks for, and of which lock.
+// targetOf returns an operation's kind of call and its lock.
 func targetOf(operation *schema.Operation) (call Call, space, name string) {
 	switch kind := operation.GetKind().(type) {
 	case *schema.Operation_Acquire:
@@ -132,9 +132,8 @@ func targetOf(operation *schema.Operation) (call Call, space, name string) {
 	return CallUnknown, "", ""
 }
 
-// refuse refuses one operation. A release or cancel is answered by
-// the event that answers those, so that no client takes it for a word about the
-// request itself.
+// refuse refuses one operation. A release or cancel is answered by its own event, so that no client mistakes it for a
+// message about the request itself.
 func (m *Machine) refuse(call Call, id uint64, space, name string, err error) {
 	as := sayRefused
 	if call.endsHold() {
@@ -143,7 +142,7 @@ func (m *Machine) refuse(call Call, id uint64, space, name string, err error) {
 	m.out.Says = append(m.out.Says, Outgoing{saying: as, call: call, id: id, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err}})
 }
 
-// bad refuses an operation that is not as it should be.
+// bad refuses a malformed operation.
 func (m *Machine) bad(call Call, id uint64, what string) {
 	m.refuse(call, id, "", "", api.Fail(api.CodeBadRequest, what))
 }

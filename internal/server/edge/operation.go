@@ -64,8 +64,7 @@ func (m *Machine) call(port protocol.Port, number uint64, fact any) {
 	})
 }
 
-// locate checks the id, space and name of an operation. It returns nil where it has
-// refused the operation.
+// locate checks the id, space and name of an operation. It returns nil after refusing the operation.
 func (m *Machine) locate(call Call, id uint64, spaceName, name string) *Space {
 	space, err := m.config.Space(spaceName)
 	switch {
@@ -81,7 +80,7 @@ func (m *Machine) locate(call Call, id uint64, spaceName, name string) *Space {
 	return space
 }
 
-// acquire asks for a lock. Its wait limit counts from the arrival of the frame.
+// acquire requests a lock. Its wait limit counts from the arrival of the frame.
 func (m *Machine) acquire(id uint64, a *schema.Acquire) {
 	space := m.locate(CallRequest, id, a.GetSpace(), a.GetName())
 	if space == nil {
@@ -108,7 +107,7 @@ func (m *Machine) acquire(id uint64, a *schema.Acquire) {
 	m.call(space.Port, id, &m.out.requests[len(m.out.requests)-1])
 }
 
-// checkAcquire returns what an acquire says of the lock, or what is wrong with it.
+// checkAcquire returns an acquire's attributes of the lock, or what is wrong with it.
 func checkAcquire(a *schema.Acquire, space *Space) (holdfast.Attributes, error) {
 	attributes, err := api.FromAttributes(a, time.Duration(a.GetHold()))
 	if err != nil {
@@ -128,11 +127,11 @@ func checkAcquire(a *schema.Acquire, space *Space) (holdfast.Attributes, error) 
 	return attributes, nil
 }
 
-// tryWait is how long a try waits for an authority, where it does not say.
+// tryWait is the default time that a try waits for an authority.
 const tryWait = 5 * time.Second
 
-// waitEnd returns when the wait of an acquire that arrived at arrived ends. Without
-// a limit that is never, for a request that waits for holders.
+// waitEnd returns when the wait of an acquire that arrived at arrived ends. Without a limit that is never, for a
+// request that waits for holders.
 func waitEnd(arrived protocol.Time, a *schema.Acquire) protocol.Time {
 	switch wait := time.Duration(a.GetWait()); {
 	case wait > 0:

@@ -7,70 +7,69 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// State says whether a stream goes on.
+// State is the state of a stream.
 type State uint8
 
-// The states of a stream, in their order.
+// The states of a stream, in order.
 const (
 	Open      State = iota
-	Finishing       // it ends when what is in the outbox has been sent
-	Over            // nothing is sent any more
+	Finishing       // it ends when the outbox has been sent
+	Over            // nothing more is sent
 )
 
-// Outbox is the outbound half of a stream's edge: it gathers events for the client until the sender takes them, all at
-// once. Its bound counts what is just being sent, too.
+// Outbox is the outbound half of a stream's edge: it collects events for the client until the sender takes all of them.
+// Its bound includes events being sent.
 type Outbox struct {
 	config *Config
 
 	queue         []Outgoing
 	events, bytes int
-	wanted        time.Duration // the ttl that the client has asked for last
+	wanted        time.Duration // the last ttl that the client requested
 	greeted       bool          // or refused
 	session       lock.SessionID
 	state         State
-	result        error // how the stream ends
-	closed        bool  // everything was let go of
+	result        error // final status of the stream
+	closed        bool  // all memory is released
 }
 
-// Together bounds what all outboxes of a server keep together. Where that is more than
-// Most bytes, each may keep no more than its Share: so many streams that are not read
-// cannot take together what each of them may take alone.
+// Together bounds the memory of all outboxes of a server. Beyond Most bytes in total, each is limited to its Share: so
+// many unread streams together cannot use the maximum of each.
 type Together struct {
 	Most  int64
 	Share int
 	bytes atomic.Int64
 }
 
-// NewOutbox makes the outbound half of a stream's edge.
+// NewOutbox returns the outbound half of a stream's edge.
 func NewOutbox(config *Config) Outbox { return Outbox{config: config} }
 
-// State says whether the stream goes on, and what it ends with: nil where the client has ended it or was refused in a frame.
+// State returns the stream's state and its final error: nil if the client has ended it or was refused in a frame.
 func (o *Outbox) State() (State, error) { return o.state, o.result }
 
-// Waiting returns how many events were not taken yet.
+// Waiting returns the number of events not yet taken.
 func (o *Outbox) Waiting() int { return len(o.queue) }
 
-// Finish ends the stream when what is in the outbox has been sent. The first Finish counts.
+// Finish ends the stream when the outbox has been sent. The first Finish counts.
 func (o *Outbox) Finish(result error) {
 	if o.state == Open {
 		o.state, o.result, o.greeted = Finishing, result, true
 	}
 }
 
-// End ends the stream now. What the outbox still has is not sent. The first End counts.
+// End ends the stream now. The rest of the outbox is not sent. The first End counts.
 func (o *Outbox) End(result error) {
 	if o.state != Over {
 		o.state, o.result, o.queue = Over, result, nil
 	}
 }
 
-// Close lets go of everything.
+// Close releases all memory.
 func (o *Outbox) Close() {
 	o.config.All.bytes.Add(-int64(o.bytes))
 	o.queue, o.events, o.bytes, o.state, o.closed = nil, 0, 0, Over, true
 }
 
-// Apply takes what the inbound half has for the outbox.
+// Apply takes the inbound half's effects for the outbox.
 func (o *Outbox) Apply(e *Effects) {
 	if e.wanted > 0 {
 		o.wanted = e.wanted
@@ -91,10 +90,10 @@ func (o *Outbox) Refuse(err error) {
 	o.Finish(nil)
 }
 
-// Move tells where clients can go.
+// Move reports the addresses for clients.
 func (o *Outbox) Move(r *Roster) { o.put(Outgoing{saying: sayMoved, roster: r}) }
 
-// put adds t, or ends the stream where it is too much.
+// put adds t, or ends the stream at a bound.
 func (o *Outbox) put(t Outgoing) {
 	if o.state == Over {
 		return
@@ -107,7 +106,7 @@ func (o *Outbox) put(t Outgoing) {
 	o.queue = append(o.queue, t)
 }
 
-// grow counts t, and returns how many bytes all streams keep.
+// grow counts t, and returns the bytes of all streams together.
 func (o *Outbox) grow(t *Outgoing) (together int64) {
 	size := t.size()
 	o.events++
@@ -115,10 +114,11 @@ func (o *Outbox) grow(t *Outgoing) (together int64) {
 	return o.config.All.bytes.Add(int64(size))
 }
 
-// keepBatch is how many events of memory an idle stream may keep.
+// keepBatch is the maximum number of events whose memory an idle stream keeps.
 const keepBatch = 64
 
-// Take returns all that has gathered, and keeps the memory of the batch before. A stream that finishes is over when it has nothing left.
+// Take returns all collected events, and reuses the memory of the batch before. A finishing stream is over when nothing
+// is left.
 func (o *Outbox) Take(before []Outgoing) []Outgoing {
 	clear(before)
 	if cap(before) > keepBatch {
@@ -135,14 +135,14 @@ func (o *Outbox) Take(before []Outgoing) []Outgoing {
 	return batch
 }
 
-// Sent says that a batch is on its way and keeps no memory here any more.
+// Sent reports that a batch is sent and no longer uses memory here.
 func (o *Outbox) Sent(batch []Outgoing) {
 	bytes := 0
 	for i := range batch {
 		bytes += batch[i].size()
 	}
 	if o.closed {
-		return // everything was let go of
+		return // all memory is released
 	}
 	o.events -= len(batch)
 	o.bytes -= bytes

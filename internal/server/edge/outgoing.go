@@ -24,11 +24,10 @@ const (
 	sayMoved
 )
 
-// Outgoing is one event on its way to the client, in little memory: it becomes a
-// message only when it is sent.
+// Outgoing is one compact event for the client: it becomes a message only when it is sent.
 type Outgoing struct {
 	saying      saying
-	call        Call // what it answers, where it answers something
+	call        Call // the call it answers, if any
 	mustRelease bool
 	port        protocol.Port
 	position    int32
@@ -36,23 +35,23 @@ type Outgoing struct {
 	token       holdfast.Token
 	since       lock.Time
 	span        time.Duration // hold limit or ttl
-	wanted      time.Duration // that ttl, as the client wants it
+	wanted      time.Duration // that ttl as requested by the client
 	cut         session.Cut   // why it is shorter
 	why         holdfast.Loss
-	name        string // of a refusal: the lock's
+	name        string // of a refusal: the lock's name
 	err         error
 	roster      *Roster   // of a welcome, and when it has changed
 	welcomed    *welcomed // of a welcome
 }
 
-// welcomed is what only a welcome has.
+// welcomed has the fields that only a welcome needs.
 type welcomed struct {
 	session    lock.SessionID
 	secret     string // of a new session
 	generation uint64
 }
 
-// size estimates how much memory t keeps.
+// size estimates the memory of t.
 func (t *Outgoing) size() int {
 	n := 144 + len(t.name)
 	if t.err != nil {
@@ -61,8 +60,8 @@ func (t *Outgoing) size() int {
 	return n
 }
 
-// Outcome returns what a call at a port came to, for those who count: done, or refused because of an error; neither where t says nothing of
-// that.
+// Outcome returns the outcome of a call at a port, for metrics: done, or refused because of an error; neither if t has
+// none.
 func (t *Outgoing) Outcome() (port protocol.Port, call Call, done bool, refused error) {
 	switch t.saying {
 	case sayGranted, sayExtended, sayBeat, sayWelcome:
@@ -73,7 +72,7 @@ func (t *Outgoing) Outcome() (port protocol.Port, call Call, done bool, refused 
 	return t.port, t.call, done && t.err == nil, t.err
 }
 
-// Cut returns why the ttl given in t is shorter than was wanted, if it is.
+// Cut returns why the ttl given in t is shorter than requested, if it is.
 func (t *Outgoing) Cut() (cut session.Cut, wanted, given time.Duration) {
 	return t.cut, t.wanted, t.span
 }

@@ -7,43 +7,42 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// Item is one event as all watchers share it.
+// Item is one event, shared by all watchers.
 type Item struct {
 	*schema.WatchEvent
 	Wire, Text Encoded
 
-	number uint64 // of the events that watchers here have been handed; 0 where it says what is missing
+	number uint64 // among the events delivered to watchers here; 0 if it reports a gap
 }
 
-// Batch is events that happened one after the other, as all watchers with one filter share them.
-// Nothing in it may be changed.
+// Batch is a sequence of events, shared by all watchers with one filter. It is immutable.
 type Batch struct {
 	Items []*Item
 	Text  Encoded
 }
 
-// Encoded is the bytes of something that is shared: they are made once, for any number of watchers.
+// Encoded is a shared encoding: it is computed once, for any number of watchers.
 type Encoded struct {
 	once  sync.Once
 	bytes []byte
 	err   error
 }
 
-// Of returns the bytes that encode has made, which is called the first time alone.
+// Of returns the bytes made by encode, which is called only the first time.
 func (e *Encoded) Of(encode func() ([]byte, error)) ([]byte, error) {
 	e.once.Do(func() { e.bytes, e.err = encode() })
 	return e.bytes, e.err
 }
 
-// The first event is handed on at once, and what follows within a pause goes together: as soon as it
-// is a full batch, or when the pause is over.
+// The first event is delivered at once, and later ones within a pause together: once the batch is full, or when the
+// pause is over.
 const (
 	fullBatch = 256
 	pause     = 2 * time.Millisecond
 )
 
-// spread numbers events, and puts them into the feeds that want some of them: feeds with one filter share a batch.
-// It costs the number of feeds, and of filters times events. In all feeds numbers go up.
+// spread numbers events, and puts them into the feeds that want some of them: feeds with one filter share a batch. Its
+// cost is the number of feeds, plus filters times events. In every feed numbers ascend.
 func (s *Source) spread(items []*Item, feeds map[*Feed]struct{}) {
 	s.order.Lock()
 	defer s.order.Unlock()
@@ -69,7 +68,7 @@ func (s *Source) spread(items []*Item, feeds map[*Feed]struct{}) {
 	}
 }
 
-// of returns the events that are wanted.
+// of returns the events that match.
 func (f Filter) of(items []*Item) []*Item {
 	if f == (Filter{}) {
 		return items
@@ -83,7 +82,7 @@ func (f Filter) of(items []*Item) []*Item {
 	return wanted
 }
 
-// gather keeps an event for those who watch here. It is called with the mutex held.
+// gather adds an event for the watchers here. It is called with the mutex held.
 func (s *Source) gather(e *schema.WatchEvent) {
 	if s.watchers+s.keepers == 0 {
 		return
@@ -99,7 +98,7 @@ func (s *Source) gather(e *schema.WatchEvent) {
 	}
 }
 
-// hand hands on what was gathered. It is called with the mutex held.
+// hand delivers the collected events. It is called with the mutex held.
 func (s *Source) hand() {
 	if len(s.gathered) > 0 {
 		s.spread(s.gathered, s.feeds)
@@ -107,14 +106,14 @@ func (s *Source) hand() {
 	}
 }
 
-// flush hands on what was gathered, so that what is published next comes after it.
+// flush delivers the collected events, so that what is published next comes after them.
 func (s *Source) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hand()
 }
 
-// handOn hands on what was gathered in a pause, and again after the next, until a pause has brought nothing.
+// handOn delivers the events collected during a pause, and again after the next, until a pause has brought none.
 func (s *Source) handOn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

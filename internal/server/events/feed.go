@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// FeedBound is how many events may wait for one watcher. A watcher that lets more pile
-// up is dropped, with what waits for it: telling it some of what happened would be worse.
+// FeedBound is the maximum number of unread events of one watcher. A watcher that lets more pile up is dropped, with
+// its unread events: an incomplete sequence would be worse.
 const FeedBound = 16384
 
 // ErrSlow ends a feed whose watcher was too slow.
@@ -26,14 +26,14 @@ var ErrSlow error = &api.Failure{
 // errEnded ends the feed of another member when this one leaves.
 var errEnded = errors.New("this member is leaving")
 
-// Filter says which events are wanted: those of names that begin with Prefix, in Space or
-// in all with "". Events that are about no name, or about no space, are always wanted.
+// Filter selects events: those of names that begin with Prefix, in Space or in all with "". Events without a name, or
+// without a space, always match.
 type Filter struct {
 	Space  string
 	Prefix string
 }
 
-// covers reports whether everything that other wants is wanted here.
+// covers reports whether f matches everything that other matches.
 func (f Filter) covers(other Filter) bool {
 	return (f.Space == "" || f.Space == other.Space) && strings.HasPrefix(other.Prefix, f.Prefix)
 }
@@ -42,34 +42,33 @@ func (f Filter) wants(e *schema.WatchEvent) bool {
 	return (f.Space == "" || e.Space == "" || f.Space == e.Space) && (e.Name == "" || strings.HasPrefix(e.Name, f.Prefix))
 }
 
-// Feed queues events that one watcher has not read yet. One goroutine reads it.
+// Feed queues the unread events of one watcher. One goroutine reads it.
 type Feed struct {
 	source *Source
 	want   Filter
-	other  bool       // another member reads it: it wants events about locks, and how many there were
-	keeper bool       // no watcher reads it: it keeps the last events of its filter for those that come again
-	shares *gathering // where the events of other members come from; nil without others
-	ends   func()     // called when it has ended; nil for nothing
+	other  bool       // read by another member: it wants events about locks, and their count
+	keeper bool       // without a reader: it keeps the last events of its filter for returning watchers
+	shares *gathering // source of other members' events; nil without others
+	ends   func()     // called at its end; may be nil
 
 	mu     sync.Mutex
 	queue  []*Batch
-	unread int    // events in it
-	gone   uint64 // keeper: the number of the latest event that it has not; all behind it are there
-	count  uint64 // of the last event about a lock that there was, wanted or not
+	unread int    // number of events in it
+	gone   uint64 // keeper: number of the latest event that it no longer has; it has all later ones
+	count  uint64 // number of the last event about a lock, matching or not
 	slow   bool
 	ended  bool
 	signal chan struct{} // holds one when there is something to take
 }
 
-// watch opens a feed for a watcher at this member, whose name is member; nil where there
-// are most already.
+// watch opens a feed for a watcher at this member, whose name is member; nil if the maximum is reached.
 func (s *Source) watch(want Filter, member string, most int) *Feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.watchers >= most {
 		return nil
 	}
-	s.hand() // what has happened until now is for those who watched then
+	s.hand() // earlier events are for the earlier watchers
 	s.watchers++
 	s.member = member
 	return s.admit(&Feed{source: s, want: want})
@@ -83,28 +82,28 @@ func (s *Source) keep(want Filter) *Feed {
 	s.keepers++
 	s.order.Lock()
 	defer s.order.Unlock()
-	s.number++ // none has it: what happened while nothing was kept had no number
+	s.number++ // skipped: events while nothing was kept had no number
 	return s.admit(&Feed{source: s, want: want, keeper: true, gone: s.number})
 }
 
-// Watchers returns how many feeds are open for watchers at this member.
+// Watchers returns the number of feeds of watchers at this member.
 func (s *Source) Watchers() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.watchers
 }
 
-// admit is called with the mutex held.
+// admit adds a feed. It is called with the mutex held.
 func (s *Source) admit(one *Feed) *Feed {
 	one.signal = make(chan struct{}, 1)
 	s.feeds[one] = struct{}{}
 	s.open.Store(int32(len(s.feeds)))
-	// A goroutine that counts another one from now on finds the feed, and tells it.
+	// A goroutine that counts another event from now on finds the feed, and reports to it.
 	one.count = s.count.Load()
 	return one
 }
 
-// put adds an event of this member about a lock, if it is wanted; count is its number.
+// put adds an event of this member about a lock, if it matches; count is its number.
 func (f *Feed) put(item *Item, count uint64) {
 	wanted := f.want.wants(item.WatchEvent)
 	f.mu.Lock()
@@ -115,7 +114,7 @@ func (f *Feed) put(item *Item, count uint64) {
 	}
 }
 
-// add adds events that are wanted.
+// add adds matching events.
 func (f *Feed) add(b *Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,7 +144,7 @@ func (f *Feed) insert(b *Batch) {
 	f.queue = append(f.queue, b)
 }
 
-// end ends the feed behind what it has.
+// end ends the feed after its queued events.
 func (f *Feed) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,11 +159,11 @@ func (f *Feed) wake() {
 	}
 }
 
-// portionEvents is about how many events Next returns at most.
+// portionEvents is the approximate maximum number of events that Next returns.
 const portionEvents = 1024
 
-// Next returns what has happened since the last call, at least one event, as soon
-// as there is one; of much the first part. The error is ErrSlow once the watcher was too slow, or the context's.
+// Next waits for events since the last call and returns them; if there are many, the first part. The error is ErrSlow
+// once the watcher was too slow, or the context's.
 func (f *Feed) Next(ctx context.Context) ([]*Batch, error) {
 	for {
 		f.mu.Lock()
@@ -186,7 +185,7 @@ func (f *Feed) Next(ctx context.Context) ([]*Batch, error) {
 	}
 }
 
-// first is called with the mutex held.
+// first returns the first part of the queue. It is called with the mutex held.
 func (f *Feed) first() []*Batch {
 	count := 0
 	for i, batch := range f.queue {
@@ -199,14 +198,14 @@ func (f *Feed) first() []*Batch {
 	return f.empty()
 }
 
-// empty is called with the mutex held.
+// empty empties the queue. It is called with the mutex held.
 func (f *Feed) empty() []*Batch {
 	batches := f.queue
 	f.queue, f.unread = nil, 0
 	return batches
 }
 
-// portion is what another member's feed had at a moment.
+// portion is a snapshot of another member's feed.
 type portion struct {
 	batches     []*Batch
 	count       uint64
@@ -214,8 +213,8 @@ type portion struct {
 	slow, ended bool
 }
 
-// take empties the feed of another member. Under the mutex of the source no event is between having
-// its time and number and being in the feed: what it returns is whole.
+// take empties the feed of another member. Under the mutex of the source no event is between getting its time and
+// number and being in the feed: so the result is complete.
 func (f *Feed) take() portion {
 	f.source.mu.Lock()
 	defer f.source.mu.Unlock()

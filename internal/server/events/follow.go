@@ -9,33 +9,33 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The pauses between two attempts to ask a member.
+// The pauses between two connection attempts to a member.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// patience is how long a member is asked in vain before watchers hear of it: a
-// connection that was made anew is no news where nothing has happened meanwhile.
+// patience is how long a member may be unreachable before watchers learn of it: a reconnection without lost events is
+// no news.
 const patience = time.Second
 
-// following is one other member that a gathering asks. The gathering's mutex guards it.
+// following is one other member that a gathering subscribes to. The gathering's mutex guards it.
 type following struct {
 	of     *gathering
 	member protocol.Member
-	early  bool          // it was in the view when the gathering began
-	here   bool          // it is in the newest view
-	stirs  chan struct{} // holds one when it is in the view no longer
+	early  bool          // in the view when the gathering began
+	here   bool          // in the newest view
+	stirs  chan struct{} // holds one when it is no longer in the view
 
-	running bool          // it is asked, or will be again
+	running bool          // its goroutine runs
 	linked  bool          // it sends events
 	silent  time.Time     // since when it does not
-	settled chan struct{} // closed when it sends, or was asked in vain
+	settled chan struct{} // closed when it sends, or did not answer
 
-	process uint64    // that has sent last; 0 for none
-	count   uint64    // of its events, as it has sent last
-	at      time.Time // up to when it has sent everything, by its clock; or since when it should
-	last    bool      // it has left in good order, by its own word
+	process uint64    // the process that sent last; 0 for none
+	count   uint64    // of its events, as last sent
+	at      time.Time // up to when it has sent everything, by its clock; or since when it should have
+	last    bool      // it has left in good order, as it reported itself
 	missing bool      // watchers know that its events are missing
 }
 
@@ -46,7 +46,7 @@ func newFollowing(s *gathering, member protocol.Member, early bool) *following {
 	}
 }
 
-// seen takes note of a view.
+// seen handles a view.
 func (f *following) seen(view *protocol.View) {
 	member, here := view.Of(f.member.ID)
 	if here {
@@ -60,7 +60,7 @@ func (f *following) seen(view *protocol.View) {
 	f.here = here
 }
 
-// begin asks the member, now and again.
+// begin subscribes to the member, repeatedly.
 func (f *following) begin() {
 	f.running, f.silent = true, time.Now()
 	select {
@@ -87,7 +87,7 @@ func (f *following) unsettle() {
 	}
 }
 
-// run asks the member as long as it is in the view.
+// run subscribes to the member as long as it is in the view.
 func (f *following) run() {
 	s := f.of
 	interest := &schema.MemberInterest{Space: s.want.Space, Prefix: s.want.Prefix}
@@ -114,7 +114,7 @@ func (f *following) run() {
 	}
 }
 
-// take takes what the member tells.
+// take handles the member's messages.
 func (f *following) take(m *schema.MemberEvents) {
 	s := f.of
 	s.mu.Lock()
@@ -137,7 +137,7 @@ func (f *following) take(m *schema.MemberEvents) {
 	}
 }
 
-// welcomed finds out what is missing when the member begins to tell.
+// welcomed determines what is missing when the member begins to send.
 func (f *following) welcomed(process uint64, m *schema.MemberEvents) {
 	var lost bool
 	switch {
@@ -148,7 +148,7 @@ func (f *following) welcomed(process uint64, m *schema.MemberEvents) {
 	case f.process == 0 || f.last:
 		lost = m.GetCount() > 0
 	default:
-		lost = true // it is not known how an earlier life of it has ended
+		lost = true // the end of an earlier life of it is unknown
 	}
 	if lost || f.missing {
 		f.publishMissing(f.heard(lost, time.Unix(0, m.GetAt())))
@@ -157,8 +157,8 @@ func (f *following) welcomed(process uint64, m *schema.MemberEvents) {
 	f.settle()
 }
 
-// broke takes note that the member sends no more, or has not begun to. Reported says that it
-// had begun, goOn that it is to be asked again.
+// broke handles the end of the member's stream, or a failed attempt. Reported means that it had begun, goOn that it is
+// to be asked again.
 func (f *following) broke(err error) (reported, goOn bool) {
 	s := f.of
 	s.mu.Lock()

@@ -15,16 +15,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// gatherings is how many different questions other members are asked at once, besides
-// the one for all events.
+// gatherings is the maximum number of different subscriptions to other members at once, besides the one for all events.
 const gatherings = 8
 
-// Peers asks other members for what happens to their clients.
+// Peers subscribes to the events of other members' clients.
 type Peers interface {
-	// Follow lets take have what the member with this id tells, one message after the
-	// other, the welcome first. It returns why that has ended, nil meaning that the
-	// member has ended it: when ctx ends, when the member cannot be reached within a
-	// second or two, when nothing has come for some Beats.
+	// Follow passes the messages of the member with this id to take, one after the other, the welcome first. It returns
+	// the reason for the end; nil means that the member has ended it. It ends when ctx ends, when the member cannot be
+	// reached within a second or two, or when nothing has come for some Beats.
 	Follow(ctx context.Context, id protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error
 }
 
@@ -32,19 +30,18 @@ type Peers interface {
 type Config struct {
 	// Source has the events of this member's own clients, and its views.
 	Source *Source
-	// Self is this member.
+	// Self is this member's id.
 	Self protocol.ID
-	// Peers asks the other members. Nil means that there are none.
+	// Peers subscribes to the other members. Nil means that there are none.
 	Peers Peers
-	// Keep is how long the events of a filter are kept for those that watch again, counted from when the last
-	// watcher with that filter has gone. 0 means a minute.
+	// Keep is how long the events of a filter are kept for returning watchers, from when the last watcher with that
+	// filter has gone. 0 means a minute.
 	Keep time.Duration
-	// Logger gets what operators should know. Nil discards.
+	// Logger is the gatherer's logger. Nil discards.
 	Logger *slog.Logger
 }
 
-// Gatherer serves those who watch at one member with the events of all. Its methods may
-// be called from many goroutines.
+// Gatherer serves the watchers at one member with the events of all. It is safe for concurrent use.
 type Gatherer struct {
 	source *Source
 	self   protocol.ID
@@ -61,7 +58,7 @@ type Gatherer struct {
 	kept map[Filter]*keeping
 }
 
-// NewGatherer returns a Gatherer that asks no member for anything yet. Close it.
+// NewGatherer returns a Gatherer without subscriptions. Close it.
 func NewGatherer(c Config) (*Gatherer, error) {
 	if c.Source == nil {
 		return nil, errors.New("events: Source is nil; give the one that the driver feeds")
@@ -80,8 +77,7 @@ func NewGatherer(c Config) (*Gatherer, error) {
 	return g, nil
 }
 
-// Close asks no member for anything any more. Feeds that are open stay, with the events of
-// this member.
+// Close ends all subscriptions to members. Open feeds stay, with the events of this member.
 func (g *Gatherer) Close() {
 	g.mu.Lock() // no other member is asked after it
 	g.end()
@@ -100,12 +96,12 @@ func (g *Gatherer) Close() {
 	g.work.Wait()
 }
 
-// Watch opens a feed of what is wanted; member is this one's name. It waits until every
-// other member tells, or is known not to answer, which the feed has then: nothing is
-// missing from when Watch returns without the feed saying so. The error is an ErrLimit
-// named watchers where there are most already, a bad_request for an id that is none, or the context's. Close the feed.
+// Watch opens a feed of matching events; member is this member's name. It waits until every other member sends, or is
+// known not to answer, which the feed then reports: from when Watch returns, no event is missing without a report in
+// the feed. The error is an ErrLimit named watchers at the maximum, a bad_request for an invalid id, or the context's.
+// Close the feed.
 //
-// With the id of an event the feed begins behind that, or says that events are missing.
+// With the id of an event the feed begins after it, or reports that events are missing.
 func (g *Gatherer) Watch(ctx context.Context, want Filter, after, member string, most int) (*Feed, error) {
 	process, number, at, known := placeOf(after)
 	if after != "" && !known {
@@ -140,8 +136,8 @@ func (g *Gatherer) Watch(ctx context.Context, want Filter, after, member string,
 	return feed, nil
 }
 
-// share lets a feed have what a gathering brings, and returns what is closed when each
-// of its members tells or does not answer. It is called with the mutex held.
+// share adds a feed to a gathering, and returns channels that are closed when each of its members sends or does not
+// answer. It is called with the mutex held.
 func (g *Gatherer) share(feed *Feed) []<-chan struct{} {
 	shared := g.choose(feed.want)
 	feed.shares = shared
@@ -161,8 +157,7 @@ func (g *Gatherer) share(feed *Feed) []<-chan struct{} {
 	return settling
 }
 
-// choose returns a gathering that brings what is wanted, and begins it if it is not
-// there. It is called with the mutex held.
+// choose returns a gathering that covers the filter, and begins one if necessary. It is called with the mutex held.
 func (g *Gatherer) choose(want Filter) *gathering {
 	//tidy:unordered any that brings it will do
 	for _, one := range g.all {
@@ -183,7 +178,7 @@ func (g *Gatherer) choose(want Filter) *gathering {
 	return one
 }
 
-// followViews lets every gathering follow the views.
+// followViews passes the views to every gathering.
 func (g *Gatherer) followViews() {
 	for {
 		select {
@@ -201,8 +196,7 @@ func (g *Gatherer) followViews() {
 	}
 }
 
-// gathering is one question that the other members are asked, and the watchers that share what they
-// tell.
+// gathering is one subscription to the other members, and the watchers that share its events.
 type gathering struct {
 	of    *Gatherer
 	want  Filter
@@ -215,11 +209,10 @@ type gathering struct {
 	members map[protocol.ID]*following
 }
 
-// remembered is how many members a gathering knows, those among them that are in the
-// view apart.
+// remembered is the maximum number of members that a gathering remembers, besides those in the view.
 const remembered = 1000
 
-// follow follows a view: it asks new members, and members that are gone no more.
+// follow applies a view: it subscribes to new members, and drops members that are gone.
 func (s *gathering) follow(view *protocol.View, first bool) {
 	if view == nil || s.life.Err() != nil {
 		return
@@ -248,7 +241,7 @@ func (s *gathering) follow(view *protocol.View, first bool) {
 	}
 }
 
-// leave lets a feed go. The last one ends the gathering.
+// leave removes a feed. The last one ends the gathering.
 func (s *gathering) leave(feed *Feed) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// unheard is the event that a member's events are missing from a moment on.
+// unheard returns the event that a member's events are missing from a time on.
 func (f *following) unheard(since time.Time) *schema.WatchEvent {
 	text := "events of member " + f.member.Name + " may be missing from then on: it does not answer"
 	if !f.here {
@@ -18,8 +18,8 @@ func (f *following) unheard(since time.Time) *schema.WatchEvent {
 	}
 }
 
-// heard is the event that a member is heard again, from a moment on; lost says whether
-// any event of it is missing.
+// heard returns the event that a member is heard again, from a time on; lost reports whether any of its events is
+// missing.
 func (f *following) heard(lost bool, until time.Time) *schema.WatchEvent {
 	text := "events of member " + f.member.Name + " are missing from then until it was heard again"
 	if !lost {
@@ -31,7 +31,7 @@ func (f *following) heard(lost bool, until time.Time) *schema.WatchEvent {
 	}
 }
 
-// publishMissing tells all watchers.
+// publishMissing sends a gap to all watchers.
 func (f *following) publishMissing(e *schema.WatchEvent) {
 	f.of.of.source.flush()
 	//tidy:unordered every feed gets the event
@@ -40,7 +40,7 @@ func (f *following) publishMissing(e *schema.WatchEvent) {
 	}
 }
 
-// addMissing adds an event of a gap. Its space is that which is watched.
+// addMissing adds an event of a gap. Its space is the watched one.
 func (f *Feed) addMissing(e *schema.WatchEvent) {
 	here := &schema.WatchEvent{
 		Event: e.Event, Time: e.Time, Space: f.want.Space, Member: e.Member, Since: e.Since, Until: e.Until, Why: e.Why,

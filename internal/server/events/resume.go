@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// What a watcher may ask for again: as many events of its filter, and of so many filters without a watcher.
+// What a returning watcher may get: as many events of its filter, for so many filters without a watcher.
 const (
 	kept      = 4096
 	keptAlone = 32
@@ -19,18 +19,18 @@ const (
 type keeping struct {
 	feed     *Feed
 	watchers int
-	timer    *time.Timer // runs where there is no watcher
+	timer    *time.Timer // runs without a watcher
 }
 
-// place is the id of an event: this life of the member, the event's number, and its time in milliseconds, by which
-// another member can say what is missing.
+// place returns the id of an event: this life of the member, the event's number, and its time in milliseconds, from
+// which another member can tell what is missing.
 func (s *Source) place(item *Item) string {
 	return strings.Join([]string{
 		strconv.FormatUint(s.process, 36), strconv.FormatUint(item.number, 36), strconv.FormatInt(api.TimeOf(item.Time).UnixMilli(), 36),
 	}, "-")
 }
 
-// placeOf reads the id of an event. It reports false for one that no member has made.
+// placeOf parses the id of an event. It reports false for one that no member has made.
 func placeOf(id string) (process, number uint64, at time.Time, ok bool) {
 	parts := strings.Split(id, "-")
 	if len(parts) != 3 {
@@ -44,8 +44,8 @@ func placeOf(id string) (process, number uint64, at time.Time, ok bool) {
 	return process, number, time.UnixMilli(millis), ok
 }
 
-// resume lets a feed begin behind an event that its watcher has had, as far as the keeper of its filter has what
-// followed; otherwise the feed says from when on events are missing. The keeper has had all that the feed has.
+// resume makes a feed begin after an event that its watcher has had, if the keeper of its filter has the later ones;
+// otherwise the feed reports from when on events are missing. The keeper has had every event of the feed.
 func (f *Feed) resume(keeper *Feed, process, number uint64, at time.Time, member string) {
 	s := f.source
 	s.mu.Lock()
@@ -88,7 +88,7 @@ func (f *Feed) resume(keeper *Feed, process, number uint64, at time.Time, member
 	}
 }
 
-// keeperFor returns the keeper of a filter, which is made, for one watcher more. It is called with the mutex held.
+// keeperFor returns the keeper of a filter, made if necessary, for one more watcher. It is called with the mutex held.
 func (g *Gatherer) keeperFor(want Filter) *keeping {
 	k := g.kept[want]
 	if k == nil {
@@ -105,7 +105,7 @@ func (g *Gatherer) keeperFor(want Filter) *keeping {
 	return k
 }
 
-// unwatch takes note that a watcher with a filter has gone: its keeper stays for a while.
+// unwatch records that a watcher with a filter has gone: its keeper stays for a while.
 func (g *Gatherer) unwatch(want Filter) {
 	g.mu.Lock()
 	k := g.kept[want]

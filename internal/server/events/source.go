@@ -29,7 +29,7 @@ const (
 	Space     = "space"
 )
 
-// aboutLocks says which events there are of locks: the ones that members tell each other.
+// aboutLocks reports whether an event is about a lock: those are sent to other members.
 func aboutLocks(event string) bool {
 	switch event {
 	case Waiting, Granted, Released, Cancelled, Lost, Broken:
@@ -38,37 +38,37 @@ func aboutLocks(event string) bool {
 	return false
 }
 
-// Source makes events of what one member's machines decide for its own clients. Its
-// methods may be called from many goroutines, Observe from one at a time.
+// Source makes events from the decisions of one member's machines for its own clients. It is safe for concurrent use,
+// except for Observe, which one goroutine calls at a time.
 type Source struct {
 	spaces []string // by port, from port 1 on
 
-	// waiting are the requests that were queued and are not decided yet, as many as
-	// the spaces have waiters. It is Observe's alone.
+	// waiting are the requests that were queued and are not decided yet, as many as the spaces have waiters. Only
+	// Observe uses it.
 	waiting map[request]struct{}
 
-	count  atomic.Uint64 // how many events there were about locks
-	open   atomic.Int32  // how many feeds there are, so that no events are made without a reader
+	count  atomic.Uint64 // number of events about locks
+	open   atomic.Int32  // number of feeds, so that without a reader no events are made
 	view   atomic.Pointer[protocol.View]
-	viewed chan struct{} // holds one when the view may be another
+	viewed chan struct{} // holds one when the view may have changed
 
-	order   sync.Mutex // taken last but for those of feeds: what is handed to watchers here is numbered and handed in one go
+	order   sync.Mutex // locked last except for those of feeds: events for watchers here are numbered and delivered in one step
 	number  uint64     // of the latest of these events
-	process uint64     // drawn at random: numbers are those of this life of the member
+	process uint64     // random: numbers are those of this life of the member
 
 	mu       sync.Mutex
 	feeds    map[*Feed]struct{}
-	watchers int     // of the feeds, those of watchers here
-	keepers  int     // of the feeds, those that keep what watchers here may ask for again
+	watchers int     // number of feeds of watchers here
+	keepers  int     // number of keepers
 	member   string  // this member's name, for them
-	gathered []*Item // what they have not been handed yet
-	handing  bool    // the timer will hand them on
+	gathered []*Item // not yet delivered to them
+	handing  bool    // the timer will deliver them
 	timer    *time.Timer
 	ended    bool          // nothing more is sent to other members
 	quiet    chan struct{} // closed when ended and nothing is being sent to another member
 }
 
-// request names a request of a session.
+// request identifies a request of a session.
 type request struct {
 	session lock.SessionID
 	id      uint64
@@ -100,14 +100,14 @@ func (s *Source) Observe(effects *protocol.Effects) {
 			s.Publish(&schema.WatchEvent{Event: View, Why: viewText(view)})
 		}
 		select {
-		case s.viewed <- struct{}{}: // what follows from it comes after it
-		default: // the view will be looked at anyway
+		case s.viewed <- struct{}{}: // its consequences come after it
+		default: // the view will be checked anyway
 		}
 	}
 }
 
-// decided counts and reports one decision. A suspension is the lock of no name: watchers
-// see it as another state of the space.
+// decided counts and reports one decision. A suspension is a lock without a name: watchers see it as a new state of the
+// space.
 func (s *Source) decided(space string, d *lock.Decision) {
 	if d.Name == lock.SpaceLock {
 		return
@@ -125,7 +125,7 @@ func (s *Source) decided(space string, d *lock.Decision) {
 	}
 }
 
-// account keeps the requests that wait, and reports whether d is about one of them.
+// account tracks the waiting requests, and reports whether d is about one of them.
 func (s *Source) account(d *lock.Decision) (waited bool) {
 	if d.Kind != lock.Queued && len(s.waiting) == 0 {
 		return false
@@ -133,7 +133,7 @@ func (s *Source) account(d *lock.Decision) (waited bool) {
 	key := request{d.Session, d.Request}
 	_, waited = s.waiting[key]
 	if d.Kind == lock.Queued {
-		if d.Position >= 0 { // otherwise another member decides, and has not been heard yet
+		if d.Position >= 0 { // otherwise another member decides, and has not answered yet
 			s.waiting[key] = struct{}{}
 		}
 	} else {
@@ -142,8 +142,7 @@ func (s *Source) account(d *lock.Decision) (waited bool) {
 	return waited
 }
 
-// Publish passes an event that is not about a lock to those who watch at this member,
-// without waiting for any of them.
+// Publish passes an event that is not about a lock to the watchers at this member, without waiting for any of them.
 func (s *Source) Publish(e *schema.WatchEvent) {
 	if s.open.Load() == 0 {
 		return
@@ -154,7 +153,7 @@ func (s *Source) Publish(e *schema.WatchEvent) {
 	s.gather(e)
 }
 
-// emit passes an event about a lock to all feeds, count being its number.
+// emit passes an event about a lock to all feeds; count is its number.
 func (s *Source) emit(count uint64, e *schema.WatchEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,14 +171,13 @@ func (s *Source) emit(count uint64, e *schema.WatchEvent) {
 	}
 }
 
-// eventOf says which event a decision is; waited says that it is about a request that
-// was queued before. It is "" for what changes nothing for others: a refusal at once,
-// another hold limit, a queued request that asks for its position.
+// eventOf returns the event of a decision; waited means that its request was queued before. It is "" for decisions that
+// do not affect others: an immediate refusal, a new hold limit, a position in the queue.
 func eventOf(d *lock.Decision, waited bool) string {
 	switch {
 	case d.Kind == lock.Queued && !waited && d.Position >= 0:
 		return Waiting
-	case d.Kind == lock.Queued, d.Kind == lock.Granted && d.Since == 0: // another hold limit: it names the grant, and is none
+	case d.Kind == lock.Queued, d.Kind == lock.Granted && d.Since == 0: // a new hold limit: it names the grant, and is none
 		return ""
 	case d.Kind == lock.Granted:
 		return Granted
@@ -197,7 +195,7 @@ func eventOf(d *lock.Decision, waited bool) string {
 	return ""
 }
 
-// why says in a line what led to an event.
+// why describes the cause of an event in one line.
 func why(event string, d *lock.Decision) string {
 	switch {
 	case event == Waiting:
@@ -210,7 +208,7 @@ func why(event string, d *lock.Decision) string {
 	return string(d.Loss)
 }
 
-// holder says who holds, or held, the name that an event is about; "" where that is not known here.
+// holder returns the holder, or former holder, of an event's name; "" if unknown here.
 func holder(event string, d *lock.Decision) string {
 	switch event {
 	case Waiting:
@@ -224,7 +222,7 @@ func holder(event string, d *lock.Decision) string {
 	return cmp.Or(d.Owner, d.Client)
 }
 
-// viewText says in a line who is here.
+// viewText describes the members of a view in one line.
 func viewText(view *protocol.View) string {
 	var names []string
 	coordinator := ""

@@ -11,18 +11,18 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// Beat is how often a quiet member confirms to another that nothing has happened.
+// Beat is the interval at which a quiet member confirms to another that nothing has happened.
 const Beat = time.Second
 
 // The bounds of one message to another member.
 const (
 	messageEvents = 512
-	messageBytes  = 256 << 10 // an event more may be in it
+	messageBytes  = 256 << 10 // may be exceeded by one event
 )
 
-// Stream tells another member what happens here, until ctx ends, or send returns an
-// error, or this member leaves (End), which is no error. The first message comes at once:
-// nothing is missing from then on. The error is ErrSlow where the member was too slow.
+// Stream sends this member's events to another member, until ctx ends, or send returns an error, or this member leaves
+// (End), which is not an error. The first message comes at once: no event is missing from then on. The error is ErrSlow
+// if the member was too slow.
 func (s *Source) Stream(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
 	feed, now := s.subscribe(Filter{interest.GetSpace(), interest.GetPrefix()})
 	if feed == nil {
@@ -43,7 +43,7 @@ func (s *Source) Stream(ctx context.Context, interest *schema.MemberInterest, se
 		if taken.slow {
 			return ErrSlow
 		}
-		if len(taken.batches) > 0 { // what comes meanwhile goes together
+		if len(taken.batches) > 0 { // events that arrive meanwhile go together
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():
@@ -59,8 +59,7 @@ func (s *Source) Stream(ctx context.Context, interest *schema.MemberInterest, se
 	}
 }
 
-// subscribe opens a feed for another member, and returns where it begins; nil where this
-// member leaves.
+// subscribe opens a feed for another member, and returns its initial portion; nil if this member is leaving.
 func (s *Source) subscribe(want Filter) (*Feed, portion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +70,7 @@ func (s *Source) subscribe(want Filter) (*Feed, portion) {
 	return feed, portion{count: feed.count, at: time.Now()}
 }
 
-// sendAll sends a portion in as many messages as the bounds of one demand.
+// sendAll sends a portion in as many messages as the bounds require.
 func sendAll(taken portion, last bool, send func(*schema.MemberEvents) error) error {
 	m := &schema.MemberEvents{}
 	bytes := 0
@@ -90,7 +89,7 @@ func sendAll(taken portion, last bool, send func(*schema.MemberEvents) error) er
 			m, bytes = &schema.MemberEvents{}, 0
 		}
 	}
-	if !taken.slow { // else there is more than what was kept
+	if !taken.slow { // otherwise there is more than what was kept
 		m.At, m.Count, m.Last = taken.at.UnixNano(), taken.count, last
 	}
 	return send(m)
@@ -104,9 +103,8 @@ func flat(batches []*Batch) (items []*Item) {
 	return items
 }
 
-// received is an event from another member. It reports false for one that this
-// version does not know, and for one that could not have happened: watchers never
-// see those.
+// received converts an event from another member. It reports false for an unknown or impossible one: watchers never see
+// those.
 func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
 	_, known := lock.ParseSessionID(e.GetSession())
 	possible := (known || e.GetSession() == "") && e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
@@ -119,9 +117,8 @@ func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
 	}, possible && aboutLocks(e.GetEvent())
 }
 
-// End lets this member leave: it sends other members what has happened until now, and that
-// nothing follows. The channel it returns is closed when that is sent. Watchers at this member
-// are not affected. It may be called again.
+// End prepares this member's leave: it sends other members all events so far, and that no more follow. The returned
+// channel is closed when that is sent. Watchers at this member are not affected. It may be called again.
 func (s *Source) End() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +133,7 @@ func (s *Source) End() <-chan struct{} {
 	return s.quiet
 }
 
-// seeQuiet closes quiet when nothing more is sent to other members. It is called with the
-// mutex held.
+// seeQuiet closes quiet when nothing more is sent to other members. It is called with the mutex held.
 func (s *Source) seeQuiet() {
 	if !s.ended || len(s.feeds) > s.watchers+s.keepers {
 		return

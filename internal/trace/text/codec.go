@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Sentinel is an error that is the same value regardless of where it comes from, and its name.
+// Sentinel is an error value that is the same everywhere, with its name.
 type Sentinel struct {
 	Name string
 	Err  error
@@ -20,24 +20,23 @@ const (
 	maxElements = 1 << 18
 )
 
-// Codec writes and reads values of the types that it was made of. It may be used by many
-// at a time.
+// Codec encodes and decodes values of its types. It is safe for concurrent use.
 type Codec struct {
 	sentinels []Sentinel
-	types     map[string]reflect.Type // by name: what can stand where any value can
+	types     map[string]reflect.Type // by name: types of interface fields
 	names     map[reflect.Type]string
 	plans     map[reflect.Type]*plan
 	veiled    reflect.Type
 }
 
-// plan is how values of one type are written and read.
+// plan encodes and decodes values of one type.
 type plan struct {
 	write func(w *writer, v reflect.Value)
 	read  func(r *reader, v reflect.Value) // v can be set
 }
 
-// New returns a codec for the types of values: structs, or pointers to them where they
-// are passed so. The error names the type, and the field, that has no place in a text.
+// New returns a codec for the types of values: structs, or pointers to them if they are passed so. The error names a
+// type or field without a text form.
 func New(values []any, sentinels ...Sentinel) (*Codec, error) {
 	c := &Codec{
 		sentinels: slices.Clone(sentinels),
@@ -65,19 +64,18 @@ func New(values []any, sentinels ...Sentinel) (*Codec, error) {
 	return c, nil
 }
 
-// Veil names a type of bytes that must not be written as they are: [Codec.Append] asks its
-// veil for what to write in their place. It is called before the codec is used.
+// Veil sets a type of bytes that must not be written as they are: the veil function of [Codec.Append] replaces them. It
+// is called before the codec is used.
 func (c *Codec) Veil(t reflect.Type) { c.veiled = t }
 
-// Append appends the text of v, with its type. Veil, if not nil, takes bytes of the veiled
-// type and changes them into what is to be written. The error says what cannot be written;
-// then b comes back as it was.
+// Append appends the text of v, with its type. Veil, if not nil, replaces bytes of the veiled type in place. The error
+// says what cannot be written; b is then returned unchanged.
 func (c *Codec) Append(b []byte, v any, veil func([]byte)) ([]byte, error) {
 	return c.append(b, reflect.ValueOf(v), veil)
 }
 
-// AppendFields appends a line for each field of the struct at which v points that is not
-// zero: its name, a colon, and its text. Its type must be listed.
+// AppendFields appends a line for each nonzero field of the struct at which v points: its name, a colon, and its text.
+// Its type must be listed.
 func (c *Codec) AppendFields(b []byte, v any) ([]byte, error) {
 	w := writer{codec: c, b: b}
 	s := reflect.ValueOf(v).Elem()
@@ -96,7 +94,7 @@ func (c *Codec) AppendFields(b []byte, v any) ([]byte, error) {
 	return w.end(b)
 }
 
-// Parse reads what Append has written, and nothing behind it.
+// Parse decodes the output of Append, with nothing after it.
 func (c *Codec) Parse(text string) (any, error) {
 	r := reader{codec: c, text: text}
 	var v any
@@ -107,7 +105,7 @@ func (c *Codec) Parse(text string) (any, error) {
 	return v, nil
 }
 
-// ParseField reads one line of AppendFields into the struct at which v points.
+// ParseField decodes one line of AppendFields into the struct at which v points.
 func (c *Codec) ParseField(line string, v any) error {
 	name, text, is := strings.Cut(line, ": ")
 	s := reflect.ValueOf(v).Elem()

@@ -1,11 +1,10 @@
-// Package text writes plain values as text that a person can read, and reads that text
-// back exactly.
+// Package text encodes plain Go values as human-readable text, and decodes that text exactly.
 //
 //	&lock.Request{Session: {Member: 7, Number: 9}, ID: 3, Name: "orders/42", Mode: exclusive, WaitEnd: never}
 //	authority.Acks{Stamp: {Epoch: {Counter: 4, Candidate: 7}, Acks: [1099511627777, 12]}}
 //
-// It looks like Go, and is simpler: a type is named only where it is not known from what
-// it stands in, and a field that is zero (as == has it: also -0) is not written.
+// It looks like Go, but is simpler: a type is named only if its context does not determine it, and zero fields (as by
+// ==, so also -0) are omitted.
 //
 //	truth         true, false
 //	number        42, -7, 0.05, NaN, +Inf
@@ -21,15 +20,13 @@
 //	              error("what it says", what it is), with everything that a program can
 //	              test it for
 //
-// A [Codec] is made of a list of values, one of each type that can stand where any value
-// can: the types of their fields it finds by itself. So a new message of a protocol needs
-// nothing here but its line in the protocol's own list. A value that could not be read back, as a
-// map, a channel or a field that is not exported, is refused when the codec is made; of a
-// field that is not exported, only when it is not zero.
+// A [Codec] is made from a list of values, one of each type that an interface field may hold; it finds the types of
+// their fields by itself. So a new protocol message needs only a line in the protocol's own list. Types that could not
+// be read back, such as maps and channels, are refused when the codec is made; a nonzero unexported field is refused
+// when it is written.
 //
 // # Bounds
 //
-// Input is not trusted: its depth and its number of elements are
-// bounded, a list grows only with the text that it is made of, and anything that is wrong is
-// an [*Error] with its place, its field and what stands there.
+// Input is not trusted: its depth and number of elements are bounded, and a list grows only with the text read. Any
+// fault is an [*Error] with its position, its field and the offending text.
 package text

@@ -15,11 +15,11 @@ var (
 	stringerType = reflect.TypeFor[fmt.Stringer]()
 )
 
-// never is the duration that does not come.
+// never is the duration of things that never come.
 const never = time.Duration(math.MaxInt64)
 
-// plan returns how values of t are written and read, and makes that where it is new. The
-// codec's own types all have theirs when New returns, so that it changes nothing later.
+// plan returns the plan of t, made if new. All of the codec's own types have theirs when New returns, so it is
+// immutable afterwards.
 func (c *Codec) plan(t reflect.Type) (*plan, error) {
 	if p := c.plans[t]; p != nil {
 		return p, nil
@@ -73,7 +73,7 @@ func (c *Codec) functions(t reflect.Type) (writes, reads, error) {
 	return nil, nil, fmt.Errorf("type %s is a %s, which has no place in a text", t, t.Kind())
 }
 
-// unlessNil is how what may be nil is written and read.
+// unlessNil adds nil to a plan.
 func unlessNil(write writes, read reads) (writes, reads, error) {
 	return func(w *writer, v reflect.Value) {
 			if v.IsNil() {
@@ -90,7 +90,7 @@ func unlessNil(write writes, read reads) (writes, reads, error) {
 		}, nil
 }
 
-// enumeration is a byte, by the words that its String has for its values.
+// enumeration plans a byte, by the words of its String.
 func (c *Codec) enumeration(t reflect.Type) (writes, reads, error) {
 	if !t.Implements(stringerType) {
 		return (*writer).unsigned, (*reader).unsigned, nil
@@ -126,8 +126,7 @@ func (c *Codec) enumeration(t reflect.Type) (writes, reads, error) {
 	return write, read, nil
 }
 
-// nameOf is what a value calls itself, if that is a word; many panic, or give a number,
-// beyond the values that they have.
+// nameOf returns a value's String, if that is a word; many panic, or return a number, for undefined values.
 func nameOf(t reflect.Type, n uint64) (name string) {
 	defer func() {
 		if recover() != nil {
@@ -149,7 +148,7 @@ func isLetter(b byte) bool { return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// list is a slice or an array; of bytes it is written in one.
+// list plans a slice or an array; bytes are written as one text.
 func (c *Codec) list(t reflect.Type) (writes, reads, error) {
 	element, err := c.plan(t.Elem())
 	if err != nil {
@@ -198,7 +197,7 @@ func (p *plan) readElement(r *reader, v reflect.Value, i int) {
 	r.path = r.path[:len(r.path)-1]
 }
 
-// readArray reads the elements of an array, which are as many as it has.
+// readArray decodes the elements of an array, with its exact length.
 func (p *plan) readArray(r *reader, v reflect.Value) {
 	v.SetZero()
 	read := 0
@@ -215,7 +214,7 @@ func (p *plan) readArray(r *reader, v reflect.Value) {
 	}
 }
 
-// table is a map from texts to texts, in the order of its keys.
+// table plans a map from texts to texts, in key order.
 func (c *Codec) table(t reflect.Type) (writes, reads, error) {
 	if t.Key().Kind() != reflect.String || t.Elem().Kind() != reflect.String {
 		return nil, nil, fmt.Errorf("type %s is a map of other things than texts, which has no place in a text", t)
@@ -282,7 +281,7 @@ type field struct {
 	plan  *plan
 }
 
-// structure is a struct: its fields that are not zero, in their order.
+// structure plans a struct: its nonzero fields, in order.
 func (c *Codec) structure(t reflect.Type) (writes, reads, error) {
 	var fields []field
 	var hidden []int

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Error says where a text is not what it should be.
+// Error is a fault in a text.
 type Error struct {
-	At    int    // the byte of the text
-	Field string // within which field; "" at the top
-	Found string // what stands there
-	What  string // what is wrong with it
+	At    int    // byte offset
+	Field string // the enclosing field; "" at the top
+	Found string // the text there
+	What  string // the fault
 }
 
 func (e *Error) Error() string {
@@ -24,7 +24,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("at byte %d, in field %s: %s", e.At, e.Field, e.What)
 }
 
-// reader takes a value from a text. After the first error it takes nothing more.
+// reader decodes a value from a text. After the first error it consumes nothing more.
 type reader struct {
 	codec    *Codec
 	text     string
@@ -35,7 +35,7 @@ type reader struct {
 	err      error
 }
 
-// excerptLength is how much of a wrong text is shown.
+// excerptLength is the length of a shown excerpt.
 const excerptLength = 24
 
 func (r *reader) rest() string {
@@ -54,7 +54,7 @@ func (r *reader) fail(format string, arguments ...any) {
 	r.at = len(r.text)
 }
 
-// end returns what went wrong, and that is also what stands behind the value.
+// end returns the first error, which may be text after the value.
 func (r *reader) end() error {
 	if r.err == nil && r.at < len(r.text) {
 		r.fail("%q stands behind the value", r.rest())
@@ -62,7 +62,7 @@ func (r *reader) end() error {
 	return r.err
 }
 
-// take takes one character, if it is there.
+// take consumes one character, if it matches.
 func (r *reader) take(b byte) bool {
 	if r.err != nil {
 		return false
@@ -75,7 +75,7 @@ func (r *reader) take(b byte) bool {
 	return true
 }
 
-// nothing takes a nil, if it is there.
+// nothing consumes a nil, if there is one.
 func (r *reader) nothing() bool {
 	if r.err != nil || !strings.HasPrefix(r.text[r.at:], "nil") {
 		return false
@@ -95,7 +95,7 @@ func (r *reader) enter() bool {
 	return r.err == nil
 }
 
-// each takes what stands between two brackets, parted by commas.
+// each decodes a list between two brackets, separated by commas.
 func (r *reader) each(open, end byte, one func(i int)) {
 	if !r.take(open) || !r.enter() {
 		return
@@ -117,7 +117,7 @@ func (r *reader) each(open, end byte, one func(i int)) {
 	r.depth--
 }
 
-// token takes what goes on until something parts it.
+// token consumes everything up to a separator.
 func (r *reader) token() string {
 	end := strings.IndexAny(r.text[r.at:], " ,:{}[]()\"&")
 	if end < 0 {
@@ -172,7 +172,7 @@ func (r *reader) duration(v reflect.Value) {
 	v.SetInt(int64(d))
 }
 
-// ParseDuration reads what AppendDuration has written.
+// ParseDuration decodes the output of AppendDuration.
 func ParseDuration(text string) (time.Duration, error) {
 	if text == "never" {
 		return never, nil
@@ -234,7 +234,7 @@ func (r *reader) octets(v reflect.Value) {
 	}
 }
 
-// any takes a value with its type.
+// any decodes a value with its type.
 func (r *reader) any(v reflect.Value) {
 	if r.nothing() {
 		v.SetZero()
@@ -273,14 +273,14 @@ func (r *reader) any(v reflect.Value) {
 	r.depth--
 }
 
-// failure takes an error.
+// failure decodes an error.
 func (r *reader) failure(v reflect.Value) {
 	if err := r.anError(); r.err == nil && err != nil {
 		v.Set(reflect.ValueOf(err))
 	}
 }
 
-// anError takes one error that is not nil.
+// anError decodes one error that is not nil.
 func (r *reader) anError() error {
 	if !r.enter() {
 		return nil
@@ -302,7 +302,7 @@ func (r *reader) anError() error {
 	return err
 }
 
-// parseError takes what an error says and is.
+// parseError decodes an error's text and wrapped errors.
 func (r *reader) parseError() error {
 	if !r.take('(') {
 		return nil

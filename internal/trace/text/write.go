@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// writer appends a value to b. After the first error what it appends means nothing.
+// writer appends a value to b. After the first error its output is meaningless.
 type writer struct {
 	codec    *Codec
 	b        []byte
@@ -24,7 +24,7 @@ func (w *writer) fail(format string, arguments ...any) {
 	}
 }
 
-// end returns what was appended, or before where something could not be.
+// end returns the output, or before if something could not be written.
 func (w *writer) end(before []byte) ([]byte, error) {
 	if w.err != nil {
 		return before, w.err
@@ -32,7 +32,7 @@ func (w *writer) end(before []byte) ([]byte, error) {
 	return w.b, nil
 }
 
-// enter goes one deeper, if that is allowed: a value that contains itself ends there.
+// enter increases the depth, within the limit: a cyclic value ends there.
 func (w *writer) enter() bool {
 	if w.depth++; w.depth > maxDepth {
 		w.fail("a value goes deeper than %d", maxDepth)
@@ -68,7 +68,7 @@ func AppendDuration(b []byte, d time.Duration) []byte {
 
 func (w *writer) bytes(v reflect.Value) { w.hex(v.Bytes()) }
 
-// octets is an array of bytes, which may be veiled. Zero stays zero: it is nothing.
+// octets writes an array of bytes, which may be veiled. Zero stays zero.
 func (w *writer) octets(v reflect.Value) {
 	data := make([]byte, v.Len())
 	reflect.Copy(reflect.ValueOf(data), v)
@@ -107,7 +107,7 @@ func (w *writer) structure(v reflect.Value, fields []field) {
 	w.depth--
 }
 
-// any is a value whose type is not known from where it stands.
+// any writes a value whose type its context does not determine.
 func (w *writer) any(v reflect.Value) {
 	if v.IsValid() && v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -139,8 +139,8 @@ func (w *writer) any(v reflect.Value) {
 	w.depth--
 }
 
-// failure is an error: as itself where it can come back so, and otherwise as what it says
-// and all that it can be tested for.
+// failure writes an error: as itself if it can be restored, and otherwise as its text and everything that it can be
+// tested for.
 func (w *writer) failure(v reflect.Value) {
 	err := v.Interface().(error)
 	if w.known(err) {
@@ -155,10 +155,10 @@ func (w *writer) failure(v reflect.Value) {
 	w.depth--
 }
 
-// known appends an error that comes back as itself, and reports whether it is one.
+// known appends an error that can be restored as itself, and reports whether it is one.
 func (w *writer) known(err error) bool {
 	for i := range w.codec.sentinels {
-		if err == w.codec.sentinels[i].Err { // what it wraps is written with it
+		if err == w.codec.sentinels[i].Err { // its wrapped errors are written with it
 			w.b = append(w.b, w.codec.sentinels[i].Name...)
 			return true
 		}
@@ -178,7 +178,7 @@ func (w *writer) known(err error) bool {
 	return false
 }
 
-// inside appends what an error wraps that comes back as itself.
+// inside appends the wrapped errors that can be restored as themselves.
 func (w *writer) inside(err error) {
 	var all []error
 	switch wraps := err.(type) {
@@ -203,7 +203,7 @@ func (w *writer) inside(err error) {
 	}
 }
 
-// ParsedError is an error that was read: what it says, and what it wraps.
+// ParsedError is a decoded error: its text, and its wrapped errors.
 type ParsedError struct {
 	Sentence string
 	Wrapped  []error

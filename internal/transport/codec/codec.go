@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// messages has all messages that members send to one another.
+// messages has all messages between members.
 var messages = sync.OnceValue(func() *wire.Table { return member.Messages(member.Protocols()) })
 
-// Append appends a message for the machine at port to b. The error says what of the
-// message cannot be sent; then b comes back as it was.
+// Append appends a message for the machine at port to b. The error says why the message cannot be sent; b is then
+// returned unchanged.
 func Append(b []byte, port protocol.Port, m protocol.Message) ([]byte, error) {
 	c := wire.To(b)
 	wire.Number(&c, &port)
@@ -24,8 +24,8 @@ func Append(b []byte, port protocol.Port, m protocol.Message) ([]byte, error) {
 	return grown, nil
 }
 
-// Decode takes the first message off b, with the port that it is for, and returns
-// what is left. The error says what is wrong with the bytes.
+// Decode decodes the first message of b, with its port, and returns the rest. The error says what is wrong with the
+// bytes.
 func Decode(b []byte) (port protocol.Port, m protocol.Message, rest []byte, err error) {
 	c := wire.From(b)
 	if wire.Number(&c, &port); c.Err() != nil {

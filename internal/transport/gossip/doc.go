@@ -1,12 +1,9 @@
-// Package gossip hints to a member's machine which members seem to be there.
+// Package gossip hints to a member's machine which members seem to be up.
 //
-// It runs hashicorp/memberlist, whose packets and connections travel on the members'
-// own connections ([Links]): it has no port of its own, and a process that may not
-// speak to the members may not gossip. What it finds reaches the machine as a
-// [protocol.Hint] from [protocol.Rumour], and is nothing more: a hint is often late
-// and sometimes wrong, and no lease, vote or lock depends on one. A program that
-// drives machines by other means, as the simulator does, makes up hints of its own.
+// It runs hashicorp/memberlist, whose packets and connections travel on the members' own connections ([Links]): it
+// needs no port, and a process that may not talk to the members may not gossip. Its findings reach the machine as a
+// [protocol.Hint] from [protocol.Rumour], and are only hints: often late, sometimes wrong, and no lease, vote or lock
+// depends on them. A program that drives machines by other means, such as the simulator, generates its own hints.
 //
-// Members are distinguished by the addresses at which they want to be reached, and hints
-// name those.
+// Members are identified by their advertised addresses, and hints carry those.
 package gossip

@@ -14,21 +14,20 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Links carry packets and connections between members, by the addresses at which they
-// want to be reached.
+// Links carry packets and connections between members, by their advertised addresses.
 type Links interface {
-	// Gossip says who takes what arrives. Neither function blocks.
+	// Gossip sets the receivers of packets and connections. Neither function blocks.
 	Gossip(packets func(from string, packet []byte), streams func(net.Conn))
-	// SendPacket sends a packet. It never blocks, and promises nothing.
+	// SendPacket sends a packet. It never blocks, and does not guarantee delivery.
 	SendPacket(address string, packet []byte)
-	// DialGossip opens a connection. The context bounds the opening alone.
+	// DialGossip opens a connection. The context bounds only the opening.
 	DialGossip(ctx context.Context, address string) (net.Conn, error)
 }
 
-// anywhere is an address for memberlist, which wants one with the name.
+// anywhere is a dummy address for memberlist, which wants one with the name.
 const anywhere = "0.0.0.0:1"
 
-// The bounds of what has arrived and was not looked at yet. Beyond them it is lost.
+// Bounds of the input not yet processed. Beyond them it is lost.
 const (
 	mostPackets = 1024
 	mostStreams = 64
@@ -74,7 +73,7 @@ func (e *ether) stream(conn net.Conn) {
 		select {
 		case e.streams <- conn:
 			return
-		default: // more than can be looked at
+		default: // more than can be processed
 		}
 	}
 	_ = conn.Close() // nothing was sent on it
@@ -86,8 +85,7 @@ type sender string
 func (sender) Network() string  { return "holdfast" }
 func (s sender) String() string { return string(s) }
 
-// FinalAdvertiseAddr returns an IP address and port for the member. Nothing is sent
-// there: they only have to be the same each time.
+// FinalAdvertiseAddr returns an IP address and port for the member. Nothing is sent there: they only have to be stable.
 func (e *ether) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	host, port, err := net.SplitHostPort(e.address)
 	if err == nil {
@@ -106,13 +104,13 @@ func (e *ether) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 
 var errNameless = errors.New("gossip: a member is reached by its name alone")
 
-// WriteTo is not offered: members are reached by name.
+// WriteTo is not supported: members are reached by name.
 func (e *ether) WriteTo([]byte, string) (time.Time, error) { return time.Time{}, errNameless }
 
-// DialTimeout is not offered: members are reached by name.
+// DialTimeout is not supported: members are reached by name.
 func (e *ether) DialTimeout(string, time.Duration) (net.Conn, error) { return nil, errNameless }
 
-// WriteToAddress sends a packet to the member that has a name.
+// WriteToAddress sends a packet to the named member.
 func (e *ether) WriteToAddress(b []byte, to memberlist.Address) (time.Time, error) {
 	address, err := addressOf(to)
 	if err != nil {
@@ -122,7 +120,7 @@ func (e *ether) WriteToAddress(b []byte, to memberlist.Address) (time.Time, erro
 	return time.Now(), nil
 }
 
-// DialAddressTimeout opens a connection to the member that has a name.
+// DialAddressTimeout opens a connection to the named member.
 func (e *ether) DialAddressTimeout(to memberlist.Address, timeout time.Duration) (net.Conn, error) {
 	address, err := addressOf(to)
 	if err != nil {
@@ -144,13 +142,13 @@ func addressOf(to memberlist.Address) (string, error) {
 	return address, nil
 }
 
-// PacketCh returns where packets arrive.
+// PacketCh returns the channel of received packets.
 func (e *ether) PacketCh() <-chan *memberlist.Packet { return e.packets }
 
-// StreamCh returns where connections arrive.
+// StreamCh returns the channel of received connections.
 func (e *ether) StreamCh() <-chan net.Conn { return e.streams }
 
-// abandon ends the dials that are under way, and lets nothing arrive any more.
+// abandon ends the dials under way, and stops receiving.
 func (e *ether) abandon() {
 	e.end()
 	e.mu.Lock()

@@ -23,20 +23,19 @@ import (
 type Config struct {
 	// Links carry the gossip. Start must be called before they deliver. Required.
 	Links Links
-	// Deliver takes the hints. Required.
+	// Deliver receives the hints. Required.
 	Deliver transport.Deliver
-	// Address is where the member wants to be reached. Required.
+	// Address is the member's advertised address. Required.
 	Address string
-	// Join are addresses where others may be; the member's own may be among them.
+	// Join are addresses of possible members; the member's own may be among them.
 	Join []string
-	// Lease sets the pace: a member that does not answer for about its length is
-	// reported dead. Zero means 3 s.
+	// Lease sets the pace: a member that does not answer for about that long is reported dead. Zero means 3 s.
 	Lease time.Duration
-	// Logger gets what memberlist says, at level debug. Nil discards.
+	// Logger logs memberlist's messages, at level debug. Nil discards.
 	Logger *slog.Logger
 }
 
-// Gossip runs until Close.
+// Gossip finds members by gossip, until Close.
 type Gossip struct {
 	config Config
 	list   *memberlist.Memberlist
@@ -48,8 +47,8 @@ type Gossip struct {
 	work sync.WaitGroup
 }
 
-// Start begins to gossip. The error names the field of c that is wrong, and what is
-// allowed. Nothing is reached before the Links deliver.
+// Start begins to gossip. The error names the invalid field of c, and the allowed values. No member is reached before
+// the Links deliver.
 func Start(c Config) (*Gossip, error) {
 	switch {
 	case c.Links == nil:
@@ -79,7 +78,7 @@ func Start(c Config) (*Gossip, error) {
 	return g, nil
 }
 
-// settings are memberlist's, at the lease's pace.
+// settings returns memberlist's configuration, at the lease's pace.
 func (g *Gossip) settings() *memberlist.Config {
 	lease := g.config.Lease
 	s := memberlist.DefaultLANConfig()
@@ -94,7 +93,7 @@ func (g *Gossip) settings() *memberlist.Config {
 	s.PushPullInterval = 5 * lease
 	s.TCPTimeout = lease
 	s.GossipToTheDeadTime = 10 * lease
-	s.DisableTcpPings = true // they would take the same way as the packets
+	s.DisableTcpPings = true // they would take the same path as the packets
 	s.EnableCompression = false
 	return s
 }
@@ -128,8 +127,7 @@ func (g *Gossip) deliver() {
 	}
 }
 
-// seek asks at the addresses where no member is known to be, ever less often: at the
-// start, and again after a fault that has parted the members.
+// seek contacts addresses without a known member, ever less often: at the start, and again after a partition.
 func (g *Gossip) seek() {
 	pause := g.config.Lease / 12
 	for {
@@ -149,8 +147,7 @@ func (g *Gossip) seek() {
 	}
 }
 
-// missing returns the addresses where no member is known to be, as memberlist's Join wants
-// them.
+// missing returns the addresses without a known member, in the form for memberlist's Join.
 func (g *Gossip) missing() (missing []string) {
 	members := g.list.Members()
 	for _, address := range g.config.Join {
@@ -163,8 +160,7 @@ func (g *Gossip) missing() (missing []string) {
 	return missing
 }
 
-// Members returns the addresses of those who seem to be there, sorted, this member
-// among them.
+// Members returns the sorted addresses of the members that seem to be up, including this one.
 func (g *Gossip) Members() (addresses []string) {
 	for _, node := range g.list.Members() {
 		if address, err := url.PathUnescape(node.Name); err == nil {
@@ -175,8 +171,7 @@ func (g *Gossip) Members() (addresses []string) {
 	return addresses
 }
 
-// Close ends the gossip; the Links are their owner's. No hint is delivered after it
-// has returned.
+// Close ends the gossip; the Links belong to their owner. No hint is delivered after it has returned.
 func (g *Gossip) Close() error {
 	g.end()
 	g.ether.abandon()
@@ -187,10 +182,10 @@ func (g *Gossip) Close() error {
 	return nil
 }
 
-// nameOf makes an address a name, which may not have a slash.
+// nameOf turns an address into a name, which may not have a slash.
 func nameOf(address string) string { return url.PathEscape(address) }
 
-// lines passes memberlist's log on.
+// lines forwards memberlist's log.
 type lines struct{ logger *slog.Logger }
 
 func (l lines) Write(b []byte) (int, error) {
@@ -198,17 +193,16 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// mostHints bounds the hints that wait for the machine. They are repeated by what happens next, so
-// the oldest may go.
+// mostHints bounds the pending hints for the machine. Later events repeat them, so the oldest may be dropped.
 const mostHints = 1024
 
-// hint is what memberlist has come to believe of a name.
+// hint is memberlist's current belief about a name.
 type hint struct {
 	name  string
 	alive bool
 }
 
-// hints gathers what memberlist says under its own locks. It is its EventDelegate.
+// hints collects memberlist's events under its locks. It is its EventDelegate.
 type hints struct {
 	wake chan struct{}
 
@@ -243,5 +237,5 @@ func (h *hints) NotifyJoin(node *memberlist.Node) { h.add(node, true) }
 // NotifyLeave is called when a member is gone.
 func (h *hints) NotifyLeave(node *memberlist.Node) { h.add(node, false) }
 
-// NotifyUpdate is called when a member has other metadata, of which there are none.
+// NotifyUpdate is called when a member's metadata changes; there is none.
 func (h *hints) NotifyUpdate(*memberlist.Node) {}

@@ -15,59 +15,54 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 )
 
-// Bounds that no user has had a reason to set.
+// Limits that are not configurable.
 const (
-	frameBytes    = 64 << 10 // a frame takes no further message or packet beyond it
-	frameMessages = 1 << 10  // nor beyond this number
+	frameBytes    = 64 << 10 // size beyond which a frame takes no further message or packet
+	frameMessages = 1 << 10  // and number beyond which it takes none
 	messageBytes  = 1 << 20  // of one message
 	packetBytes   = 64 << 10 // of one packet of the gossip
 	nameBytes     = 512      // of a name or an address
 	acquaintances = 1 << 12  // members remembered
 	streamsOfOne  = 8        // from one member, each under another address of this one
 	idle          = time.Minute
-	refusedPause  = 2 * time.Second // between attempts to reach who refuses
+	refusedPause  = 2 * time.Second // between attempts to reach a peer that refuses
 	firstPause    = 20 * time.Millisecond
-	// window is what a member may send before it is read, on a stream and on all of a
-	// connection. Where it is given gRPC does not measure the connection's bandwidth, for
-	// which it would send a ping with nearly every frame.
+	// window is the flow control window of a stream and of a connection. With an explicit value gRPC does not measure
+	// the connection's bandwidth, for which it would send a ping with nearly every frame.
 	window = 1 << 20
 )
 
-// FrameBytes is the largest frame that a member accepts, and a server must accept
-// messages of that size. It has room for frameBytes and a message more.
+// FrameBytes is the maximum size of a frame that a member accepts; a server must accept messages of that size. It has
+// room for frameBytes plus one message.
 const FrameBytes = 2 << 20
 
 // Config configures a Transport.
 type Config struct {
-	// Identity returns who this member is. It is asked for every handshake, since a
-	// member may find its cluster later; id and incarnation stay. It must not call the
-	// transport. Required.
+	// Identity returns this member's identity. It is called for every handshake, since a member may find its cluster
+	// later; id and incarnation are constant. It must not call the transport. Required.
 	Identity func() transport.Identity
-	// Certificates prove to other members who this one is, and to this one who they are:
-	// each must show one that carries the name that it says it has, which the members'
-	// authority has signed. They encrypt connections to other members, and what Serve
-	// accepts. Nil means what TLS says.
+	// Certificates authenticate this member to others, and others to it: each must show a certificate that carries its
+	// claimed name and is signed by the members' authority. They encrypt connections to other members, and those of
+	// Serve. If nil, TLS applies.
 	Certificates *certificate.Store
-	// TLS is what Certificates are made of where those are nil: its certificate, which must
-	// carry this member's name, and RootCAs, the members' authority. Nil means plain text.
+	// TLS is used if Certificates is nil: its certificate, which must carry this member's name, and RootCAs, the
+	// members' authority. Nil means plain text.
 	TLS *tls.Config
-	// Deadline is how long a frame may stay unconfirmed before its stream is given up:
-	// at most half of what the protocols wait for an answer. Zero means 100 ms. Where two
-	// round trips of the stream take longer it is those, up to ten times Deadline or 250 ms,
-	// whichever is more.
+	// Deadline is how long a frame may stay unconfirmed before its stream is closed: at most half of the protocols'
+	// wait for an answer. Zero means 100 ms. If two round trips of the stream take longer, they are the deadline, up to
+	// ten times Deadline or 250 ms, whichever is more.
 	Deadline time.Duration
 	// Retry is the longest pause between two attempts to reach a peer. Zero means 500 ms.
 	Retry time.Duration
-	// Queue is how many messages may wait for one peer. Zero means 16,384.
+	// Queue is the maximum number of messages queued for one peer. Zero means 16,384.
 	Queue int
-	// Peers is how many addresses are spoken to at once, and how many streams are heard
-	// at once. Zero means 1,024.
+	// Peers is the maximum number of addresses sent to, and of streams received from, at once. Zero means 1,024.
 	Peers int
 	// Dial opens a connection to HOST:PORT or unix:///PATH. Nil means the network.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
-	// Observer counts. Nil means transport.Silent.
+	// Observer receives the transport's counts. Nil means transport.Silent.
 	Observer transport.Observer
-	// Logger gets what operators should know. Nil discards.
+	// Logger is the transport's logger. Nil discards.
 	Logger *slog.Logger
 }
 
@@ -126,8 +121,8 @@ func (c *Config) prove() (err error) {
 	return nil
 }
 
-// handshake is how long each step of reaching a peer may take: a connection, its encryption, the
-// greeting. It is longer than what is granted to a frame, because it is more.
+// handshake returns the time limit of each step of reaching a peer: the connection, its encryption, the greeting. It is
+// longer than that of a frame, because it is more work.
 func (c *Config) handshake() time.Duration { return max(10*c.Deadline, 250*time.Millisecond) }
 
 func plausible(address string) bool { return address != "" && len(address) <= nameBytes }

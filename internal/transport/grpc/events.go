@@ -16,23 +16,22 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Events travel as streams of their own, next to the link to the member that sends them,
-// on its connection. A stream ends with its link.
+// Events travel as separate streams, next to the link to the member that sends them, on its connection. A stream ends
+// with its link.
 
-// eventSilence is how long a member that tells may say nothing.
+// eventSilence is how long a sending member may be silent.
 const eventSilence = 4 * time.Second
 
-// Publisher sends another member what happens to this one's clients, until ctx ends or send
-// returns an error. The other member gets an error of Publisher's.
+// Publisher sends another member the events of this one's clients, until ctx ends or send returns an error. The other
+// member gets Publisher's error.
 type Publisher func(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error
 
-// PublishEvents says who tells other members what happens here. It is called before Listen.
+// PublishEvents sets the source of this member's events for others. It is called before Listen.
 func (t *Transport) PublishEvents(publisher Publisher) { t.publisher = publisher }
 
-// Follow lets take have what the member with this id tells, one message after the other,
-// the welcome first. It returns why that has ended, nil meaning that the member has ended
-// it: when ctx ends, when there is no link to it or no welcome within the time of a
-// handshake, when nothing has come for a few seconds.
+// Follow passes the messages of the member with this id to take, one after the other, the welcome first. It returns the
+// reason for the end; nil means that the member has ended it. It ends when ctx ends, when there is no link to it or no
+// welcome within the time of a handshake, or when nothing has come for a few seconds.
 func (t *Transport) Follow(ctx context.Context, id protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error {
 	l, err := t.linkTo(ctx, id, address)
 	if err != nil {
@@ -83,7 +82,7 @@ func (t *Transport) linkTo(ctx context.Context, id protocol.ID, address string) 
 	return l, err
 }
 
-// hearEvents asks the member at the other end of a link, and takes what it tells.
+// hearEvents subscribes to the member at the other end of a link, and receives its messages.
 func (t *Transport) hearEvents(ctx context.Context, l *link, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error {
 	stream, err := schema.NewMembersClient(l.conn).Events(ctx, &schema.MemberInterest{
 		Hello: t.hello(l.peer.Address), Space: interest.GetSpace(), Prefix: interest.GetPrefix(),
@@ -114,7 +113,7 @@ func (t *Transport) hearEvents(ctx context.Context, l *link, interest *schema.Me
 	}
 }
 
-// Events tells another member what happens here.
+// Events sends another member this member's events.
 func (s service) Events(interest *schema.MemberInterest, stream grpc.ServerStreamingServer[schema.MemberEvents]) error {
 	t := s.t
 	if err := t.enterWatch(stream.Context(), interest); err != nil {
@@ -143,7 +142,7 @@ func (s service) Events(interest *schema.MemberInterest, stream grpc.ServerStrea
 	}
 }
 
-// enterWatch lets another member receive this one's events.
+// enterWatch admits another member to this one's events.
 func (t *Transport) enterWatch(ctx context.Context, interest *schema.MemberInterest) error {
 	select {
 	case <-t.listening:

@@ -17,19 +17,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 )
 
-// The gossip that finds members travels on the members' connections: its packets in
-// the frames of their links, after the messages and dropped before them; its
-// connections as streams of their own next to a link.
+// The gossip that finds members travels on the members' connections: its packets in the frames of their links, after
+// the messages and dropped before them; its connections as separate streams next to a link.
 
-// Gossip says who takes the packets and the connections of the gossip: each packet
-// with the address of the member that has sent it. Neither function may block. It is
-// called before Listen.
+// Gossip sets the receivers of the gossip's packets and connections: each packet comes with the address of its sender.
+// Neither function may block. It is called before Listen.
 func (t *Transport) Gossip(packets func(from string, packet []byte), streams func(net.Conn)) {
 	t.packets, t.streams = packets, streams
 }
 
-// SendPacket sends a packet of the gossip to the member at an address. It never blocks,
-// and promises nothing. The packet is the transport's.
+// SendPacket sends a packet of the gossip to the member at an address. It never blocks, and does not guarantee
+// delivery. The transport keeps the packet.
 func (t *Transport) SendPacket(address string, packet []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,8 +48,8 @@ func (t *Transport) SendPacket(address string, packet []byte) {
 	}
 }
 
-// DialGossip opens a connection of the gossip to the member at an address, once there is a
-// link. The context bounds the opening alone.
+// DialGossip opens a connection of the gossip to the member at an address, once there is a link. The context bounds
+// only the opening.
 func (t *Transport) DialGossip(ctx context.Context, address string) (net.Conn, error) {
 	l, err := t.awaitLink(ctx, address)
 	if err != nil {
@@ -80,7 +78,7 @@ func (t *Transport) DialGossip(ctx context.Context, address string) (net.Conn, e
 			abandon(far)
 		})
 		give(far, stream)
-		_ = stream.CloseSend() // the other end of the stream hears of it either way
+		_ = stream.CloseSend() // the other end of the stream learns of it either way
 		reading.Wait()
 	}()
 	return near, nil
@@ -113,7 +111,7 @@ func (t *Transport) awaitLink(ctx context.Context, address string) (*link, error
 	}
 }
 
-// Gossip hears one connection of the gossip until either side has closed it.
+// Gossip serves one connection of the gossip until either side has closed it.
 func (s service) Gossip(stream grpc.BidiStreamingServer[schema.MemberChunk, schema.MemberChunk]) error {
 	t := s.t
 	if err := t.enterGossip(); err != nil {
@@ -147,7 +145,7 @@ func (s service) Gossip(stream grpc.BidiStreamingServer[schema.MemberChunk, sche
 	return nil
 }
 
-// relay is the member's end of a connection, until it is closed here or there.
+// relay is the member's end of a connection, until it is closed at either end.
 func (t *Transport) relay(stream chunks) {
 	near, far := net.Pipe()
 	t.work.Go(func() {
@@ -159,7 +157,7 @@ func (t *Transport) relay(stream chunks) {
 	abandon(far)
 }
 
-// enterGossip lets a connection begin.
+// enterGossip admits a connection.
 func (t *Transport) enterGossip() error {
 	select {
 	case <-t.listening:
@@ -189,7 +187,7 @@ func (t *Transport) leaveGossip() {
 	t.work.Done()
 }
 
-// hearGossip takes the hello of a connection, and reports whether it may go on.
+// hearGossip reads the hello of a connection, and reports whether it may continue.
 func (t *Transport) hearGossip(stream chunks) bool {
 	chunk, err := stream.Recv()
 	if err != nil {
@@ -205,7 +203,7 @@ type chunks interface {
 	Recv() (*schema.MemberChunk, error)
 }
 
-// give sends what comes from far until that is closed.
+// give sends the data from far until that is closed.
 func give(far net.Conn, stream chunks) {
 	buffer := make([]byte, 16<<10)
 	for {
@@ -221,7 +219,7 @@ func give(far net.Conn, stream chunks) {
 	}
 }
 
-// take writes to far what comes until either is closed.
+// take writes received data to far until either is closed.
 func take(far io.Writer, stream chunks) {
 	for {
 		chunk, err := stream.Recv()
@@ -234,5 +232,5 @@ func take(far io.Writer, stream chunks) {
 	}
 }
 
-// abandon closes one end of a pipe, which cannot go wrong.
+// abandon closes one end of a pipe, which cannot fail.
 func abandon(far net.Conn) { _ = far.Close() }

@@ -17,14 +17,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The deadlines that another member may announce. A shorter one would have its
-// receiver do nothing but confirm.
+// Bounds of the deadline that another member may announce. With a shorter one its receiver would do nothing but
+// confirm.
 const (
 	shortestDeadline = 4 * time.Millisecond
 	longestDeadline  = time.Minute
 )
 
-// greeting is what a process has sent about itself.
+// greeting is a process's information about itself.
 type greeting struct {
 	transport.Identity
 	process  uint64
@@ -39,10 +39,10 @@ type known struct {
 	streams  map[*incoming]struct{} // from it
 }
 
-// live says whether the process is connected, as far as this one can tell.
+// live reports whether the process is connected, as far as this one can tell.
 func (k *known) live() bool { return k.link != nil || len(k.streams) > 0 }
 
-// hello returns what this member says of itself to the process at an address.
+// hello returns this member's hello to the process at an address.
 func (t *Transport) hello(address string) *schema.MemberHello {
 	self := t.identity()
 	return &schema.MemberHello{
@@ -79,7 +79,7 @@ func (t *Transport) read(hello *schema.MemberHello) (greeting, error) {
 	return g, nil
 }
 
-// believe checks a hello by itself, and whether who says it proves to be that.
+// believe checks a hello by itself, and whether its sender is authentic.
 func (t *Transport) believe(ctx context.Context, hello *schema.MemberHello) (greeting, error) {
 	g, err := t.read(hello)
 	if err != nil || t.config.Certificates == nil {
@@ -91,11 +91,10 @@ func (t *Transport) believe(ctx context.Context, hello *schema.MemberHello) (gre
 	return g, nil
 }
 
-// quoted names a process that may have said anything.
+// quoted names a process that may have sent anything.
 func quoted(g greeting) string { return fmt.Sprintf("%.64q at %.64q", g.Name, g.Address) }
 
-// compare says whether this member and the other may speak. It knows nothing of third
-// ones.
+// compare returns whether this member and the other may talk, regardless of third ones.
 func (t *Transport) compare(g greeting) error {
 	self := t.identity()
 	switch {
@@ -112,8 +111,7 @@ func (t *Transport) compare(g greeting) error {
 	return nil
 }
 
-// meet says whether this member speaks to one that greets outside a link. A refusal is
-// counted, and reported to the operator.
+// meet returns whether this member talks to one that greets outside a link. A refusal is counted, and logged.
 func (t *Transport) meet(ctx context.Context, hello *schema.MemberHello) error {
 	g, err := t.believe(ctx, hello)
 	if err == nil {
@@ -125,8 +123,7 @@ func (t *Transport) meet(ctx context.Context, hello *schema.MemberHello) error {
 	return err
 }
 
-// admit makes g the process that is known under its id. It is called with the mutex
-// held.
+// admit makes g the process that is known under its id. It is called with the mutex held.
 func (t *Transport) admit(g greeting) (*known, error) {
 	k := t.known[g.ID]
 	switch {
@@ -151,9 +148,9 @@ func (t *Transport) admit(g greeting) (*known, error) {
 	return k, nil
 }
 
-// outlived refuses a process that greets as a later life of a member whose former process is connected
-// here, and answers at the address that both say is theirs: one of the two has a copy of the other's
-// state folder. The former process of a member that has restarted does not answer any more.
+// outlived refuses a process that greets as a later life of a member whose former process is connected here, and
+// answers at the address that both claim: one of the two has a copy of the other's state folder. If a member has
+// restarted, its former process no longer answers.
 func (t *Transport) outlived(ctx context.Context, g greeting) error {
 	t.mu.Lock()
 	k := t.known[g.ID]
@@ -177,8 +174,8 @@ func (t *Transport) outlived(ctx context.Context, g greeting) error {
 	return &transport.Refusal{What: transport.SameID, Ours: there.String(), Theirs: g.String()}
 }
 
-// whoIsAt asks who answers at an address, by a connection of its own. It takes no longer than half
-// of a handshake: the caller's own one waits for it.
+// whoIsAt asks for the identity of the process at an address, by a separate connection. It takes at most half of a
+// handshake: the caller's own one waits for it.
 func (t *Transport) whoIsAt(ctx context.Context, address string) (there greeting, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.config.handshake()/2)
 	defer cancel()
@@ -191,8 +188,8 @@ func (t *Transport) whoIsAt(ctx context.Context, address string) (there greeting
 	if err != nil {
 		return there, plain(err)
 	}
-	// The error of a send is only that there is one; the receipt has it in full. No address is named, so
-	// that this stream takes the place of no other.
+	// The error of a send is uninformative; the receipt has it in full. No address is named, so that this stream
+	// replaces no other.
 	_ = stream.Send(&schema.MemberFrame{Hello: t.hello("")})
 	receipt, err := stream.Recv()
 	if err != nil {
@@ -201,7 +198,7 @@ func (t *Transport) whoIsAt(ctx context.Context, address string) (there greeting
 	return t.believe(stream.Context(), receipt.GetWelcome())
 }
 
-// bury ends what is left of a process that another one has followed.
+// bury removes the rest of a process that another one has replaced.
 func (t *Transport) bury(k *known) {
 	for in := range k.streams {
 		in.finish(status.Error(codes.Aborted, "this member has restarted"))
@@ -215,8 +212,8 @@ func (t *Transport) bury(k *known) {
 
 var errRestarted = fmt.Errorf("the member has restarted")
 
-// forgetOne forgets a member that is not connected, so that those who come and go do
-// not fill the books. Its address can be learned again.
+// forgetOne forgets a member that is not connected, so that passing members do not fill the table. Its address can be
+// learned again.
 func (t *Transport) forgetOne() bool {
 	for id, k := range t.known {
 		if !k.live() {
@@ -227,7 +224,7 @@ func (t *Transport) forgetOne() bool {
 	return false
 }
 
-// learnPeer takes over a link to the member that has welcomed this one.
+// learnPeer registers a link to the member that has welcomed this one.
 func (t *Transport) learnPeer(p *peer, l *link) error {
 	if err := t.compare(l.peer); err != nil {
 		return err
@@ -246,7 +243,7 @@ func (t *Transport) learnPeer(p *peer, l *link) error {
 	return nil
 }
 
-// unlearnPeer lets go of the link of a peer, if it has one.
+// unlearnPeer removes the link of a peer, if it has one.
 func (t *Transport) unlearnPeer(p *peer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -259,9 +256,8 @@ func (t *Transport) unlearnPeer(p *peer) {
 	p.link, p.linked = nil, make(chan struct{})
 }
 
-// learnCaller takes over a stream from a member. A stream that the same process has opened
-// before under the same address of this one is at its end; one that has ended while it
-// greeted takes no other's place.
+// learnCaller registers a stream from a member. An earlier stream of the same process under the same address of this
+// one ends; a stream that has ended while it greeted replaces no other.
 func (t *Transport) learnCaller(in *incoming, from greeting) error {
 	if err := t.compare(from); err != nil {
 		return err
@@ -294,7 +290,7 @@ func (t *Transport) learnCaller(in *incoming, from greeting) error {
 	return nil
 }
 
-// forgetCaller lets go of a stream.
+// forgetCaller removes a stream.
 func (t *Transport) forgetCaller(in *incoming) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -304,14 +300,13 @@ func (t *Transport) forgetCaller(in *incoming) {
 	}
 }
 
-// count counts a stream that is closed for what came on it.
+// count counts a stream closed because of its input.
 func (t *Transport) count(why string, err error) error {
 	t.config.Observer.Refused(why)
 	return err
 }
 
-// onRefusal counts a refusal, and tells the operator of it once. Other errors are counted
-// where they are made.
+// onRefusal counts a refusal, and logs it once. Other errors are counted at their source.
 func (t *Transport) onRefusal(err error) {
 	var refusal *transport.Refusal
 	if errors.As(err, &refusal) {
@@ -320,15 +315,15 @@ func (t *Transport) onRefusal(err error) {
 	}
 }
 
-// maxReported bounds what the log is known to have.
+// maxReported bounds the number of remembered log messages.
 const maxReported = 256
 
-// reportOnce tells the operator something once.
+// reportOnce logs something once.
 func (t *Transport) reportOnce(sentence string) {
 	t.mu.Lock()
 	_, known := t.reported[sentence]
 	if len(t.reported) >= maxReported {
-		clear(t.reported) // a caller that finds ever new words may have some repeated
+		clear(t.reported) // a caller with ever new messages may have some repeated
 	}
 	t.reported[sentence] = struct{}{}
 	t.mu.Unlock()

@@ -18,35 +18,34 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// incoming is one stream from a member. Three goroutines share it: the handler, which
-// waits for its end (returning from it is what wakes the others, even if they are
-// blocked), one that reads and delivers, and one that confirms.
+// incoming is one stream from a member. Three goroutines share it: the handler, which waits for its end (its return
+// wakes the others, even if they are blocked), one that reads and delivers, and one that confirms.
 type incoming struct {
 	t      *Transport
 	stream grpc.BidiStreamingServer[schema.MemberFrame, schema.MemberReceipt]
-	from   greeting // set once, by its reader, under the transport's mutex: the handler may see the end of it while it greets
+	from   greeting // set once, by its reader, under the transport's mutex: the handler may see its end while it greets
 	events []protocol.Event
 
 	greeted chan struct{} // closed when the member has been welcomed
-	arrived chan struct{} // has a value when frames have come since it was looked
+	arrived chan struct{} // has a value when frames have come since the last check
 	frames  atomic.Uint64
-	busy    atomic.Bool // a frame is being dealt with
+	busy    atomic.Bool // a frame is being processed
 
 	over   chan struct{} // closed by finish
 	once   sync.Once
 	result error
 }
 
-// refusalKey is where the trailer of a stream that is refused says in a word why.
+// refusalKey is the trailer with the one-word reason of a refused stream.
 const refusalKey = "holdfast-refused"
 
-// service is what a server registers.
+// service is the registered gRPC service.
 type service struct {
 	schema.UnimplementedMembersServer
 	t *Transport
 }
 
-// Link hears one stream until it is over.
+// Link serves one stream until it is over.
 func (s service) Link(stream grpc.BidiStreamingServer[schema.MemberFrame, schema.MemberReceipt]) error {
 	in := &incoming{
 		t: s.t, stream: stream,
@@ -56,11 +55,11 @@ func (s service) Link(stream grpc.BidiStreamingServer[schema.MemberFrame, schema
 		return err
 	}
 	in.wait()
-	s.t.forgetCaller(in) // before the caller hears of the end: its place is free then, though its reader may have an instant to go
+	s.t.forgetCaller(in) // before the caller learns of the end: its place is free then, though its reader may take an instant to end
 	return in.result
 }
 
-// enter lets a stream begin.
+// enter admits a stream.
 func (t *Transport) enter(in *incoming) error {
 	select {
 	case <-t.listening:
@@ -108,7 +107,7 @@ func (in *incoming) finish(result error) {
 	})
 }
 
-// read takes the member's frames until the stream is over.
+// read receives the member's frames until the stream is over.
 func (in *incoming) read() {
 	defer in.t.forgetCaller(in)
 	frame := &schema.MemberFrame{}
@@ -139,7 +138,7 @@ func (in *incoming) read() {
 	}
 }
 
-// greet hears the hello, and answers it.
+// greet reads the hello, and answers it.
 func (in *incoming) greet(frame *schema.MemberFrame) error {
 	if err := in.stream.RecvMsg(frame); err != nil {
 		return in.judge(err)
@@ -161,13 +160,13 @@ func (in *incoming) greet(frame *schema.MemberFrame) error {
 		return err
 	}
 	welcome := in.stream.Send(&schema.MemberReceipt{Welcome: in.t.hello("")})
-	if err != nil { // it knows from the welcome which member it has reached
+	if err != nil { // the welcome tells it which member it has reached
 		return status.Error(codes.Aborted, err.Error())
 	}
 	return welcome
 }
 
-// judge counts what came instead of a frame, where that is the member's fault.
+// judge counts malformed input, if the member is at fault.
 func (in *incoming) judge(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
@@ -178,14 +177,13 @@ func (in *incoming) judge(err error) error {
 	return err
 }
 
-// garbage says once that a stream was closed for what came on it.
+// garbage logs once that a stream was closed because of its input.
 func (in *incoming) garbage(err error) error {
 	in.t.config.Logger.Warn("closing a member's stream: malformed frame", "name", in.from.Name, "address", in.from.Address, "error", err)
 	return in.t.count(transport.Garbage, status.Errorf(codes.InvalidArgument, "a frame that does not decode: %v", err))
 }
 
-// deliver passes on what a frame has. A frame of which anything does not decode is
-// not delivered at all.
+// deliver passes on the contents of a frame. If any part of a frame does not decode, none of it is delivered.
 func (in *incoming) deliver(frame *schema.MemberFrame) error {
 	defer func() { clear(in.events) }()
 	in.events = in.events[:0]
@@ -199,7 +197,7 @@ func (in *incoming) deliver(frame *schema.MemberFrame) error {
 	}
 	select {
 	case <-in.over:
-		return nil // it is not heard any more
+		return nil // the stream has ended
 	default:
 	}
 	for i := range in.events {
@@ -216,8 +214,7 @@ func (in *incoming) deliver(frame *schema.MemberFrame) error {
 	return nil
 }
 
-// confirm sends receipts: soon after a frame, and on and on while one is being dealt
-// with.
+// confirm sends receipts: soon after a frame, and repeatedly while one is being processed.
 func (in *incoming) confirm() {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -234,7 +231,7 @@ func (in *incoming) confirm() {
 			return
 		}
 		if err := in.stream.Send(&schema.MemberReceipt{Frames: in.frames.Load()}); err != nil {
-			return // the reader hears of it too
+			return // the reader learns of it too
 		}
 		if in.busy.Load() {
 			select {

@@ -22,13 +22,13 @@ import (
 )
 
 var (
-	// errOneself: this member has reached itself.
+	// errOneself reports that this member has reached itself.
 	errOneself = errors.New("this address is the member's own")
 	errStuck   = errors.New("no receipt within the deadline")
 	errSlow    = errors.New("no welcome within the time of a handshake")
 )
 
-// link is one stream to a peer that has been welcomed.
+// link is one stream to a peer, after its welcome.
 type link struct {
 	t       *Transport
 	conn    *grpc.ClientConn
@@ -36,32 +36,30 @@ type link struct {
 	life    context.Context
 	cancel  context.CancelCauseFunc
 	peer    greeting
-	cluster uint64 // this member's, as it has greeted
+	cluster uint64 // this member's, as in its greeting
 
 	broken chan struct{} // closed when nothing can be sent any more
 	ended  chan struct{} // closed when nothing of it runs any more
-	riders atomic.Int64  // connections of the gossip, and streams of events, that are open
+	riders atomic.Int64  // open connections of the gossip, and streams of events
 
 	mu        sync.Mutex
-	trip      time.Duration // the shortest round trip on it, by the greeting and by receipts
-	timed     uint64        // the frame whose receipt tells the next one; 0 where none was sent since the last
+	trip      time.Duration // its shortest round trip, by the greeting and by receipts
+	timed     uint64        // the frame whose receipt gives the next measurement; 0 if none was sent since the last
 	timedAt   time.Time     // when it was sent
 	sent      uint64
 	confirmed uint64
-	silence   int  // how many looks in a row have found frames unconfirmed and no receipt
-	quiet     bool // nothing was sent since used was asked last
+	silence   int  // number of successive checks with frames unconfirmed and no receipt
+	quiet     bool // nothing was sent since the last call of used
 	guard     *time.Timer
 }
 
-// looks is how often within the deadline a link is looked at. Silence counts in
-// looks, so that what this very process has slept through, or had no processor for,
-// counts as one.
+// looks is the number of checks of a link within the deadline. Silence counts in checks, so that a time in which this
+// process slept, or had no CPU, counts as one.
 const looks = 4
 
-// reach opens a stream and exchanges greetings. The error is errOneself where this
-// very member is found. Each step has the time of a handshake, which is what a peer without
-// an answer costs: to connect, to agree on encryption, to be welcomed. Between peers that are
-// far from each other all of them together take several round trips.
+// reach opens a stream and exchanges greetings. The error is errOneself if it finds this member itself. Each step has
+// the time limit of a handshake, which is the cost of a peer that does not answer: to connect, to agree on encryption,
+// to be welcomed. Between distant peers all of them together take several round trips.
 func (p *peer) reach() (*link, error) {
 	select {
 	case <-p.called: // it is being answered
@@ -97,7 +95,7 @@ func (p *peer) reach() (*link, error) {
 	return l, nil
 }
 
-// greet opens the stream and exchanges greetings. It calls step when the peer has got on with it.
+// greet opens the stream and exchanges greetings. It calls step when the peer has made progress.
 func (l *link) greet(p *peer, step func()) (err error) {
 	if l.conn, err = l.t.connect(p, step); err != nil {
 		return err
@@ -109,7 +107,7 @@ func (l *link) greet(p *peer, step func()) (err error) {
 	hello := l.t.hello(p.address)
 	l.cluster = hello.GetCluster()
 	greeted := time.Now()
-	// The error of a send is only that there is one; the receipt has it in full.
+	// The error of a send is uninformative; the receipt has it in full.
 	_ = l.stream.Send(&schema.MemberFrame{Hello: hello})
 	receipt, err := l.stream.Recv()
 	if err != nil {
@@ -122,8 +120,8 @@ func (l *link) greet(p *peer, step func()) (err error) {
 	return l.t.learnPeer(p, l)
 }
 
-// connect returns a connection of its own to an address: one that is given up is
-// closed with all that its kernel still wants to send. It calls reached when that is there.
+// connect returns a new connection to an address: closing it discards everything that its kernel still wants to send.
+// It calls reached once it is connected.
 func (t *Transport) connect(p *peer, reached func()) (*grpc.ClientConn, error) {
 	p.notListening.Store(false)
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
@@ -149,8 +147,7 @@ func (t *Transport) connect(p *peer, reached func()) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-// send sends one frame. It waits only while the stream takes nothing, and that no
-// longer than the deadline.
+// send sends one frame. It waits only while the stream accepts nothing, and no longer than the deadline.
 func (l *link) send(frame *schema.MemberFrame) error {
 	l.mu.Lock()
 	l.sent++
@@ -165,14 +162,14 @@ func (l *link) send(frame *schema.MemberFrame) error {
 	return l.stream.SendMsg(frame)
 }
 
-// deadline is how long frames may stay unconfirmed: Config.Deadline, or two round trips of this link if
-// that is longer, and the time of a handshake at most. A link that has become slower is given up, and the
-// greeting of the next one tells how slow. It is called with the mutex held, or before anything is sent.
+// deadline returns how long frames may stay unconfirmed: Config.Deadline, or two round trips of this link if that is
+// longer, and at most the time of a handshake. A link that has become slower is closed, and the greeting of the next
+// one measures how slow. It is called with the mutex held, or before anything is sent.
 func (l *link) deadline() time.Duration {
 	return min(max(l.t.config.Deadline, 2*l.trip), l.t.config.handshake())
 }
 
-// confirms takes what a receipt says. It is called with the mutex held.
+// confirms handles a receipt. It is called with the mutex held.
 func (l *link) confirms(frames uint64) {
 	l.confirmed = min(max(l.confirmed, frames), l.sent)
 	if l.timed > 0 && l.confirmed >= l.timed {
@@ -181,7 +178,7 @@ func (l *link) confirms(frames uint64) {
 	l.heard()
 }
 
-// heard begins to count silence anew. It is called with the mutex held.
+// heard restarts the count of silence. It is called with the mutex held.
 func (l *link) heard() {
 	l.silence = 0
 	if l.sent > l.confirmed {
@@ -191,7 +188,7 @@ func (l *link) heard() {
 	}
 }
 
-// look counts silence, and gives the link up when there was too much of it.
+// look counts silence, and closes the link when there was too much of it.
 func (l *link) look() {
 	l.mu.Lock()
 	l.silence++
@@ -205,7 +202,7 @@ func (l *link) look() {
 	}
 }
 
-// confirm takes receipts until the stream ends.
+// confirm receives receipts until the stream ends.
 func (l *link) confirm() {
 	defer close(l.ended)
 	receipt := &schema.MemberReceipt{}
@@ -224,7 +221,7 @@ func (l *link) confirm() {
 	}
 }
 
-// close gives the link up; the first cause counts. It never blocks.
+// close closes the link; the first cause counts. It never blocks.
 func (l *link) close(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,11 +235,10 @@ func (l *link) close(cause error) {
 	}
 }
 
-// cause returns why the link was given up.
+// cause returns why the link was closed.
 func (l *link) cause() error { return context.Cause(l.life) }
 
-// used reports whether anything was sent since it was asked last, or something else
-// uses the connection.
+// used reports whether anything was sent since its last call, or something else uses the connection.
 func (l *link) used() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -251,7 +247,7 @@ func (l *link) used() bool {
 	return used
 }
 
-// plain takes the words of gRPC off an error.
+// plain removes gRPC's own text from an error.
 func plain(err error) error {
 	s, ok := status.FromError(err)
 	switch {
@@ -263,7 +259,7 @@ func plain(err error) error {
 	return errors.New(s.Message())
 }
 
-// because adds to a refusal the word that its trailer has.
+// because adds to a refusal the word in its trailer.
 func because(err error, trailer metadata.MD) error {
 	var refusal *theirRefusal
 	if what := trailer.Get(refusalKey); len(what) > 0 && errors.As(err, &refusal) {
@@ -272,12 +268,12 @@ func because(err error, trailer metadata.MD) error {
 	return err
 }
 
-// theirRefusal is what the other member says of this one; what is the word for it, "" where it has said none.
+// theirRefusal is the other member's refusal of this one; what is its one-word reason, "" if it has none.
 type theirRefusal struct{ sentence, what string }
 
 func (r *theirRefusal) Error() string { return "it says: " + r.sentence }
 
-// refused reports whether an operator has to do something before the peer listens.
+// refused reports whether the operator must act before the peer listens.
 func refused(err error) bool {
 	var ours *transport.Refusal
 	var theirs *theirRefusal

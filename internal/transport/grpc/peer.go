@@ -15,28 +15,27 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// peer is one address that this member speaks to. One goroutine reaches it, sends
-// what waits, and reaches it again.
+// peer is one address that this member sends to. One goroutine connects, sends what is queued, and reconnects.
 type peer struct {
 	t       *Transport
 	address string
 	queue   queue
 	called  chan struct{} // has a value when the peer has called here
 
-	// Of the goroutine alone.
+	// Used only by the goroutine.
 	spoken   bool        // since quiet was set
-	quiet    *time.Timer // looks whether anything was sent since it was set
+	quiet    *time.Timer // checks whether anything was sent since it was set
 	pause    time.Duration
-	trouble  string     // why it could not be reached, as the log has it
+	trouble  string     // why it could not be reached, as logged
 	attempts int        // since a link broke
-	met      string     // where the member that was reached here last wants to be reached
+	met      string     // advertised address of the member last reached here
 	name     string     // of that member
 	missed   bool       // the machine has a hint that no member is there
-	outgoing []outgoing // the batch before, for its memory
+	outgoing []outgoing // the previous batch, for its memory
 	frame    schema.MemberFrame
 
-	notListening atomic.Bool            // no process listened there when it was dialled last
-	refusal      atomic.Pointer[string] // why it or this member was refused when it was dialled last; nil where it was not
+	notListening atomic.Bool            // no process listened there at the last dial
+	refusal      atomic.Pointer[string] // why either side refused at the last dial; nil if neither did
 
 	// Guarded by the transport's mutex.
 	link   *link         // nil while it is not reached
@@ -50,8 +49,7 @@ func newPeer(t *Transport, address string) *peer {
 	}
 }
 
-// run speaks to the peer until nothing has been sent for a while, or the transport
-// ends.
+// run serves the peer until nothing has been sent for a while, or the transport ends.
 func (p *peer) run() {
 	defer p.discard(transport.Closing)
 	p.quiet = time.NewTimer(idle)
@@ -79,8 +77,8 @@ func (p *peer) run() {
 	}
 }
 
-// wait returns when something waits to be sent, and reports false when the peer is to
-// be let go: the transport ends, the link is broken, nothing was sent for long.
+// wait returns when something is queued, and reports false when the peer is to be dropped: the transport ends, the link
+// is broken, or nothing was sent for long.
 func (p *peer) wait(l *link) bool {
 	var broken <-chan struct{}
 	if l != nil {
@@ -96,7 +94,7 @@ func (p *peer) wait(l *link) bool {
 		case <-p.t.life.Done():
 			return false
 		case <-p.quiet.C:
-			// The timer is not set anew for every message: it looks back.
+			// The timer is not reset for every message: it looks back.
 			p.quiet.Reset(idle)
 			spoken := p.spoken
 			p.spoken = false
@@ -110,8 +108,7 @@ func (p *peer) wait(l *link) bool {
 	}
 }
 
-// forget takes the peer out of the transport's books, unless something waits after
-// all.
+// forget removes the peer from the transport, unless something is queued after all.
 func (p *peer) forget() bool {
 	p.t.mu.Lock()
 	defer p.t.mu.Unlock()
@@ -122,16 +119,16 @@ func (p *peer) forget() bool {
 	return true
 }
 
-// speak sends what waits until the link is broken.
+// speak sends queued messages until the link is broken.
 func (p *peer) speak(l *link) {
 	defer p.unlink(l)
 	for ok := true; ok; ok = p.wait(l) {
 		if p.t.identity().Cluster != l.cluster {
-			p.queue.signal() // what waits goes to the member there under the new greeting
+			p.queue.signal() // queued messages go to the member there under the new greeting
 			return
 		}
 		if l.life.Err() != nil {
-			p.queue.signal() // what waits goes by the next one
+			p.queue.signal() // queued messages go over the next one
 			return
 		}
 		messages, packets := p.queue.take(p.outgoing)
@@ -142,8 +139,7 @@ func (p *peer) speak(l *link) {
 	}
 }
 
-// send puts a batch in as few frames as the bound of a frame allows. It reports false
-// when the link is broken.
+// send puts a batch in as few frames as the bound of a frame allows. It reports false when the link is broken.
 func (p *peer) send(l *link, messages []outgoing, packets [][]byte) bool {
 	for len(messages)+len(packets) > 0 {
 		n, riding := p.fill(l, messages, packets)
@@ -168,8 +164,8 @@ func (p *peer) send(l *link, messages []outgoing, packets [][]byte) bool {
 	return true
 }
 
-// fill makes a frame of the first messages, and of the first packets where those leave
-// room, and returns of how many. A message that cannot be sent is crossed out.
+// fill makes a frame of the first messages, and of the first packets if there is room, and returns their numbers. A
+// message that cannot be sent is crossed out.
 func (p *peer) fill(l *link, messages []outgoing, packets [][]byte) (n, riding int) {
 	b := p.frame.GetMessages()[:0]
 	for n < len(messages) && n < frameMessages && len(b) < frameBytes {
@@ -203,7 +199,7 @@ func (p *peer) cross(l *outgoing, why transport.Drop) {
 	l.message = nil
 }
 
-// lost counts what could not be sent.
+// lost counts messages and packets that could not be sent.
 func (p *peer) lost(messages []outgoing, packets [][]byte, why transport.Drop) {
 	for i := range messages {
 		if messages[i].message != nil {
@@ -215,20 +211,20 @@ func (p *peer) lost(messages []outgoing, packets [][]byte, why transport.Drop) {
 	}
 }
 
-// discard drops what waits.
+// discard drops the queue.
 func (p *peer) discard(why transport.Drop) {
 	messages, packets := p.queue.take(nil)
 	p.lost(messages, packets, why)
 }
 
-// speakToOneself delivers what waits to this very member.
+// speakToOneself delivers queued messages to this member itself.
 func (p *peer) speakToOneself() {
 	select {
 	case <-p.t.listening:
 	case <-p.t.life.Done():
 		return
 	}
-	p.queue.signal() // what was waiting when it was found out
+	p.queue.signal() // messages that were queued when it was found out
 	var events []protocol.Event
 	for p.wait(nil) {
 		messages, packets := p.queue.take(p.outgoing)
@@ -249,12 +245,12 @@ func (p *peer) speakToOneself() {
 	}
 }
 
-// rest waits before the next attempt, unless the peer calls, and drops what it would
-// make old. It reports false when the transport ends.
+// rest waits before the next attempt, unless the peer calls, and drops what would become old. It reports false when the
+// transport ends.
 func (p *peer) rest(err error) bool {
 	defer p.insist()
 	select {
-	case <-p.called: // while it was being reached in vain
+	case <-p.called: // during the failed attempt
 		p.pause = 0
 		p.queue.signal()
 		return true
@@ -278,12 +274,11 @@ func (p *peer) rest(err error) bool {
 	return true
 }
 
-// persistence is how many attempts are made to find out whether a member is still there
-// whose link has broken, though nothing waits to be sent.
+// persistence is the number of attempts, after a link has broken, to find out whether its member is still there, though
+// nothing is queued.
 const persistence = 8
 
-// insist lets another attempt follow, if it is not known yet whether the member that
-// was there is gone.
+// insist schedules another attempt, if it is not yet known whether the member that was there is gone.
 func (p *peer) insist() {
 	if p.met == "" || p.missed || p.attempts == persistence {
 		return
@@ -292,8 +287,8 @@ func (p *peer) insist() {
 	p.queue.signal()
 }
 
-// logUnreachable tells the operator, once, that the peer cannot be reached, and the machine, if
-// it was reached before and no member is there now.
+// logUnreachable reports, once, that the peer cannot be reached: to the log, and to the machine if it was reached
+// before and no member is there now.
 func (p *peer) logUnreachable(err error) {
 	if p.t.life.Err() != nil {
 		return
@@ -307,7 +302,7 @@ func (p *peer) logUnreachable(err error) {
 		p.t.supersede(fmt.Errorf("another process has run as this member since, from a copy of its state folder or from an earlier state of its machine: %s", p.saidThere(theirs)))
 	}
 	if p.met != "" && secure.HungUp(err) {
-		err = errHungUp // it spoke as this one does before: there is nothing to configure
+		err = errHungUp // it spoke as this one does before: the configuration is right
 	}
 	text := err.Error()
 	p.refusal.Store(p.refusalOf(err))
@@ -338,15 +333,14 @@ func (p *peer) refusalOf(err error) *string {
 	return &text
 }
 
-// saidThere is what the member there says of this one.
+// saidThere returns the other member's sentence about this one.
 func (p *peer) saidThere(theirs *theirRefusal) string {
 	return fmt.Sprintf("the member at %s says: %s", p.address, theirs.sentence)
 }
 
 var errHungUp = errors.New("it has closed the connection")
 
-// logReachable reports to the operator that the trouble is over, and to the machine if that has heard
-// of it.
+// logReachable reports that the trouble is over: to the log, and to the machine if that knows of it.
 func (p *peer) logReachable(l *link) {
 	p.met, p.name, p.attempts = l.peer.Address, l.peer.Name, 0
 	if p.missed {
@@ -360,7 +354,7 @@ func (p *peer) logReachable(l *link) {
 	}
 }
 
-// unlink lets go of a link that is broken or not used any more.
+// unlink removes a link that is broken or no longer used.
 func (p *peer) unlink(l *link) {
 	l.close(context.Canceled)
 	p.t.unlearnPeer(p)
@@ -368,14 +362,14 @@ func (p *peer) unlink(l *link) {
 	cause := l.cause()
 	p.t.config.Logger.Debug("the link to a member has ended", "address", p.address, "error", cause)
 	if !errors.Is(cause, context.Canceled) {
-		p.queue.signal() // see at once whether it is there
+		p.queue.signal() // check at once whether it is there
 	}
 }
 
-// call says that the peer has called: it is there, so the pause is over.
+// call records that the peer has called: it is there, so the pause is over.
 func (p *peer) call() {
 	select {
 	case p.called <- struct{}{}:
-	default: // a call is noted already
+	default: // a call is already recorded
 	}
 }

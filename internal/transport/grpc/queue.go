@@ -6,15 +6,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// outgoing is a message that waits for its peer.
+// outgoing is a message queued for its peer.
 type outgoing struct {
-	to      protocol.ID // the member that it is for; protocol.AnyMember for any member that is there
+	to      protocol.ID // the member that it is for; protocol.AnyMember for any member there
 	port    protocol.Port
 	message protocol.Message
 }
 
-// queue has what waits to be sent to one peer: messages, and packets of the gossip. At its bound
-// it drops the oldest packet, and where there is none the oldest message.
+// queue has the messages and gossip packets queued for one peer. At its bound it drops the oldest packet, or without
+// packets the oldest message.
 type queue struct {
 	most int
 	wake chan struct{} // has a value when there may be something to take
@@ -25,7 +25,7 @@ type queue struct {
 	packets  [][]byte
 }
 
-// keptOutgoing is how much memory a queue keeps between batches.
+// keptOutgoing is the memory that a queue keeps between batches, in messages.
 const keptOutgoing = 1 << 10
 
 func newQueue(most int) queue { return queue{most: most, wake: make(chan struct{}, 1)} }
@@ -44,7 +44,7 @@ func (q *queue) put(l outgoing) (dropped outgoing, packet bool) {
 	return dropped, packet
 }
 
-// putPacket adds a packet, unless there is no room but by dropping messages.
+// putPacket adds a packet, unless that would drop messages.
 func (q *queue) putPacket(b []byte) (packet, queued bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -79,7 +79,7 @@ func (q *queue) signal() {
 	}
 }
 
-// take returns all that waits, and keeps the memory of the batch before.
+// take returns the whole queue, and reuses the memory of the batch before.
 func (q *queue) take(before []outgoing) (messages []outgoing, packets [][]byte) {
 	clear(before)
 	if cap(before) > keptOutgoing {
@@ -92,7 +92,7 @@ func (q *queue) take(before []outgoing) (messages []outgoing, packets [][]byte) 
 	return messages, packets
 }
 
-// empty reports whether nothing waits.
+// empty reports whether the queue is empty.
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -14,13 +14,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 )
 
-// Register adds the members' service to a server that serves clients too. The server
-// must accept messages of FrameBytes, and pings every 10 s. Close ends the streams of
-// this transport; the server is its owner's.
+// Register adds the members' service to a server that serves clients too. The server must accept messages of
+// FrameBytes, and pings every 10 s. Close ends the streams of this transport; the server belongs to its owner.
 func (t *Transport) Register(r grpc.ServiceRegistrar) { schema.RegisterMembersServer(r, service{t: t}) }
 
-// Serve hears members alone on the connections of l, encrypted if the Config says so,
-// until Close, and then returns nil. It closes l.
+// Serve serves only members on the connections of l, encrypted if the Config requires it, until Close, and then returns
+// nil. It closes l.
 func (t *Transport) Serve(l net.Listener) error {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(FrameBytes),
@@ -51,7 +50,7 @@ func (t *Transport) Serve(l net.Listener) error {
 	return nil
 }
 
-// begin counts one more thing that runs, unless the transport is closed.
+// begin counts one more running task, unless the transport is closed.
 func (t *Transport) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,19 +17,19 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 )
 
-// A Newcomer is a process that is to become a member, and has no id yet.
+// Newcomer is a process that is to become a member, and has no id yet.
 type Newcomer struct {
-	// Name is the one that it will have. With TLS its certificate must carry it.
+	// Name is its future name. With TLS its certificate must carry it.
 	Name string
-	// Certificates prove who it is, and who the others are. Nil means plain text.
+	// Certificates authenticate it and the others. Nil means plain text.
 	Certificates *certificate.Store
 	// Dial opens a connection to HOST:PORT or unix:///PATH. Nil means the network.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Terms asks the member at an address what all members of its cluster must agree on: a line for each thing, as
-// transport.Identity has it. The error says that the member does not answer before ctx ends, is of another version of the
-// protocol, or is none.
+// Terms asks the member at an address for the terms that all members of its cluster must agree on: one line each, as in
+// transport.Identity. The error says that the member does not answer before ctx ends, has another version of the
+// protocol, or is not a member.
 func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) {
 	dialer := socket.Dialer{Through: n.Dial}
 	conn, err := grpc.NewClient("passthrough:///"+address,
@@ -60,7 +60,7 @@ func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) 
 	return answer.GetLines(), nil
 }
 
-// Terms tells a newcomer what all members must agree on.
+// Terms answers a newcomer with the terms that all members must agree on.
 func (s service) Terms(ctx context.Context, newcomer *schema.MemberNewcomer) (*schema.MemberTerms, error) {
 	self := s.t.identity()
 	if known := s.t.config.Certificates; known != nil {

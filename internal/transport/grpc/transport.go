@@ -13,39 +13,38 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Transport carries one member's messages over gRPC. It is a transport.Transport; its
-// methods may be called from many goroutines.
+// Transport carries one member's messages over gRPC. It is a transport.Transport, and safe for concurrent use.
 type Transport struct {
 	config   Config
 	identity func() transport.Identity
-	process  uint64 // tells this process from every other
+	process  uint64 // distinguishes this process from every other
 	self     protocol.ID
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
-	work sync.WaitGroup // everything that runs
+	work sync.WaitGroup // all running tasks
 
 	listening chan struct{} // closed by Listen
 	deliver   transport.Deliver
 	packets   func(from string, packet []byte)
 	streams   func(net.Conn)
 	publisher Publisher
-	outdated  func(error) // by Superseded
+	outdated  func(error) // set by Superseded
 
 	mu       sync.Mutex
 	closed   bool
 	peers    map[string]*peer
 	known    map[protocol.ID]*known
 	incoming map[*incoming]struct{}
-	gossips  int                 // connections of the gossip that are open here
-	watches  int                 // streams of events that are open here
-	reported map[string]struct{} // refusals that the log has
+	gossips  int                 // open connections of the gossip
+	watches  int                 // open streams of events
+	reported map[string]struct{} // logged refusals
 }
 
 var _ transport.Transport = (*Transport)(nil)
 
-// New returns a Transport that reaches no member yet. The error names the field of c
-// that is wrong, and what is allowed. Close it.
+// New returns a Transport without connections. The error names the invalid field of c, and the allowed values. Close
+// it.
 func New(c Config) (*Transport, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
@@ -60,34 +59,33 @@ func New(c Config) (*Transport, error) {
 	return t, nil
 }
 
-// Superseded has f called, once, when another member refuses this one because it knows of a later life of it: what that
-// one has promised is not known here. It is called before Listen.
+// Superseded sets a function that is called, once, when another member refuses this one because it knows of a later
+// life of it, whose promises are not known here. It is called before Listen.
 func (t *Transport) Superseded(f func(error)) {
 	var once sync.Once
 	t.outdated = func(err error) { once.Do(func() { f(err) }) }
 }
 
-// supersede tells that a later life of this member is known elsewhere.
+// supersede reports that a later life of this member is known elsewhere.
 func (t *Transport) supersede(err error) {
 	select {
 	case <-t.listening:
 	default:
-		return // it is refused again
+		return // it will be refused again
 	}
 	if t.outdated != nil {
 		t.outdated(err)
 	}
 }
 
-// Listen begins to deliver. Until then no member is let in.
+// Listen begins to deliver. Before that no member is admitted.
 func (t *Transport) Listen(deliver transport.Deliver) {
 	t.deliver = deliver
 	close(t.listening)
 }
 
-// Send takes messages on their way. An envelope for a member that no handshake has
-// found yet goes to its Address, if it names one, and is delivered there to no other
-// member.
+// Send sends messages. An envelope for a member that no handshake has found yet goes to its Address, if it has one, and
+// is delivered there to no other member.
 func (t *Transport) Send(envelopes []protocol.Envelope) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,8 +113,7 @@ func (t *Transport) Send(envelopes []protocol.Envelope) {
 	}
 }
 
-// route returns the peer that an envelope goes to, or why there is none. It is called
-// with the mutex held.
+// route returns the peer for an envelope, or why there is none. It is called with the mutex held.
 func (t *Transport) route(e *protocol.Envelope) (*peer, transport.Drop) {
 	address := e.Address
 	if e.To != protocol.AnyMember {
@@ -135,11 +132,10 @@ func (t *Transport) route(e *protocol.Envelope) (*peer, transport.Drop) {
 	return t.peerAt(address)
 }
 
-// ownAddress is where a member that has not met itself under any address finds itself.
+// ownAddress is the address of this member for itself, before it has met itself under another.
 const ownAddress = "self"
 
-// peerAt returns the peer at an address, and begins to speak to it. It is called with
-// the mutex held.
+// peerAt returns the peer at an address, and starts it if necessary. It is called with the mutex held.
 func (t *Transport) peerAt(address string) (*peer, transport.Drop) {
 	if p := t.peers[address]; p != nil {
 		return p, ""
@@ -158,8 +154,8 @@ func (t *Transport) peerAt(address string) (*peer, transport.Drop) {
 	return p, ""
 }
 
-// Refusals returns, by address, why this member and one that answers there do not speak to each
-// other: a sentence for each whose latest handshake was refused by either.
+// Refusals returns, by address, why this member and the one that answers there refuse each other: a sentence for each
+// whose latest handshake was refused by either side.
 func (t *Transport) Refusals() map[string]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,8 +168,7 @@ func (t *Transport) Refusals() map[string]string {
 	return refusals
 }
 
-// hint tells the machine what to believe of an address that accepts no connections, or
-// that accepts them again.
+// hint informs the machine that an address accepts no connections, or accepts them again.
 func (t *Transport) hint(address string, alive bool) {
 	select {
 	case <-t.listening:
@@ -185,8 +180,8 @@ func (t *Transport) hint(address string, alive bool) {
 	}
 }
 
-// Close ends every stream, in both directions, and drops what waits. It returns when
-// nothing of the transport runs any more.
+// Close ends every stream, in both directions, and drops the queues. It returns when nothing of the transport runs any
+// more.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	t.closed = true

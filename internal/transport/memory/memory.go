@@ -10,29 +10,28 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Network carries messages between the members that have joined it. Its methods may
-// be called from many goroutines.
+// Network carries messages between the members that have joined it. It is safe for concurrent use.
 type Network struct {
 	mu      sync.Mutex
 	script  Script
 	now     time.Duration
 	sent    int
-	flying  []flight // in order of when they are due, then of sending
+	flying  []flight // in order of delivery, then of sending
 	members []*Member
 }
 
-// Passage is one message on its way.
+// Passage is one message under way.
 type Passage struct {
-	Number  int         // counts the messages sent, from 1 on
-	From    protocol.ID // who sends it
-	To      protocol.ID // protocol.AnyMember where it goes by address
-	Address string      // where it goes
+	Number  int         // of the message, from 1 on
+	From    protocol.ID // the sender
+	To      protocol.ID // protocol.AnyMember if it goes by address
+	Address string      // the destination
 	Port    protocol.Port
 	Message protocol.Message
 }
 
-// Script says what becomes of a message: a delay for each copy of it that arrives.
-// None loses it. It is called with the network's mutex held.
+// Script decides the fate of a message: it returns a delay for each copy that arrives. None loses it. It is called with
+// the network's mutex held.
 type Script func(p Passage) []time.Duration
 
 // Faithful is the Script that delivers every message once, at once.
@@ -43,14 +42,14 @@ type flight struct {
 	due     time.Duration
 }
 
-// New returns a network that obeys a script; nil means Faithful.
+// New returns a network with a script; nil means Faithful.
 func New(script Script) *Network {
 	n := &Network{}
 	n.Obey(script)
 	return n
 }
 
-// Obey replaces the script for what is sent from now on; nil means Faithful.
+// Obey replaces the script for later messages; nil means Faithful.
 func (n *Network) Obey(script Script) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,8 +59,8 @@ func (n *Network) Obey(script Script) {
 	n.script = script
 }
 
-// Join puts a member on the network, in place of one that was there under its
-// address. The error says what its identity lacks, or who has its id elsewhere.
+// Join puts a member on the network, in place of an earlier one under its address. The error says what its identity
+// lacks, or which other member has its id.
 func (n *Network) Join(self transport.Identity) (*Member, error) {
 	if self.ID == 0 || self.Address == "" {
 		return nil, fmt.Errorf("join memory network: identity %v: it needs an id and an address", self)
@@ -79,9 +78,8 @@ func (n *Network) Join(self transport.Identity) (*Member, error) {
 	return m, nil
 }
 
-// Deliver delivers the messages that are due, and those that are sent meanwhile,
-// until none is left. It returns how many arrived. A message for a member that is not
-// here, or does not listen, is lost.
+// Deliver delivers the messages that are due, and those sent meanwhile, until none is left. It returns the number of
+// deliveries. A message for a member that is not here, or does not listen, is lost.
 func (n *Network) Deliver() int {
 	arrived := 0
 	for {
@@ -96,8 +94,7 @@ func (n *Network) Deliver() int {
 	}
 }
 
-// Advance lets time pass and delivers what becomes due, each at its time. It returns
-// how many messages arrived.
+// Advance advances time and delivers what becomes due, each at its time. It returns the number of deliveries.
 func (n *Network) Advance(d time.Duration) int {
 	n.mu.Lock()
 	until := n.now + d
@@ -116,7 +113,7 @@ func (n *Network) Advance(d time.Duration) int {
 	}
 }
 
-// Waiting returns the messages that are under way, the next to arrive first.
+// Waiting returns the messages under way, in order of arrival.
 func (n *Network) Waiting() []Passage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -127,7 +124,7 @@ func (n *Network) Waiting() []Passage {
 	return waiting
 }
 
-// next takes the next message that is due, with the member that takes it, nil if none does.
+// next takes the next message that is due, with its receiver, nil if there is none.
 func (n *Network) next() (transport.Deliver, protocol.Event, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -145,7 +142,7 @@ func (n *Network) next() (transport.Deliver, protocol.Event, bool) {
 	return nil, ev, true
 }
 
-// send asks the script about a message and puts its copies on their way.
+// send applies the script to a message and puts its copies under way.
 func (n *Network) send(from protocol.ID, e *protocol.Envelope) {
 	n.sent++
 	p := Passage{Number: n.sent, From: from, To: e.To, Address: e.Address, Port: e.Port, Message: e.Message}
@@ -176,7 +173,7 @@ type Member struct {
 
 var _ transport.Transport = (*Member)(nil)
 
-// is says whether p is for m.
+// is reports whether p is for m.
 func (m *Member) is(p Passage) bool {
 	if p.To == protocol.AnyMember {
 		return m.self.Address == p.Address
@@ -196,14 +193,14 @@ func (m *Member) Send(envelopes []protocol.Envelope) {
 	}
 }
 
-// Listen begins to take what arrives.
+// Listen begins to deliver.
 func (m *Member) Listen(deliver transport.Deliver) {
 	m.network.mu.Lock()
 	defer m.network.mu.Unlock()
 	m.deliver = deliver
 }
 
-// Close takes the member off the network. What it sent before is still under way.
+// Close takes the member off the network. Its earlier messages are still under way.
 func (m *Member) Close() error {
 	n := m.network
 	n.mu.Lock()

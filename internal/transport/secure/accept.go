@@ -19,19 +19,18 @@ import (
 // Peer is the member or client that has connected to a port.
 type Peer struct {
 	credentials.CommonAuthInfo
-	// TLS is the state of the connection; nil where it is not encrypted.
+	// TLS is the state of the connection; nil if it is not encrypted.
 	TLS *tls.ConnectionState
-	// Name identifies the client for people: the name of its certificate, the user and the
-	// process at the other end of a socket. Empty means that it cannot be known.
+	// Name identifies the client for people: the name in its certificate, or the user and the process at the other end
+	// of a socket. Empty means unknown.
 	Name string
-	// Identity identifies the client for comparison: the same on all connections of one
-	// client. Empty means that it cannot be known.
+	// Identity identifies the client for comparison: the same on all connections of one client. Empty means unknown.
 	Identity string
-	// Refusal says why it is not let in as a client; it may be a member.
+	// Refusal is the reason why it is not admitted as a client; it may be a member.
 	Refusal error
 }
 
-// AuthType names how the peer is known.
+// AuthType names the kind of authentication.
 func (v *Peer) AuthType() string {
 	switch {
 	case v.TLS != nil:
@@ -42,7 +41,7 @@ func (v *Peer) AuthType() string {
 	return "none"
 }
 
-// Of returns who makes a call; nil where the port does not know.
+// Of returns the peer that makes a call; nil if the port does not know it.
 func Of(ctx context.Context) *Peer {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -52,8 +51,7 @@ func Of(ctx context.Context) *Peer {
 	return v
 }
 
-// State returns the state of the TLS connection that a call has come or gone over, nil
-// where it is not encrypted.
+// State returns the TLS state of a call's connection, nil if it is not encrypted.
 func State(ctx context.Context) *tls.ConnectionState {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -70,14 +68,14 @@ func State(ctx context.Context) *tls.ConnectionState {
 
 // Door configures how a port accepts connections.
 type Door struct {
-	// Certificates make the port an encrypted one. Nil means plain text.
+	// Certificates encrypt the port. Nil means plain text.
 	Certificates *certificate.Store
-	// Encryption configures the encryption of its connections. Nil means what Certificates
-	// has for a port of members and clients.
+	// Encryption is the TLS configuration of its connections. Nil means the one of Certificates for a port of members
+	// and clients.
 	Encryption *tls.Config
-	// Refused gets the reason why a connection was not let in. It may be nil.
+	// Refused receives the reason for a refused connection. It may be nil.
 	Refused func(why string)
-	// Logger gets what operators should know. Nil discards.
+	// Logger is the port's logger. Nil discards.
 	Logger *slog.Logger
 }
 
@@ -93,24 +91,24 @@ func Accept(d Door) credentials.TransportCredentials {
 	return a
 }
 
-// CertificateIdentity is the identity of a caller that shows a client's certificate with that name.
+// CertificateIdentity is the identity of a caller with a client certificate of that name.
 func CertificateIdentity(name string) string { return "certificate " + name }
 
-// MemberKey is the metadata of a call in which a member that has no part in a space asks as a client, and its name. That is
-// believed where the certificate of the connection proves it.
+// MemberKey is the metadata, with the member's name, of a call by a member that has no part in a space and acts as a
+// client. It is believed if the certificate of the connection proves it.
 const MemberKey = "holdfast-member"
 
 // MemberIdentity is the identity of a member with that name, as a client.
 func MemberIdentity(name string) string { return "member " + name }
 
-// accept lets clients and members in.
+// accept admits clients and members.
 type accept struct {
 	door      Door
 	encrypted credentials.TransportCredentials // nil in plain text
 	log       sparing.Log
 }
 
-// ServerHandshake finds out who has connected.
+// ServerHandshake authenticates a connection.
 func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	who, local, err := socket.Of(raw)
 	switch {
@@ -139,9 +137,8 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	return conn, v, nil
 }
 
-// refuse reports why a connection is not let in. A port scanner must not fill the
-// log, so what has nothing to do with certificates is for debugging, and the rest is logged
-// once a minute.
+// refuse reports a refused connection. A port scanner must not fill the log, so errors unrelated to certificates are at
+// level debug, and the rest is logged once a minute.
 func (a *accept) refuse(raw net.Conn, why string, err error) error {
 	if a.door.Refused != nil {
 		a.door.Refused(why)
@@ -163,7 +160,7 @@ func (a *accept) ClientHandshake(context.Context, string, net.Conn) (net.Conn, c
 	return nil, nil, errors.New("these credentials accept connections")
 }
 
-// Info tells gRPC what it is.
+// Info implements credentials.TransportCredentials.
 func (a *accept) Info() credentials.ProtocolInfo {
 	if a.encrypted != nil {
 		return a.encrypted.Info()
@@ -171,8 +168,8 @@ func (a *accept) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: "insecure"}
 }
 
-// Clone returns the credentials: they have no state of their own.
+// Clone returns the credentials: they have no state.
 func (a *accept) Clone() credentials.TransportCredentials { return a }
 
-// OverrideServerName does nothing: this end accepts.
+// OverrideServerName has no effect: this end accepts.
 func (a *accept) OverrideServerName(string) error { return nil }

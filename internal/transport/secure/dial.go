@@ -17,9 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 )
 
-// Client returns what a client reaches members with. A nil store means plain text.
-// ServerName is what the members' certificates must be for, if not for the host that is
-// dialled. A socket of this machine is never encrypted.
+// Client returns a client's credentials for connections to members. A nil store means plain text. ServerName is the
+// name that the members' certificates must have, if not the dialled host. A Unix socket is never encrypted.
 func Client(store *certificate.Store, serverName string) credentials.TransportCredentials {
 	if store == nil {
 		return plain{insecure.NewCredentials()}
@@ -29,7 +28,7 @@ func Client(store *certificate.Store, serverName string) credentials.TransportCr
 	}}
 }
 
-// Calling returns what a member reaches others with. A nil store means plain text.
+// Calling returns a member's credentials for connections to others. A nil store means plain text.
 func Calling(store *certificate.Store) credentials.TransportCredentials {
 	if store == nil {
 		return plain{insecure.NewCredentials()}
@@ -37,14 +36,14 @@ func Calling(store *certificate.Store) credentials.TransportCredentials {
 	return &dial{store: store, begin: func() credentials.TransportCredentials { return credentials.NewTLS(store.Calling()) }}
 }
 
-// dial makes connections over TLS, each with the certificates of its moment.
+// dial makes TLS connections, each with the current certificates.
 type dial struct {
 	store      *certificate.Store
-	serverName string // "" means the host that is dialled
+	serverName string // "" means the dialled host
 	begin      func() credentials.TransportCredentials
 }
 
-// ClientHandshake reaches a server.
+// ClientHandshake performs the handshake with a server.
 func (d *dial) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	if _, local := raw.(*net.UnixConn); local {
 		return plain{insecure.NewCredentials()}.ClientHandshake(ctx, authority, raw)
@@ -64,23 +63,23 @@ func (d *dial) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error)
 	return nil, nil, errors.New("these credentials make connections")
 }
 
-// Info tells gRPC what it is.
+// Info implements credentials.TransportCredentials.
 func (d *dial) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
 }
 
-// Clone returns the credentials: they have no state of their own.
+// Clone returns the credentials: they have no state.
 func (d *dial) Clone() credentials.TransportCredentials { return d }
 
-// OverrideServerName does nothing: the name is set where the credentials are made.
+// OverrideServerName has no effect: the name is set when the credentials are made.
 func (d *dial) OverrideServerName(string) error { return nil }
 
-// plain makes connections that are not encrypted.
+// plain makes unencrypted connections.
 type plain struct {
 	credentials.TransportCredentials
 }
 
-// ClientHandshake reaches a server.
+// ClientHandshake performs no handshake, and explains early errors.
 func (p plain) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := p.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	if _, local := raw.(*net.UnixConn); local || err != nil {
@@ -89,10 +88,10 @@ func (p plain) ClientHandshake(ctx context.Context, authority string, raw net.Co
 	return &explaining{Conn: conn, explain: explainPlain}, info, nil
 }
 
-// Clone returns the credentials: they have no state of their own.
+// Clone returns the credentials: they have no state.
 func (p plain) Clone() credentials.TransportCredentials { return p }
 
-// explainPlain says why who was spoken to in plain text has hung up at once.
+// explainPlain explains why the other side of a plain text connection has hung up at once.
 func explainPlain(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
 		return errors.New(hungUp + "; a member with TLS needs --tls-ca FILE")
@@ -100,8 +99,9 @@ func explainPlain(err error) error {
 	return err
 }
 
-// HungUp reports whether an error, which may have come through gRPC as text, says that the other side has closed the
-// connection before it was heard. Where it was reached in the same way before, that says nothing about encryption.
+// HungUp reports whether an error, which may have come through gRPC as text, means that the other side has closed the
+// connection before anything was exchanged. If an earlier connection of the same kind worked, that says nothing about
+// encryption.
 func HungUp(err error) bool {
 	text := err.Error()
 	for _, said := range []string{hungUp, "it closed the connection during the TLS handshake", syscall.ECONNRESET.Error(), syscall.EPIPE.Error()} {
@@ -112,11 +112,10 @@ func HungUp(err error) bool {
 	return false
 }
 
-// hungUp is the error of a connection in plain text that is closed at once.
+// hungUp is the error of a plain text connection that is closed at once.
 const hungUp = "it closed the connection at once"
 
-// farewellLimit is how long what the other side has said is waited for when nothing can be
-// written any more.
+// farewellLimit is how long to wait for the other side's last message when nothing can be written any more.
 const farewellLimit = time.Second
 
 // explaining explains why a connection ends before anything was read from it.
@@ -141,8 +140,8 @@ func (c *explaining) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to the connection. Why it cannot is what the other side has said before it
-// closed the connection, if it has said anything.
+// Write writes to the connection. If that fails, the reason is the other side's last message before it closed the
+// connection, if there is one.
 func (c *explaining) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err == nil || c.heard.Load() || c.SetReadDeadline(time.Now().Add(farewellLimit)) != nil {

@@ -1,4 +1,4 @@
-// Command plugin is a plugin of buf: it makes the OpenAPI document of the HTTP API from the .proto files, their comments,
-// their rules for HTTP and their options. What is no call or message of theirs (the scalar types, the answers of
-// /healthz and its like) stands in base.json, which is a part of the document.
+// Command plugin is a buf plugin that generates the OpenAPI document of the HTTP API from the .proto files, their
+// comments, their HTTP rules and their options. Parts that are not in the .proto files (the scalar types, the answers
+// of /healthz and the like) come from base.json.
 package main

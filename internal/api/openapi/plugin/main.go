@@ -55,7 +55,7 @@ func main() {
 	})
 }
 
-// object is a JSON object whose members keep their order.
+// object is a JSON object with ordered members.
 type object []member
 
 type member struct {
@@ -63,7 +63,7 @@ type member struct {
 	value any
 }
 
-// MarshalJSON writes the members in their order.
+// MarshalJSON writes the members in order.
 func (o object) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for i, m := range o {
@@ -79,7 +79,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// plain encodes without escapes for HTML.
+// plain encodes without HTML escapes.
 func plain(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -98,7 +98,7 @@ type document struct {
 		Paths      map[string]any  `json:"paths"`
 		Components struct {
 			Responses json.RawMessage           `json:"responses"`
-			Schemas   map[string]map[string]any `json:"schemas"` // the scalar types, and what is added to those of messages
+			Schemas   map[string]map[string]any `json:"schemas"` // the scalar types, and additions to those of messages
 		} `json:"components"`
 	}
 	messages map[protoreflect.FullName]*protogen.Message
@@ -107,10 +107,10 @@ type document struct {
 	tags    []any
 	paths   object
 	schemas object
-	done    map[string]bool // the schemas that are made
+	done    map[string]bool // generated schemas
 }
 
-// text is the whole document.
+// text returns the whole document.
 func (d *document) text() ([]byte, error) {
 	for _, path := range sorted(d.base.Paths) {
 		d.paths = append(d.paths, member{path, d.base.Paths[path]})
@@ -144,7 +144,7 @@ func sorted[V any](of map[string]V) (names []string) {
 	return names
 }
 
-// service adds the calls of a service that have a rule for HTTP.
+// service adds the calls of a service that have an HTTP rule.
 func (d *document) service(service *protogen.Service) {
 	begun := false
 	for _, method := range service.Methods {
@@ -191,7 +191,7 @@ func (d *document) operation(service *protogen.Service, method *protogen.Method,
 	return append(o, member{"responses", d.answers(method, posted)})
 }
 
-// answers are those that a call can have.
+// answers returns the possible answers of a call.
 func (d *document) answers(method *protogen.Method, posted bool) object {
 	options, _ := proto.GetExtension(method.Desc.Options(), schema.E_Call).(*schema.Call)
 	kind, answer := "application/json", d.message(method.Output, nil)
@@ -225,7 +225,7 @@ func reference(kind, name string) object {
 	return object{{"$ref", "#/components/" + kind + "/" + name}}
 }
 
-// message returns a reference to the schema of a message, which is made. The fields that are bound stand in the path.
+// message returns a reference to the schema of a message, generating it if necessary. The bound fields are in the path.
 func (d *document) message(m *protogen.Message, bound []string) object {
 	name := string(m.Desc.Name())
 	if d.done[name] {
@@ -270,7 +270,7 @@ func optionsOf(field *protogen.Field) (as string, required, sparse bool) {
 	return as, required, sparse
 }
 
-// value is the schema of a field.
+// value returns the schema of a field.
 func (d *document) value(field *protogen.Field, asked bool) object {
 	switch {
 	case field.Desc.IsMap():
@@ -323,7 +323,7 @@ func (d *document) enum(e *protogen.Enum) object {
 	return reference("schemas", name)
 }
 
-// comment is what stands above something, on one line.
+// comment returns the leading comment, on one line.
 func comment(c protogen.CommentSet) string {
 	return strings.Join(strings.Fields(string(c.Leading)), " ")
 }
