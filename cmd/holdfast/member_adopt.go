@@ -23,7 +23,7 @@ func (m *member) adopt(ctx context.Context, config host.Config) (host.Config, er
 	config.Unanswered = func(err error) {
 		why.Store(fmt.Sprintf("this guest does not know which spaces its cluster has, and serves none: %v; start one of these members, or give other addresses with --join", err))
 	}
-	config.Unanswered(fmt.Errorf("no member has answered yet: asking %s", strings.Join(config.Join, ", ")))
+	config.Unanswered(fmt.Errorf("no member has answered yet: %s: still asking", strings.Join(config.Join, ", ")))
 	limits := m.settings.Limits
 	waiting, err := server.NewWaiting(server.WaitingConfig{
 		Why: func() string { return why.Load().(string) },
