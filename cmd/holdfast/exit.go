@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -120,7 +121,7 @@ func (p *program) classify(err error, args []string) error {
 	if len(args) > 1 {
 		command = args[1]
 	}
-	return parseError(command, err)
+	return parseError(nil, command, err)
 }
 
 // The parser's errors can be recognized only by their texts.
@@ -133,7 +134,7 @@ var (
 )
 
 // parseError rewords an error of the parser.
-func parseError(command string, err error) error {
+func parseError(c *cli.Command, command string, err error) error {
 	var known *exitError
 	if errors.As(err, &known) {
 		return err
@@ -146,7 +147,7 @@ func parseError(command string, err error) error {
 		return usageError(command, "flag %s: %s: %s", dashed(m[2]), m[1], why(m[3]))
 	}
 	if m := unknownFlag.FindStringSubmatch(text); m != nil {
-		return usageError(command, "there is no flag %s", dashed(m[1]))
+		return usageError(command, "there is no flag %s%s", dashed(m[1]), perhaps(m[1], flagNames(c), dashed))
 	}
 	if m := withoutValue.FindStringSubmatch(text); m != nil {
 		return usageError(command, "flag %s needs a value", dashed(m[1]))
@@ -185,12 +186,44 @@ func (p *program) withoutCommand(_ context.Context, c *cli.Command) error {
 		return p.printVersion(false)
 	}
 	if !c.Args().Present() {
-		return usageError("", "no command given")
+		return cli.ShowRootCommandHelp(c.Root())
 	}
-	return noCommand(c.Args().First())
+	return noCommand(c, c.Args().First())
 }
 
 // noCommand refuses an unknown command.
-func noCommand(word string) error {
-	return usageError("", "there is no command %q", word)
+func noCommand(root *cli.Command, word string) error {
+	return usageError("", "there is no command %q%s", word, perhaps(word, commandNames(root), strconv.Quote))
+}
+
+// perhaps suggests the candidate that a mistyped word most likely stands for, or returns "".
+func perhaps(word string, candidates []string, shown func(string) string) string {
+	near := config.Nearest(word, candidates)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %s?)", shown(near))
+}
+
+// commandNames returns the names of the commands that help lists.
+func commandNames(root *cli.Command) (names []string) {
+	for _, command := range root.Commands {
+		if !command.Hidden {
+			names = append(names, command.Name)
+		}
+	}
+	return names
+}
+
+// flagNames returns the long names of the flags of a command, and of those above it. A nil command has none.
+func flagNames(c *cli.Command) (names []string) {
+	if c == nil {
+		return nil
+	}
+	for _, command := range c.Lineage() {
+		for _, flag := range command.Flags {
+			names = append(names, flag.Names()[0])
+		}
+	}
+	return names
 }

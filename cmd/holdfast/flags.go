@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,14 +25,46 @@ func textFlag(flag, usage string, aliases ...string) *cli.StringFlag {
 }
 
 // switchFlag is a flag without a value.
-func switchFlag(flag, usage string) *cli.BoolFlag {
-	return &cli.BoolFlag{Name: flag, Usage: usage, Sources: variables(flag), HideDefault: true}
+func switchFlag(flag, usage string, aliases ...string) *cli.BoolFlag {
+	return &cli.BoolFlag{Name: flag, Aliases: aliases, Usage: usage, Sources: variables(flag), HideDefault: true}
 }
 
-// durationFlag is a duration flag; a default of 0 is not shown.
-func durationFlag(flag string, value time.Duration, usage string) *cli.DurationFlag {
-	return &cli.DurationFlag{Name: flag, Value: value, Usage: usage, Sources: variables(flag), HideDefault: value == 0}
+// durationFlag is a duration flag; a default of 0 is not shown. A number without a unit is seconds, as in flock(1).
+func durationFlag(flag string, value time.Duration, usage string, aliases ...string) *timeFlag {
+	return &timeFlag{Name: flag, Aliases: aliases, Value: value, Usage: usage, Sources: variables(flag), HideDefault: value == 0}
 }
+
+// timeFlag is the type of durationFlag.
+type timeFlag = cli.FlagBase[time.Duration, cli.NoConfig, timeValue]
+
+// timeValue parses the value of a timeFlag. It implements cli.ValueCreator and cli.Value.
+type timeValue time.Duration
+
+// Create implements cli.ValueCreator.
+func (timeValue) Create(value time.Duration, to *time.Duration, _ cli.NoConfig) cli.Value {
+	*to = value
+	return (*timeValue)(to)
+}
+
+// ToString implements cli.ValueCreator.
+func (timeValue) ToString(value time.Duration) string { return value.String() }
+
+// Set implements cli.Value.
+func (v *timeValue) Set(text string) error {
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		*v = timeValue(time.Duration(seconds) * time.Second)
+		return nil
+	}
+	parsed, err := time.ParseDuration(text)
+	*v = timeValue(parsed)
+	return err
+}
+
+// Get implements cli.Value.
+func (v *timeValue) Get() any { return time.Duration(*v) }
+
+// String implements cli.Value.
+func (v *timeValue) String() string { return time.Duration(*v).String() }
 
 // countFlag is a whole number flag; a default of 0 is not shown.
 func countFlag(flag string, value int, usage string, aliases ...string) *cli.IntFlag {

@@ -19,10 +19,10 @@ const busyCode = 75
 // requestFlags are the flags of the requested lock, for lock and acquire.
 func requestFlags() []cli.Flag {
 	return []cli.Flag{
-		switchFlag("shared", "share the lock with other shared holders"),
+		switchFlag("shared", "share the lock with other shared holders", "s"),
 		textFlag("slots", "`U/N`: take U of the N units of the name (a semaphore)"),
-		switchFlag("try", "fail at once if the lock is held"),
-		durationFlag("wait", 0, "longest wait (default: no limit)"),
+		switchFlag("try", "fail at once if the lock is held", "n"),
+		durationFlag("wait", 0, "longest wait; a number without a unit is seconds (default: no limit)", "w"),
 		durationFlag("hold", 0, "longest hold (default: no limit)"),
 		durationFlag("ttl", 0, "how long the lock outlives the last heartbeat (default: the member's)"),
 		textFlag("owner", "`ID` under which the lock is held"),

@@ -91,16 +91,16 @@ func (p *program) root() *cli.Command {
 	// The parser takes the flags of an unknown command for the root's.
 	root.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
 		if word := p.args[1]; !strings.HasPrefix(word, "-") && c.Command(word) == nil {
-			return noCommand(word)
+			return noCommand(c.Root(), word)
 		}
-		return parseError(c.Name, err)
+		return parseError(c, c.Name, err)
 	}
 	return root
 }
 
 // refuseUsage sets the handler for the parser's errors in a command and its subcommands.
 func refuseUsage(command *cli.Command) {
-	command.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) }
+	command.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(c, calledAs(c), err) }
 	for _, below := range command.Commands {
 		refuseUsage(below)
 	}

@@ -76,7 +76,7 @@ func (l *loader) unknownVariable(name string, others []string) Problem {
 		candidates = append(candidates, strings.TrimPrefix(key.Env, prefix))
 	}
 	fix := "unset it"
-	if near := nearest(strings.TrimPrefix(name, prefix), candidates); near != "" {
+	if near := Nearest(strings.TrimPrefix(name, prefix), candidates); near != "" {
 		fix = "did you mean " + prefix + near + "?"
 	}
 	return Problem{

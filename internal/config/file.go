@@ -197,9 +197,9 @@ func (d *document) rejectUnknown(name string, key, value *yaml.Node, section str
 	}
 	at := *value
 	at.Line = key.Line
-	near := nearest(name, allowed)
+	near := Nearest(name, allowed)
 	if near == "" {
-		near = nearest(name, d.names())
+		near = Nearest(name, d.names())
 	}
 	fix := "leave it out"
 	if near != "" {

@@ -76,9 +76,9 @@ func oneLine(text string) string {
 	return quote(text)
 }
 
-// nearest returns the most likely candidate for word, or "" if none is near: at most a third of the word may be wrong,
+// Nearest returns the most likely candidate for word, or "" if none is near: at most a third of the word may be wrong,
 // but always one letter.
-func nearest(word string, candidates []string) string {
+func Nearest(word string, candidates []string) string {
 	best, bestDistance := "", max(1, len(word)/3)+1
 	for _, candidate := range candidates {
 		if abs(len(word)-len(candidate)) >= bestDistance {
@@ -119,7 +119,7 @@ func distance(a, b string) int {
 
 // suggest returns advice about an unknown word.
 func suggest(word string, candidates []string, otherwise string) string {
-	if near := nearest(word, candidates); near != "" {
+	if near := Nearest(word, candidates); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
 	return otherwise
