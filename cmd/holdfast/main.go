@@ -100,7 +100,9 @@ func (p *program) root() *cli.Command {
 
 // refuseUsage sets the handler for the parser's errors in a command and its subcommands.
 func refuseUsage(command *cli.Command) {
-	command.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(c, calledAs(c), err) }
+	command.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
+		return parseError(c, calledAs(c), err)
+	}
 	for _, below := range command.Commands {
 		refuseUsage(below)
 	}
