@@ -41,13 +41,13 @@ func (p *program) benchCommand() *cli.Command {
 			"                                           counted, and --delay puts the members further apart\n" +
 			"  permission-N-retain                      the same with retain=true\n" +
 			"  central-N-coordinator                    with all workers at the coordinator\n" +
-			"With as many workers as members, one sits at each member; with fewer, they sit away from the coordinator.\n" +
+			"With as many workers as members, one sits at each member; otherwise they sit away from the coordinator.\n" +
 			"\n" +
 			"PREDICTED is the rate that messages alone allow, and BY its formula. T is the time of one message, half of the\n" +
 			"ping measured just before; W is the time of a use (--think). One client of a coordinator takes a lock 1/(W+3T)\n" +
 			"times a second: request, grant, use, release. A name that clients queue for is granted 1/(W+2T) times a second,\n" +
-			"because a hand-over is a release and a grant, and it is in use W/(W+2T) of the time; IN-USE is the measured\n" +
-			"share. Members of permission hand over by one message, the leaders of bakery by three.\n" +
+			"because a hand-over is a release and a grant, and its utilisation is W/(W+2T), the share of the time in use;\n" +
+			"UTIL is the measured one. Members of permission hand over by one message, the leaders of bakery by three.\n" +
 			"\n" +
 			"--server measures a running cluster, and raw and limit too if it is on this machine. It leaves out hold unless\n" +
 			"--workloads names it. CPU and memory come from the members' /metrics if all of them have it, and a ping is the\n" +

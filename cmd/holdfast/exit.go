@@ -147,7 +147,7 @@ func parseError(c *cli.Command, command string, err error) error {
 		return usageError(command, "flag %s: %s: %s", dashed(m[2]), m[1], why(m[3]))
 	}
 	if m := unknownFlag.FindStringSubmatch(text); m != nil {
-		return usageError(command, "there is no flag %s%s", dashed(m[1]), perhaps(m[1], flagNames(c), dashed))
+		return usageError(command, "there is no flag %s%s", dashed(m[1]), suggestion(m[1], flagNames(c), dashed))
 	}
 	if m := withoutValue.FindStringSubmatch(text); m != nil {
 		return usageError(command, "flag %s needs a value", dashed(m[1]))
@@ -193,11 +193,11 @@ func (p *program) withoutCommand(_ context.Context, c *cli.Command) error {
 
 // noCommand refuses an unknown command.
 func noCommand(root *cli.Command, word string) error {
-	return usageError("", "there is no command %q%s", word, perhaps(word, commandNames(root), strconv.Quote))
+	return usageError("", "there is no command %q%s", word, suggestion(word, commandNames(root), strconv.Quote))
 }
 
-// perhaps suggests the candidate that a mistyped word most likely stands for, or returns "".
-func perhaps(word string, candidates []string, shown func(string) string) string {
+// suggestion returns the candidate that is most like a mistyped word, in parentheses, or "" if none is like it.
+func suggestion(word string, candidates []string, shown func(string) string) string {
 	near := config.Nearest(word, candidates)
 	if near == "" {
 		return ""

@@ -27,7 +27,7 @@ func (p *program) helpCommand() *cli.Command {
 			case command == exitCodesTopic:
 				return written(p.stdout.WriteString(exitCodes))
 			case c.Root().Command(command) == nil:
-				return usageError(c.Name, "there is no command %q%s", command, perhaps(command, commandNames(c.Root()), strconv.Quote))
+				return usageError(c.Name, "there is no command %q%s", command, suggestion(command, commandNames(c.Root()), strconv.Quote))
 			}
 			return cli.ShowCommandHelp(ctx, c.Root(), command)
 		},

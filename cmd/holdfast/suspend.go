@@ -74,8 +74,8 @@ func (p *program) resumeCommand() *cli.Command {
 		Name:      "resume",
 		Usage:     "let a suspended lockspace grant again",
 		UsageText: name + " resume SPACE [--reason TEXT] [flags]",
-		Description: "Any operator can resume a space, through any member. The member that holds the suspension logs that it was\n" +
-			"broken. If the space is not suspended, nothing changes and a sentence says so.",
+		Description: "Any operator can resume a space, through any member. The member that holds the suspension logs its\n" +
+			"end. If the space is not suspended, nothing changes and a sentence says so.",
 		Flags: append([]cli.Flag{
 			textFlag("reason", "why, for the member's log"),
 			switchFlag("json", "print one JSON document"),

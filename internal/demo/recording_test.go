@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/test/golden"
 )
@@ -28,6 +29,11 @@ func TestRecording(t *testing.T) {
 	recording, err := os.ReadFile("testdata/recording.txt")
 	if err != nil {
 		t.Fatal(err)
+	}
+	var intro strings.Builder
+	newScreen(&intro, false, func() time.Duration { return 0 }).intro()
+	if !strings.HasPrefix(string(recording), intro.String()) {
+		t.Fatal("the recording is of a demo that began otherwise: record it again")
 	}
 	var rows strings.Builder
 	count, last := 0, 0.0

@@ -88,7 +88,7 @@ func TestPredict(t *testing.T) {
 		{Cell{Hot, 8, 0}, NoLocks, ping, 0, 0, false},
 	} {
 		got, known := Predict(tt.cell, tt.sends, tt.ping, tt.kept)
-		if known != tt.known || math.Abs(got.PerSecond-tt.want) > 0.001 || math.Abs(got.InUse-tt.want*tt.kept.Seconds()) > 0.001 {
+		if known != tt.known || math.Abs(got.PerSecond-tt.want) > 0.001 || math.Abs(got.Utilisation-tt.want*tt.kept.Seconds()) > 0.001 {
 			t.Errorf("%v, sends %v, ping %v: %v, %v; want %v, %v", tt.cell, tt.sends, tt.ping, got, known, tt.want, tt.known)
 		}
 	}
@@ -157,8 +157,8 @@ func TestRounds(t *testing.T) {
 	}
 	expect(t, result.Rows[0], bucket, Figures{PingMicros: 40, PredictedOpsPerS: 1e6 / 60})
 	expect(t, result.Rows[6], bucket, Figures{PredictedOpsPerS: 1e6 / 40})
-	expect(t, result.Rows[10], bucket, Figures{PredictedOpsPerS: 1e6 / 5060, PredictedBy: 3, PredictedInUse: 5000.0 / 5060})
-	expect(t, result.Rows[12], bucket, Figures{PredictedBy: 2, PredictedInUse: 5000.0 / 5040, InUse: 5.0 / 6})
+	expect(t, result.Rows[10], bucket, Figures{PredictedOpsPerS: 1e6 / 5060, PredictedBy: 3, PredictedUtilisation: 5000.0 / 5060})
+	expect(t, result.Rows[12], bucket, Figures{PredictedBy: 2, PredictedUtilisation: 5000.0 / 5040, Utilisation: 5.0 / 6})
 	expect(t, result.Rows[2], bucket, Figures{PredictedOpsPerS: math.NaN()})
 }
 
@@ -225,7 +225,7 @@ func sample() *Result {
 	}
 	hot := rounds(HandoffsPerS, 20_000, 10_000)
 	hot[0][OpsPerS], hot[0][Fairness], hot[0][Violations], hot[1][Violations], hot[0][PredictedOpsPerS] = 20_000, 1.0049, 2, 1, 56_980.0569
-	hot[0][PredictedBy], hot[0][InUse], hot[0][PredictedInUse] = 2, 0.9, 0.966
+	hot[0][PredictedBy], hot[0][Utilisation], hot[0][PredictedUtilisation] = 2, 0.9, 0.966
 	return &Result{Rows: []*Row{
 		{"limit", Cell{Uncontended, 1, 0}, rounds(OpsPerS, 20_000, 40_000, 30_000)},
 		{"remote", Cell{Uncontended, 1, 0}, rounds(OpsPerS, 15_000.1239, 9_000)},

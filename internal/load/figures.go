@@ -20,14 +20,14 @@ const (
 	PingMicros       Metric = "ping_us"             // median, measured just before
 	PredictedOpsPerS Metric = "predicted_ops_per_s" // see Predict
 
-	ClientCPU        Metric = "client_cpu_us"       // of the workers' process, per lock taken
-	ServerCPU        Metric = "server_cpu_us"       // of the servers' processes
-	ClientAllocs     Metric = "client_allocs"       // objects allocated by the workers' process, per lock taken
-	HeapBytesPerLock Metric = "heap_bytes_per_lock" // of the servers' heaps
-	MessagesPerLock  Metric = "messages_per_lock"   // between the workers' own member and others, both ways
-	PredictedBy      Metric = "predicted_by"        // number of sequential messages in the formula: the 3 of 1/(W+3T)
-	InUse            Metric = "in_use"              // share of the time in which the lock is in use, with think times
-	PredictedInUse   Metric = "predicted_in_use"    // see Predict
+	ClientCPU            Metric = "client_cpu_us"         // of the workers' process, per lock taken
+	ServerCPU            Metric = "server_cpu_us"         // of the servers' processes
+	ClientAllocs         Metric = "client_allocs"         // objects allocated by the workers' process, per lock taken
+	HeapBytesPerLock     Metric = "heap_bytes_per_lock"   // of the servers' heaps
+	MessagesPerLock      Metric = "messages_per_lock"     // between the workers' own member and others, both ways
+	PredictedBy          Metric = "predicted_by"          // number of sequential messages in the formula: the 3 of 1/(W+3T)
+	Utilisation          Metric = "utilisation"           // share of the time in which the lock is in use, with think times
+	PredictedUtilisation Metric = "predicted_utilisation" // see Predict
 
 	// Of locks in a store; see [RequestCounter].
 	WritesPerLock Metric = "writes_per_lock"
@@ -42,7 +42,7 @@ var (
 		OpsPerS, P50, P99, Max, LockP50, HandoffsPerS, Fairness, BytesPerLock, Violations, Errors, PingMicros, PredictedOpsPerS,
 		Count, OfLimit, WritesPerLock, ReadsPerLock, TriesWon, OfPossible,
 	}
-	detailMetrics = []Metric{ClientCPU, ServerCPU, ClientAllocs, HeapBytesPerLock, MessagesPerLock, PredictedBy, InUse, PredictedInUse}
+	detailMetrics = []Metric{ClientCPU, ServerCPU, ClientAllocs, HeapBytesPerLock, MessagesPerLock, PredictedBy, Utilisation, PredictedUtilisation}
 )
 
 // Figures are the results of one measurement. Metrics that do not apply are absent.

@@ -11,8 +11,8 @@ type Prediction struct {
 	Messages int
 	// PerSecond is the number of uses of a lock per second.
 	PerSecond float64
-	// InUse is the share of the time in which the lock is in use, for example W/(W+2T).
-	InUse float64
+	// Utilisation is the share of the time in which the lock is in use, for example W/(W+2T).
+	Utilisation float64
 }
 
 // Predict applies the formulas to a cell, from the message pattern, the time of a ping-pong, which is two messages, and
@@ -43,7 +43,7 @@ func Predict(cell Cell, sends Messages, ping, kept time.Duration) (Prediction, b
 		return Prediction{}, false
 	}
 	p.PerSecond = float64(time.Second) / float64(period)
-	p.InUse = float64(kept) / float64(period)
+	p.Utilisation = float64(kept) / float64(period)
 	return p, true
 }
 
@@ -63,6 +63,6 @@ func formula(messages int) string {
 func (f Figures) addPrediction(p Prediction, kept time.Duration) {
 	f[PredictedOpsPerS], f[PredictedBy] = p.PerSecond, float64(p.Messages)
 	if rate, counted := f[OpsPerS]; counted && kept > 0 {
-		f[InUse], f[PredictedInUse] = min(rate*kept.Seconds(), 1), p.InUse
+		f[Utilisation], f[PredictedUtilisation] = rate*kept.Seconds(), p.Utilisation
 	}
 }

@@ -26,8 +26,8 @@ type column struct {
 func (r *Result) Tables() (tables []Table) {
 	for _, workload := range Workloads() {
 		columns := columnsOf(workload)
-		if r.has(workload, InUse) {
-			columns = append(columns, figure("IN-USE", InUse), figure("PREDICTED-IN-USE", PredictedInUse))
+		if r.has(workload, Utilisation) {
+			columns = append(columns, figure("UTIL", Utilisation), figure("PREDICTED-UTIL", PredictedUtilisation))
 		}
 		if r.has(workload, MessagesPerLock) {
 			columns = append(columns, figure("MESSAGES", MessagesPerLock))
