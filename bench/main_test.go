@@ -45,7 +45,7 @@ func TestRefused(t *testing.T) {
 		{"--targets raw --json nowhere/figures.json", "flag --json: open nowhere/figures.json: no such file or directory"},
 		{"--targets raw --holdfast nowhere", "flag --holdfast: stat "},
 		{"--nothing", "flag provided but not defined: -nothing"},
-		{"now", `argument "now": none is wanted`},
+		{"now", `argument "now": the command takes none`},
 	} {
 		if _, said, code := run(t, strings.Fields(tt.args)...); code != exitUsage || !strings.Contains(said, "bench: "+tt.want) {
 			t.Errorf("%s: exit %d, %q; want %q", tt.args, code, said, tt.want)
