@@ -195,7 +195,7 @@ func (p *program) printFound(found []load.Table) error {
 		}
 		tables = append(tables, t)
 	}
-	return p.print(tables...)
+	return p.screen().print(tables...)
 }
 
 // benchVerdict prints the tables and the last line.

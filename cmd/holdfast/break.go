@@ -19,11 +19,10 @@ func (p *program) breakCommand() *cli.Command {
 		UsageText: name + " break NAME --reason TEXT [--token T] [flags]",
 		Description: "The holder's lock ends before another client is granted the name. Prints what was broken; the member logs it.\n" +
 			"Exits with 79 if the lock is not held, or not under that token.",
-		Flags: clientFlags(
+		Flags: clientFlags(append(tableFlags(),
 			textFlag("reason", "why, for the member's log; required"),
 			&cli.Uint64Flag{Name: "token", Usage: "break only the grant with this `TOKEN`; all holders without it", Sources: variables("token"), HideDefault: true},
-			switchFlag("json", "print one JSON document"),
-		),
+		)...),
 		Action: p.breakLock,
 	}
 }
@@ -46,5 +45,7 @@ func (p *program) breakLock(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	return p.answer(c, broken, grantTable("BROKEN HOLDER", "UNTIL", broken.Broken, 0))
+	return p.answer(c, broken, func(o *output) []*table {
+		return []*table{grantTable(o, "BROKEN HOLDER", "UNTIL", broken.Broken, 0)}
+	})
 }

@@ -183,7 +183,7 @@ func why(reason string) string {
 // withoutCommand handles arguments that name no command.
 func (p *program) withoutCommand(_ context.Context, c *cli.Command) error {
 	if c.Bool("version") {
-		return p.printVersion(false)
+		return p.printVersion(p.screen())
 	}
 	if !c.Args().Present() {
 		return cli.ShowRootCommandHelp(c.Root())

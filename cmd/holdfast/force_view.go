@@ -41,12 +41,11 @@ func (p *program) forceViewCommand() *cli.Command {
 			"The first locks are granted when everything promised before has run out: the lease, what clients may believe\n" +
 			"beyond it, and 5 % more. Locks held through the named members stay held if those members' leases have not\n" +
 			"run out. The member logs the operator and the reason; `" + name + " status` shows them while that member runs.",
-		Flags: append([]cli.Flag{
+		Flags: slices.Concat([]cli.Flag{
 			textFlag("members", "`NAMES` of the voters of the new view, separated by commas; required"),
 			textFlag("reason", "why, for the member's log; required"),
 			textFlag("confirm", "`CODE` that a first run has printed: go ahead"),
-			switchFlag("json", "print one JSON document"),
-		}, memberFlags()...),
+		}, tableFlags(), memberFlags()),
 		Action: p.forceView,
 	}
 }
@@ -76,7 +75,7 @@ func (p *program) forceView(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	return p.answer(c, forced, forcedTable(forced), forcedSpaces(forced.Spaces))
+	return p.answer(c, forced, func(o *output) []*table { return []*table{forcedTable(o, forced), forcedSpaces(forced.Spaces)} })
 }
 
 // forceLimit is the member's time limit for forcing a view; farewell is added for its answer.
@@ -132,5 +131,5 @@ func namesOf(list string) (names []string) {
 
 // interactive reports whether a person at a terminal can be asked.
 func (p *program) interactive(c *cli.Command) bool {
-	return !c.Bool("json") && supervise.IsTerminal(p.stdin) && supervise.IsTerminal(p.stderr)
+	return p.output(c).format == formatTable && supervise.IsTerminal(p.stdin) && supervise.IsTerminal(p.stderr)
 }

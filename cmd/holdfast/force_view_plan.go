@@ -17,12 +17,13 @@ import (
 
 // printPlan prints the effects of a forced view, and its danger.
 func (p *program) printPlan(c *cli.Command, plan *schema.ForcePlan) error {
-	if c.Bool("json") {
-		return printJSON(p.stdout, plan)
+	o := p.output(c)
+	if o.format != formatTable {
+		return o.document(plan)
 	}
 	t := newTable("VIEW", "MEMBER", "ROLE", "ADDRESS", "ALIVE", "HEARD OF", "NEW VIEW")
 	for _, place := range plan.Places {
-		role, alive, heard, next := "voter", "no", formatTime(place.Heard), "left out"
+		role, alive, heard, next := "voter", "no", o.when(place.Heard), "left out"
 		if !place.Voter {
 			role = "guest"
 		}
@@ -43,7 +44,7 @@ func (p *program) printPlan(c *cli.Command, plan *schema.ForcePlan) error {
 		}
 		t.row(strconv.FormatUint(plan.View, 10), place.Name, role, place.Address, alive, heard, next)
 	}
-	if err := p.print(t, forcedSpaces(plan.Spaces)); err != nil {
+	if err := o.print(t, forcedSpaces(plan.Spaces)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(p.stdout, `
@@ -95,10 +96,10 @@ func (p *program) question(answers *bufio.Reader, text string) (string, error) {
 }
 
 // forcedTable shows a forced view.
-func forcedTable(forced *schema.ForcedView) *table {
-	t := newTable("FORCED VIEW", "REPLACED", "MEMBERS", "AT", "GRANTS FROM", "BY", "REASON")
+func forcedTable(o *output, forced *schema.ForcedView) *table {
+	t := newTable("FORCED VIEW", "REPLACED", "MEMBERS", "AT", "GRANTS FROM", "BY", "REASON").long("MEMBERS", "BY", "REASON")
 	t.row(strconv.FormatUint(forced.View, 10), strconv.FormatUint(forced.Replaced, 10), strings.Join(forced.Members, ","),
-		formatTime(forced.Time), formatTime(forced.From), forced.By, forced.Reason)
+		o.when(forced.Time), o.when(forced.From), forced.By, forced.Reason)
 	return t
 }
 

@@ -20,13 +20,12 @@ func (p *program) locksCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "locks",
 		Usage:     "list locks with their holders and waiters",
-		UsageText: name + " locks [--prefix P] [--json] [--stale | --watch] [flags]",
-		Flags: clientFlags(
+		UsageText: name + " locks [--prefix P] [--output FORMAT] [--stale | --watch] [flags]",
+		Flags: clientFlags(append(listFlags(),
 			textFlag("prefix", "only names that begin with `P`"),
-			switchFlag("json", "print one JSON document per line"),
 			staleFlag(),
 			switchFlag("watch", "print events of all members as they happen, until interrupted"),
-		),
+		)...),
 		Action: p.locks,
 	}
 }
@@ -41,15 +40,17 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 	case c.Bool("watch"):
 		return p.watch(ctx, c)
 	}
-	if c.Bool("json") {
-		return list(ctx, c, func(page []*schema.Lock) error { return printLines(p, page) })
+	o := p.output(c)
+	if o.format != formatTable {
+		return list(ctx, c, func(page []*schema.Lock) error { return printDocuments(o, page) })
 	}
-	t := newTable("NAME", "STATE", "MODE", "TOKEN", "HOLDER", "MEMBER", "SINCE", "WAITERS", "REASON")
+	t := newTable("NAME", "STATE", "MODE", "TOKEN", "HOLDER", "MEMBER", o.since(), "WAITERS", "REASON").
+		long("NAME", "HOLDER", "MEMBER", "REASON").wide("TOKEN").states("STATE")
 	return list(ctx, c, func(page []*schema.Lock) error {
 		for i := range page {
-			lockRows(t, page[i])
+			lockRows(o, t, page[i])
 		}
-		err := p.print(t)
+		err := o.print(t)
 		t = t.continued()
 		return err
 	})
@@ -114,11 +115,11 @@ func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages ch
 }
 
 // lockRows adds a line for each holder of a name, or one if it only has waiters.
-func lockRows(t *table, lock *schema.Lock) {
+func lockRows(o *output, t *table, lock *schema.Lock) {
 	waiters := strconv.Itoa(len(lock.Waiters))
 	for _, g := range lock.Holders {
 		t.row(formatName(lock.Name), grantState(g), formatMode(g.Mode, g.Units, lock.Capacity), formatToken(g.Token), cmp.Or(g.Owner, g.Client),
-			g.Member, formatTime(g.Since), waiters, g.Reason)
+			g.Member, o.age(g.Since), waiters, g.Reason)
 	}
 	if len(lock.Holders) == 0 {
 		t.row(formatName(lock.Name), stateOf(lock), formatMode(lock.Mode, lock.Units, lock.Capacity), "", "", "", "", waiters, "")
@@ -138,7 +139,7 @@ func (p *program) watch(ctx context.Context, c *cli.Command) error {
 			}
 			if header {
 				header = false
-				if err := written(fmt.Fprintln(p.stdout, p.heading("TIME          EVENT      TOKEN                 NAME  OWNER  MEMBER  WHY"))); err != nil {
+				if err := written(fmt.Fprintln(p.stdout, p.screen().bold("TIME          EVENT      TOKEN                 NAME  OWNER  MEMBER  WHY"))); err != nil {
 					return err
 				}
 			}

@@ -33,7 +33,7 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 	return &cli.Command{
 		Name:      verb,
 		Usage:     usage,
-		UsageText: name + " member " + verb + " MEMBER [--space SPACE] [--json] [flags]",
+		UsageText: name + " member " + verb + " MEMBER [--space SPACE] [--output FORMAT] [flags]",
 		Description: description + "\n" +
 			"\n" +
 			"MEMBER is a name or an address, as `" + name + " status` shows them. Clients go on locking meanwhile, and no lock\n" +
@@ -41,7 +41,7 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 			"shards of the space have made the change, up to --timeout. After that it may still be made; running the\n" +
 			"command again completes it.\n" +
 			"Exits with 65 if the change is refused, and with 76 if the space has no voters.",
-		Flags: clientFlags(switchFlag("json", "print one JSON document")),
+		Flags: clientFlags(deedFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			member := c.Args().First()
 			if c.Args().Len() != 1 || member == "" {
@@ -53,7 +53,7 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 			if err != nil {
 				return err
 			}
-			return p.answer(c, shards)
+			return p.answer(c, shards, nil)
 		},
 	}
 }
@@ -62,9 +62,9 @@ func (p *program) memberListCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "list",
 		Usage:       "show the voters and the leader of a lockspace",
-		UsageText:   name + " member list [--space SPACE] [--json] [flags]",
-		Description: "Prints a line for each shard, as the member that is asked knows it.",
-		Flags:       clientFlags(switchFlag("json", "print one JSON document")),
+		UsageText:   name + " member list [--space SPACE] [--output FORMAT] [flags]",
+		Description: "Prints a line for each shard, as the member that is asked knows it; with --output name its members.",
+		Flags:       clientFlags(listFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if c.Args().Present() {
 				return usageError(calledAs(c), "argument %q: the command takes none", c.Args().First())
@@ -75,11 +75,11 @@ func (p *program) memberListCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			all := newTable("SPACE", "SHARD", "LEADER", "VOTERS", "LEARNERS")
+			all := newTable("SPACE", "SHARD", "LEADER", "VOTERS", "LEARNERS").long("VOTERS", "LEARNERS")
 			for _, s := range shards.Shards {
 				all.row(shards.Space, fmt.Sprint(s.Shard), s.Leader, strings.Join(s.Voters, ","), strings.Join(s.Learners, ","))
 			}
-			return p.answer(c, shards, all)
+			return p.answer(c, shards, func(*output) []*table { return []*table{all} })
 		},
 	}
 }

@@ -19,10 +19,10 @@ func (p *program) showCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
 		Usage:     "show one lock in full: holders, queue, token, latest grants",
-		UsageText: name + " show NAME [--json] [--stale] [flags]",
+		UsageText: name + " show NAME [--output FORMAT] [--stale] [flags]",
 		Description: "Exits with 3 if the lock is free. State grace: the hold limit has passed, and the name stays taken until the\n" +
 			"time shown, so that its last holder can stop (protocol bakery).",
-		Flags:  clientFlags(switchFlag("json", "print one JSON document"), staleFlag()),
+		Flags:  clientFlags(append(listFlags(), staleFlag())...),
 		Action: p.show,
 	}
 }
@@ -38,15 +38,15 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if err = p.answer(c, lock, lockTables(lock)...); err == nil && len(lock.Holders) == 0 {
+	if err = p.answer(c, lock, func(o *output) []*table { return lockTables(o, lock) }); err == nil && len(lock.Holders) == 0 {
 		return &exitError{code: exitFree}
 	}
 	return err
 }
 
 // lockTables shows a lock itself, and its holders, waiters and history, if any.
-func lockTables(lock *schema.Lock) []*table {
-	t := newTable("NAME", "SPACE", "STATE", "MODE", "TOKEN", "HOLDERS", "WAITERS")
+func lockTables(o *output, lock *schema.Lock) []*table {
+	t := newTable("NAME", "SPACE", "STATE", "MODE", "TOKEN", "HOLDERS", "WAITERS").long("NAME").states("STATE")
 	mode := ""
 	if len(lock.Holders)+len(lock.Waiters) > 0 {
 		mode = formatMode(lock.Mode, lock.Units, lock.Capacity)
@@ -54,13 +54,13 @@ func lockTables(lock *schema.Lock) []*table {
 	t.row(formatName(lock.Name), lock.Space, stateOf(lock), mode, formatToken(lock.Token), strconv.Itoa(len(lock.Holders)), strconv.Itoa(len(lock.Waiters)))
 	tables := []*table{t}
 	if len(lock.Holders) > 0 {
-		tables = append(tables, grantTable("HOLDER", "UNTIL", lock.Holders, lock.Capacity))
+		tables = append(tables, grantTable(o, "HOLDER", "UNTIL", lock.Holders, lock.Capacity))
 	}
 	if len(lock.Waiters) > 0 {
-		tables = append(tables, waitTable(lock))
+		tables = append(tables, waitTable(o, lock))
 	}
 	if len(lock.History) > 0 {
-		tables = append(tables, grantTable("FORMER HOLDER", "ENDED", lock.History, 0))
+		tables = append(tables, grantTable(o, "FORMER HOLDER", "ENDED", lock.History, 0))
 	}
 	return tables
 }
@@ -85,8 +85,9 @@ func grantState(g *schema.Grant) string {
 }
 
 // grantTable lists grants. The capacity is that of live ones; 0 if unknown.
-func grantTable(who, end string, grants []*schema.Grant, capacity int32) *table {
-	t := newTable(who, "MODE", "TOKEN", "MEMBER", "SESSION", "CLIENT", "SINCE", end, "REASON")
+func grantTable(o *output, who, end string, grants []*schema.Grant, capacity int32) *table {
+	t := newTable(who, "MODE", "TOKEN", "MEMBER", "SESSION", "CLIENT", o.since(), end, "REASON").
+		long(who, "MEMBER", "REASON").wide("SESSION", "CLIENT")
 	for _, g := range grants {
 		mode := holdfast.Mode(g.Mode).String()
 		switch {
@@ -96,23 +97,23 @@ func grantTable(who, end string, grants []*schema.Grant, capacity int32) *table 
 			mode += " " + strconv.Itoa(int(g.Units))
 		}
 		t.row(cmp.Or(g.Owner, g.Client), mode, formatToken(g.Token), g.Member, g.Session, g.Client,
-			formatTime(g.Since), formatTime(g.Until), g.Reason)
+			o.age(g.Since), o.when(g.Until), g.Reason)
 	}
 	return t
 }
 
 // waitTable lists the queue, and the members whose permission is awaited, if members are asked.
-func waitTable(lock *schema.Lock) *table {
-	heads := []string{"WAITER", "BEFORE IT", "MODE", "MEMBER", "SESSION", "CLIENT", "SINCE", "UNTIL", "REASON"}
+func waitTable(o *output, lock *schema.Lock) *table {
+	heads := []string{"WAITER", "BEFORE IT", "MODE", "MEMBER", "SESSION", "CLIENT", o.since(), "UNTIL", "REASON"}
 	waitsFor := slices.ContainsFunc(lock.Waiters, func(w *schema.Wait) bool { return len(w.For) > 0 })
 	if waitsFor {
 		heads = append(heads, "WAITS FOR")
 	}
-	t := newTable(heads...)
+	t := newTable(heads...).long("WAITER", "MEMBER", "REASON", "WAITS FOR").wide("SESSION", "CLIENT")
 	for _, w := range lock.Waiters {
 		cells := []string{
 			cmp.Or(w.Owner, w.Client), strconv.Itoa(int(w.Position)), formatMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
-			w.Client, formatTime(w.Since), formatTime(w.Until), w.Reason,
+			w.Client, o.age(w.Since), o.when(w.Until), w.Reason,
 		}
 		if waitsFor {
 			cells = append(cells, strings.Join(w.For, ","))

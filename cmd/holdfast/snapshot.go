@@ -31,16 +31,13 @@ func (p *program) snapshotSaveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "save",
 		Usage:     "write a lockspace of a running cluster to a file",
-		UsageText: name + " snapshot save FILE [--space SPACE] [--replace] [--json] [flags]",
+		UsageText: name + " snapshot save FILE [--space SPACE] [--replace] [--output FORMAT] [flags]",
 		Description: "FILE has everything that was acknowledged before the call. Clients go on locking meanwhile. FILE appears only\n" +
 			"when it is complete, verified and on the disk, and only its owner can read it. It contains the names of locks,\n" +
 			"their holders and their waiters.\n" +
 			"\n" +
 			"  " + name + " snapshot save --space billing billing.snapshot",
-		Flags: clientFlags(
-			switchFlag("replace", "replace FILE if it exists"),
-			switchFlag("json", "print one JSON document"),
-		),
+		Flags:  clientFlags(append(deedFlags(), switchFlag("replace", "replace FILE if it exists"))...),
 		Action: p.saveSnapshot,
 	}
 }
@@ -63,11 +60,12 @@ func (p *program) saveSnapshot(ctx context.Context, c *cli.Command) error {
 		}
 		return err
 	})
+	o := p.output(c)
 	switch {
 	case err != nil:
 		return err
-	case c.Bool("json"):
-		return printJSON(p.stdout, saved)
+	case o.format != formatTable:
+		return o.document(saved)
 	}
 	_, err = fmt.Fprintf(p.stdout, "saved space %q of cluster %s: %d held, %d waiting, reign %d, %d bytes, in %s\n",
 		saved.Space, saved.Cluster, saved.Holds, saved.Waiters, saved.Reign, saved.Bytes, file)
@@ -123,7 +121,7 @@ func (p *program) snapshotRestoreCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "restore",
 		Usage:     "make a data folder from snapshots, for the first member of a new cluster",
-		UsageText: name + " snapshot restore FILE… --data DIR [--above TOKEN] [--grace D] [--json]",
+		UsageText: name + " snapshot restore FILE… --data DIR [--above TOKEN] [--grace D] [--output FORMAT]",
 		Description: "Asks no member. DIR must be new or empty. Each FILE is one space of the same cluster. Then start the member\n" +
 			"with `" + name + " serve --data DIR` and the spaces it had: it is the first member of a new cluster. Stop all\n" +
 			"members of the old cluster first: two clusters with one space would both grant its locks.\n" +
@@ -139,13 +137,12 @@ func (p *program) snapshotRestoreCommand() *cli.Command {
 			"  " + name + " snapshot restore billing.snapshot --data /var/lib/holdfast\n" +
 			"\n" +
 			"Exits with 65 if a FILE is damaged or no snapshot, and with 78 if DIR is not empty or cannot be made.",
-		Flags: []cli.Flag{
+		Flags: append(deedFlags(),
 			// $HOLDFAST_DATA is the data folder of a running member.
 			&cli.StringFlag{Name: "data", Usage: "`DIR` that is made"},
 			textFlag("above", "highest known `TOKEN`"),
 			durationFlag("grace", 0, "how long clients of the old cluster may still believe in their locks; 0 if none is left"),
-			switchFlag("json", "print one JSON document"),
-		},
+		),
 		Action: func(_ context.Context, c *cli.Command) error {
 			order, err := restoreOf(c)
 			if err != nil {
@@ -181,13 +178,14 @@ func restoreOf(c *cli.Command) (*host.Restore, error) {
 
 func (p *program) restoreSnapshot(c *cli.Command, order *host.Restore) error {
 	restored, err := order.Run()
+	o := p.output(c)
 	switch {
 	case errors.Is(err, snapshot.ErrInvalid):
 		return &exitError{exitBadData, fmt.Errorf("%s: %w", calledAs(c), err)}
 	case err != nil:
 		return misconfigured("%s: %w", calledAs(c), err)
-	case c.Bool("json"):
-		return printJSON(p.stdout, restored)
+	case o.format != formatTable:
+		return o.document(restored)
 	}
 	for i := range restored.Spaces {
 		s := &restored.Spaces[i]

@@ -19,11 +19,12 @@ import (
 // statusCommand shows the state of a member, its view and its lockspaces.
 func (p *program) statusCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "status",
-		Usage:     "show members, the view, and lockspaces with their authorities",
-		UsageText: name + " status [--json] [flags]",
-		Flags:     append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
-		Action:    p.status,
+		Name:        "status",
+		Usage:       "show members, the view, and lockspaces with their authorities",
+		UsageText:   name + " status [--output FORMAT] [flags]",
+		Description: "With --output name it prints the names of the view's members; `" + name + " space list` lists lockspaces.",
+		Flags:       append(listFlags(), memberFlags()...),
+		Action:      p.status,
 	}
 }
 
@@ -35,53 +36,55 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	more := slices.Concat(moreTables(status), []*table{missingTable(status), needTable(status), preemptTable(status)}, troubleTables(status))
-	more = slices.DeleteFunc(more, func(t *table) bool { return len(t.cells) == 0 })
-	return p.answer(c, status, append([]*table{clusterTable(status), memberTable(status), spaceTable(status)}, more...)...)
+	return p.answer(c, status, func(o *output) []*table {
+		more := slices.Concat(moreTables(o, status), []*table{missingTable(o, status), needTable(status), preemptTable(status)}, troubleTables(o, status))
+		more = slices.DeleteFunc(more, func(t *table) bool { return len(t.cells) == 0 })
+		return append([]*table{clusterTable(status), memberTable(o, status), spaceTable(o, status.Spaces)}, more...)
+	})
 }
 
 // troubleTables show a slow disk, failed writes, the reasons for a bad view, and forced views.
-func troubleTables(status *schema.Status) []*table {
-	disk, unwritten, view := newTable("DISK OF", "SYNC"), newTable("STATE OF", "UNWRITTEN SINCE", "WHY"), newTable("MEMBER", "STATE", "WHY")
+func troubleTables(o *output, status *schema.Status) []*table {
+	disk, unwritten, view := newTable("DISK OF", "SYNC"), newTable("STATE OF", "UNWRITTEN SINCE", "WHY"), newTable("MEMBER", "STATE", "WHY").states("STATE")
 	if status.Disk != nil {
 		disk.row(status.Member.Name, status.Disk.Sync.AsDuration().String())
 	}
 	if status.Unwritten != nil {
-		unwritten.row(status.Member.Name, formatTime(status.Unwritten.Since), status.Unwritten.Why)
+		unwritten.row(status.Member.Name, o.when(status.Unwritten.Since), status.Unwritten.Why)
 	}
 	if status.View.Why != "" {
 		view.row(status.Member.Name, status.Member.State, status.View.Why)
 	}
 	tables := []*table{disk, unwritten, view}
 	if status.View.Forced != nil {
-		tables = append(tables, forcedTable(status.View.Forced))
+		tables = append(tables, forcedTable(o, status.View.Forced))
 	}
 	return tables
 }
 
 func clusterTable(status *schema.Status) *table {
-	t := newTable("CLUSTER", "VIEW", "COORDINATOR", "ANSWERED BY", "VERSION")
+	t := newTable("CLUSTER", "VIEW", "COORDINATOR", "ANSWERED BY", "VERSION").long("VERSION")
 	t.row(status.Cluster, strconv.FormatUint(status.View.Number, 10), status.View.Coordinator, status.Member.Name, status.Version)
 	return t
 }
 
-func memberTable(status *schema.Status) *table {
-	t := newTable("MEMBER", "ROLE", "ADDRESS", "HTTP", "STATE", "ELECTION", "SINCE")
+func memberTable(o *output, status *schema.Status) *table {
+	t := newTable("MEMBER", "ROLE", "ADDRESS", "HTTP", "STATE", "ELECTION", o.since()).wide("HTTP").states("STATE", "ELECTION")
 	for _, member := range status.View.Members {
 		role := "voter"
 		if !member.Voter {
 			role = "guest"
 		}
-		t.row(member.Name, role, member.Address, member.Http, member.State, member.Election, formatTime(member.Since))
+		t.row(member.Name, role, member.Address, member.Http, member.State, member.Election, o.age(member.Since))
 	}
 	return t
 }
 
 // missingTable lists the missing voters.
-func missingTable(status *schema.Status) *table {
+func missingTable(o *output, status *schema.Status) *table {
 	t := newTable("MISSING SINCE", "VOTER", "ADDRESS")
 	for _, member := range status.Missing {
-		t.row(formatTime(member.Since), member.Name, member.Address)
+		t.row(o.when(member.Since), member.Name, member.Address)
 	}
 	return t
 }
@@ -111,23 +114,24 @@ func needTable(status *schema.Status) *table {
 	return t
 }
 
-func spaceTable(status *schema.Status) *table {
-	t := newTable("SPACE", "PROTOCOL", "CLASS", "STATE", "AUTHORITY", "REIGN", "LOCKS", "WAITERS", "SESSIONS", "UNTIL", "WHY")
-	for _, space := range status.Spaces {
+func spaceTable(o *output, spaces []*schema.Space) *table {
+	t := newTable("SPACE", "PROTOCOL", "CLASS", "STATE", "AUTHORITY", "REIGN", "LOCKS", "WAITERS", "SESSIONS", "UNTIL", "WHY").
+		wide("REIGN", "SESSIONS").rare("UNTIL", "WHY").states("STATE")
+	for _, space := range spaces {
 		t.row(space.Name, space.Protocol, holdfast.Class(space.Class).String(), space.State, strings.Join(space.Authority, ","),
 			strconv.FormatUint(space.Reign, 10), strconv.Itoa(int(space.Locks)), strconv.Itoa(int(space.Waiters)),
-			strconv.Itoa(int(space.Sessions)), formatTime(space.Until), space.Why)
+			strconv.Itoa(int(space.Sessions)), o.when(space.Until), space.Why)
 	}
 	return t
 }
 
 // moreTables show rare properties of spaces: which member names the authority, automatic settings, suspensions,
 // handovers under way, awaited replies of members, elected leaders and their candidates, and closed instances.
-func moreTables(status *schema.Status) []*table {
+func moreTables(o *output, status *schema.Status) []*table {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
 	options := newTable("SPACE", "OPTIONS")
-	suspended := newTable("SUSPENDED", "BY", "THROUGH", "SINCE", "REASON")
-	transfers := newTable("TRANSFER", "FROM", "TO", "SINCE")
+	suspended := newTable("SUSPENDED", "BY", "THROUGH", o.since(), "REASON").long("BY", "THROUGH", "REASON")
+	transfers := newTable("TRANSFER", "FROM", "TO", o.since())
 	awaited := newTable("SPACE", "WAITS", "FOR_REPLY_OF", "REQUESTS")
 	leaders := newTable("SPACE", "LEADERS", "EPOCH", "VIEW")
 	candidates := newTable("SPACE", "CANDIDATE", "PRIORITY", "ELIGIBLE", "WHY")
@@ -145,10 +149,10 @@ func moreTables(status *schema.Status) []*table {
 			kept.row(space.Name, space.Store, space.Settings)
 		}
 		if g := space.Suspension; g != nil {
-			suspended.row(space.Name, cmp.Or(g.Client, g.Owner), g.Member, formatTime(g.Since), g.Reason)
+			suspended.row(space.Name, cmp.Or(g.Client, g.Owner), g.Member, o.age(g.Since), g.Reason)
 		}
 		for _, h := range space.Transfers {
-			transfers.row(space.Name, h.From, h.To, formatTime(h.Since))
+			transfers.row(space.Name, h.From, h.To, o.age(h.Since))
 		}
 		for _, a := range space.Awaited {
 			awaited.row(space.Name, a.Member, a.Reply, strconv.Itoa(int(a.Requests)))

@@ -29,7 +29,7 @@ func (p *program) storeShowCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
 		Usage:     "show the lock settings kept in a store",
-		UsageText: name + " store show URL [--store-options OPTION=VALUE[,…]] [--json] [flags]",
+		UsageText: name + " store show URL [--store-options OPTION=VALUE[,…]] [--output FORMAT] [flags]",
 		Description: "A process that locks in a store compares its settings with those kept there, and is refused if they differ.\n" +
 			"\"agreed\" settings are in force; \"asked\" settings belong to a process that is just starting, or that ended\n" +
 			"before they were agreed. With --store-options it reports whether a process with these options would be\n" +
@@ -48,7 +48,7 @@ func (p *program) storeForgetCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "forget-settings",
 		Usage:     "delete the lock settings kept in a store, so that they can change",
-		UsageText: name + " store forget-settings URL [--confirm CODE] [--store-options OPTION=VALUE[,…]] [--json] [flags]",
+		UsageText: name + " store forget-settings URL [--confirm CODE] [--store-options OPTION=VALUE[,…]] [--output FORMAT] [flags]",
 		Description: "The next process that locks in the store writes its own settings there, and all others must have the same.\n" +
 			"The locks and their tokens stay as they are.\n" +
 			"\n" +
@@ -73,13 +73,10 @@ func (p *program) storeForgetCommand() *cli.Command {
 func settingsFlags() []cli.Flag {
 	flags := lockStoreFlags()
 	flags[0] = textFlag("store", "`URL` of the store, instead of the argument: postgres://…, redis://…, etcd://…, cassandra://…, or /FOLDER")
-	return append(flags,
-		durationFlag("timeout", askTimeout, "how long to wait for the store's answer"),
-		switchFlag("json", "print one JSON document"),
-	)
+	return slices.Concat(flags, tableFlags(), []cli.Flag{durationFlag("timeout", askTimeout, "how long to wait for the store's answer")})
 }
 
-// storedSettings are the settings stored with the locks, and the user's wanted ones. It is the output of --json.
+// storedSettings are the settings stored with the locks, and the user's wanted ones. It is the document of --output.
 type storedSettings struct {
 	Store    string          `json:"store"`
 	Settings []storeSettings `json:"settings"`
@@ -203,17 +200,18 @@ func (p *program) showSettings(c *cli.Command, b *storedSettings) error {
 
 // printSettings prints the stored settings, or that there are none.
 func (p *program) printSettings(c *cli.Command, b *storedSettings) error {
+	o := p.output(c)
 	switch {
-	case c.Bool("json"):
-		return printJSON(p.stdout, b)
+	case o.format != formatTable:
+		return o.document(b)
 	case len(b.Settings) == 0:
 		return written(fmt.Fprintf(p.stdout, "%s keeps no settings: the first process to start writes its own.\n", printable(b.Store)))
 	}
-	t := newTable("STORE", "STATE", "BY", "SETTINGS")
+	t := newTable("STORE", "STATE", "BY", "SETTINGS").states("STATE")
 	for _, s := range b.Settings {
 		t.row(b.Store, s.State, s.By, s.Settings)
 	}
-	return p.print(t)
+	return o.print(t)
 }
 
 // forgetSettings has the caller confirm the removal of the settings, and removes them.
@@ -245,8 +243,8 @@ func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store stor
 		return unanswered(ctx, c, b.Store, err)
 	}
 	b.Code, b.Wanted, b.Matches, b.Forgot = "", "", nil, true
-	if c.Bool("json") {
-		return printJSON(p.stdout, b)
+	if o := p.output(c); o.format != formatTable {
+		return o.document(b)
 	}
 	return written(fmt.Fprintf(p.stdout, "The settings of %s are forgotten: the first process to start writes its own.\n", printable(b.Store)))
 }

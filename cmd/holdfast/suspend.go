@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -27,11 +28,10 @@ func (p *program) suspendCommand() *cli.Command {
 			"sentence names the operator. Meanwhile /readyz of every member reports that the space cannot grant.\n" +
 			"\n" +
 			"Exits with 76 for a space of protocol permission, which has no authority that could suspend it.",
-		Flags: append([]cli.Flag{
+		Flags: slices.Concat([]cli.Flag{
 			textFlag("reason", "why, for listings and the member's log"),
 			durationFlag("wait", 0, "how long to wait for holders; 0 does not wait (default: --timeout)"),
-			switchFlag("json", "print one JSON document"),
-		}, memberFlags()...),
+		}, deedFlags(), memberFlags()),
 		Action: p.suspend,
 	}
 }
@@ -65,7 +65,7 @@ func (p *program) suspend(ctx context.Context, c *cli.Command) error {
 		p.say("suspend: space %q is suspended already, by %s on %s since %s%s",
 			space, cmp.Or(g.Client, g.Owner), g.Member, formatTime(g.Since), because(g.Reason))
 	}
-	return p.answer(c, suspended)
+	return p.answer(c, suspended, nil)
 }
 
 // resumeCommand ends the suspension of a space.
@@ -76,10 +76,7 @@ func (p *program) resumeCommand() *cli.Command {
 		UsageText: name + " resume SPACE [--reason TEXT] [flags]",
 		Description: "Any operator can resume a space, through any member. The member that holds the suspension logs its\n" +
 			"end. If the space is not suspended, nothing changes and a sentence says so.",
-		Flags: append([]cli.Flag{
-			textFlag("reason", "why, for the member's log"),
-			switchFlag("json", "print one JSON document"),
-		}, memberFlags()...),
+		Flags:  slices.Concat([]cli.Flag{textFlag("reason", "why, for the member's log")}, deedFlags(), memberFlags()),
 		Action: p.resume,
 	}
 }
@@ -98,7 +95,7 @@ func (p *program) resume(ctx context.Context, c *cli.Command) error {
 	if !resumed.Changed {
 		p.say("resume: space %q is not suspended", space)
 	}
-	return p.answer(c, resumed)
+	return p.answer(c, resumed, nil)
 }
 
 // because returns the end of a sentence with a reason, if there is one.

@@ -1,68 +1,177 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/urfave/cli/v3"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
-
-	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// table is a table for people: a header line, and columns two spaces apart.
+// table is a table for people: a header line, and columns two spaces apart. Without --wide it has fewer columns. On a
+// terminal that is too narrow the long columns are cut, and end with "…"; elsewhere no cell is ever cut.
 type table struct {
-	header []string // none if it continues the rows of another one
-	cells  []string // row by row
-	widths []int    // of the columns, in characters
+	columns []column
+	cells   []string // row by row
+	begun   bool     // the header was printed
+}
+
+// column is a column of a table.
+type column struct {
+	title string
+	width int  // in characters, of its widest cell
+	shown int  // as printed: width, or less
+	wide  bool // only with --wide
+	long  bool // may be cut on a terminal
+	rare  bool // only with --wide, or if a row has a value
+	state bool // coloured by its words
+	used  bool // a row has a value
 }
 
 func newTable(header ...string) *table {
-	t := &table{widths: make([]int, len(header))}
-	t.header = t.appendCells(nil, header)
+	t := &table{}
+	for _, title := range header {
+		t.columns = append(t.columns, column{title: title, width: utf8.RuneCountInString(title)})
+	}
+	return t
+}
+
+// wide marks columns that are printed with --wide only.
+func (t *table) wide(titles ...string) *table {
+	return t.mark(func(c *column) { c.wide = true }, titles)
+}
+
+// long marks columns that may be cut on a terminal that is too narrow.
+func (t *table) long(titles ...string) *table {
+	return t.mark(func(c *column) { c.long = true }, titles)
+}
+
+// rare marks columns that are left out without --wide if no row has a value.
+func (t *table) rare(titles ...string) *table {
+	return t.mark(func(c *column) { c.rare = true }, titles)
+}
+
+// states marks columns whose words have colours.
+func (t *table) states(titles ...string) *table {
+	return t.mark(func(c *column) { c.state = true }, titles)
+}
+
+func (t *table) mark(as func(*column), titles []string) *table {
+	for i := range t.columns {
+		if slices.Contains(titles, t.columns[i].title) {
+			as(&t.columns[i])
+		}
+	}
 	return t
 }
 
 // row adds a line, with as many cells as the header. An empty cell is shown as "-".
-func (t *table) row(cells ...string) { t.cells = t.appendCells(t.cells, cells) }
-
-// appendCells appends cells as printed, and widens their columns.
-func (t *table) appendCells(to, cells []string) []string {
+func (t *table) row(cells ...string) {
 	for i, cell := range cells {
+		c := &t.columns[i]
+		c.used = c.used || cell != ""
 		cell = printable(cell)
-		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
-		to = append(to, cell)
+		c.width = max(c.width, utf8.RuneCountInString(cell))
+		t.cells = append(t.cells, cell)
 	}
-	return to
 }
 
-// continued returns a table for further rows, with the column widths of t, and no header.
-func (t *table) continued() *table { return &table{widths: t.widths, cells: t.cells[:0]} }
+// continued empties a printed table for further rows, which are printed below the others without a header. A cell that
+// is wider than all before it moves what follows it.
+func (t *table) continued() *table {
+	t.cells = t.cells[:0]
+	return t
+}
 
-// appendRow appends a line.
-func (t *table) appendRow(text []byte, cells []string) []byte {
-	for i, cell := range cells {
-		if text = append(text, cell...); i == len(cells)-1 {
-			break
+// gap is the space between two columns.
+const gap = "  "
+
+// append appends the table as an output shows it: the header first, unless it was printed already.
+func (t *table) append(text []byte, o *output) []byte {
+	columns := t.chosen(o)
+	t.fit(columns, o.columns)
+	if !t.begun {
+		titles := make([]string, len(t.columns))
+		for i := range t.columns {
+			titles[i] = t.columns[i].title
 		}
-		for range t.widths[i] + 2 - utf8.RuneCountInString(cell) {
-			text = append(text, ' ')
+		line := t.line(nil, columns, titles, nil)
+		text = append(append(text, o.bold(string(line))...), '\n')
+		t.begun = true
+	}
+	for row := range slices.Chunk(t.cells, len(t.columns)) {
+		text = append(t.line(text, columns, row, o), '\n')
+	}
+	return text
+}
+
+// chosen returns the indices of the columns that an output shows.
+func (t *table) chosen(o *output) (indices []int) {
+	for i := range t.columns {
+		c := &t.columns[i]
+		if o.wide || !c.wide && (!c.rare || c.used) {
+			indices = append(indices, i)
 		}
 	}
-	return append(text, '\n')
+	return indices
+}
+
+// shortest is the least width to which a column is cut.
+const shortest = 8
+
+// fit decides how wide the columns are printed: the widest of the long ones are cut until the line fits, if there is a
+// limit and it can be kept.
+func (t *table) fit(columns []int, limit int) {
+	total := len(gap) * (len(columns) - 1)
+	var long []*column
+	for _, i := range columns {
+		c := &t.columns[i]
+		c.shown = c.width
+		total += c.shown
+		if c.long {
+			long = append(long, c)
+		}
+	}
+	for ; limit > 0 && total > limit; total-- {
+		var widest *column
+		for _, c := range long {
+			if c.shown > max(shortest, utf8.RuneCountInString(c.title)) && (widest == nil || c.shown >= widest.shown) {
+				widest = c
+			}
+		}
+		if widest == nil {
+			return
+		}
+		widest.shown--
+	}
+}
+
+// line appends a line of chosen columns. An output colours the states; the header has none.
+func (t *table) line(text []byte, columns []int, cells []string, o *output) []byte {
+	for nth, i := range columns {
+		c, cell := &t.columns[i], cells[i]
+		if c.long && c.shown < c.width {
+			cell = cut(cell, c.shown)
+		}
+		width := utf8.RuneCountInString(cell)
+		if c.state && o != nil {
+			cell = o.state(cell)
+		}
+		text = append(text, cell...)
+		if nth < len(columns)-1 {
+			for range max(0, c.shown-width) + len(gap) {
+				text = append(text, ' ')
+			}
+		}
+	}
+	return text
+}
+
+// cut returns a text of at most width characters: a longer one ends with "…".
+func cut(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:max(0, width-1)]) + "…"
 }
 
 // printable keeps foreign text from controlling the terminal or the table.
@@ -89,136 +198,4 @@ func isPlain(text string) bool {
 		}
 	}
 	return true
-}
-
-// print writes tables to standard output, separated by blank lines.
-func (p *program) print(tables ...*table) error {
-	var text []byte
-	for i, t := range tables {
-		if i > 0 {
-			text = append(text, '\n')
-		}
-		if len(t.header) > 0 {
-			line := t.appendRow(nil, t.header)
-			text = append(append(text, p.heading(string(line[:len(line)-1]))...), '\n')
-		}
-		for row := range slices.Chunk(t.cells, len(t.widths)) {
-			text = t.appendRow(text, row)
-		}
-	}
-	return written(p.stdout.Write(text))
-}
-
-// answer writes a member's answer: with --json unchanged, and otherwise as tables, if it has any.
-func (p *program) answer(c *cli.Command, document any, tables ...*table) error {
-	switch {
-	case c.Bool("json"):
-		return printJSON(p.stdout, document)
-	case len(tables) == 0:
-		return nil
-	}
-	return p.print(tables...)
-}
-
-// heading highlights a header line on a terminal.
-func (p *program) heading(line string) string {
-	if !p.colour(p.stdout) {
-		return line
-	}
-	return "\x1b[1m" + line + "\x1b[0m"
-}
-
-// colour reports whether a file is a terminal with colours enabled.
-func (p *program) colour(file *os.File) bool {
-	if p.variable("NO_COLOR") != "" || p.variable("TERM") == "dumb" {
-		return false
-	}
-	return supervise.IsTerminal(file)
-}
-
-// variable returns an environment variable; "" if it is not set. Of a repeated one the last counts.
-func (p *program) variable(name string) string {
-	value := ""
-	for _, entry := range p.environ {
-		if found, ok := strings.CutPrefix(entry, name+"="); ok {
-			value = found
-		}
-	}
-	return value
-}
-
-// printJSON writes a document as one line.
-func printJSON(to io.Writer, document any) error {
-	if message, is := document.(proto.Message); is {
-		return printMessage(to, api.NewJSON(), message)
-	}
-	encoder := json.NewEncoder(to)
-	encoder.SetEscapeHTML(false)
-	return written(0, encoder.Encode(document))
-}
-
-// printMessage writes a message of the network API as one line.
-func printMessage(to io.Writer, json *api.JSON, message proto.Message) error {
-	return written(to.Write(append(json.Append(nil, message), '\n')))
-}
-
-// printLines writes messages as one line each.
-func printLines[M proto.Message](p *program, messages []M) error {
-	out, json := bufio.NewWriter(p.stdout), api.NewJSON()
-	for _, message := range messages {
-		if err := printMessage(out, json, message); err != nil {
-			return err
-		}
-	}
-	return written(0, out.Flush())
-}
-
-// written returns the error of a write to standard output.
-func written[N int | int64](_ N, err error) error {
-	if err != nil {
-		return &exitError{exitInternal, fmt.Errorf("write to standard output: %w", err)}
-	}
-	return nil
-}
-
-// formatName makes one word of a name: one that contains a space, or looks like a quoted one, is quoted as in JSON.
-func formatName(name string) string {
-	if !strings.ContainsFunc(name, unicode.IsSpace) && !strings.HasPrefix(name, `"`) {
-		return name
-	}
-	var text strings.Builder
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(name); err != nil {
-		return strconv.Quote(name) // cannot happen: it is a string
-	}
-	return strings.TrimSuffix(text.String(), "\n")
-}
-
-// formatTime formats a time as a cell, in the local zone: the time alone if it is today.
-func formatTime(t *timestamppb.Timestamp) string {
-	if t == nil {
-		return ""
-	}
-	local, now := t.AsTime().Local(), time.Now()
-	if local.YearDay() == now.YearDay() && local.Year() == now.Year() {
-		return local.Format(time.TimeOnly)
-	}
-	return local.Format(time.DateTime)
-}
-
-// formatMode formats a mode as a cell: with slots, the units and the capacity.
-func formatMode(mode schema.Mode, units, capacity int32) string {
-	if mode != schema.Mode_MODE_SLOTS {
-		return holdfast.Mode(mode).String()
-	}
-	return fmt.Sprintf("%v %d/%d", holdfast.Mode(mode), units, capacity)
-}
-
-// formatToken formats a token as a cell.
-func formatToken[T ~uint64](token T) string {
-	if token == 0 {
-		return ""
-	}
-	return strconv.FormatUint(uint64(token), 10)
 }

@@ -21,7 +21,7 @@ func TestTableCells(t *testing.T) {
 	}
 	defer file.Close()
 	p := &program{stdout: file}
-	if err := p.print(made, newTable("EMPTY")); err != nil {
+	if err := p.screen().print(made, newTable("EMPTY")); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file.Name())
@@ -50,16 +50,16 @@ func TestContinuedTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	p := &program{stdout: file}
+	o := (&program{stdout: file}).screen()
 	page := newTable("NAME", "MODE", "REASON")
 	for _, name := range []string{"orders/1", "ü", "a name that is wider", "z"} {
 		page.row(name, "shared", "r")
-		if err := p.print(page); err != nil {
+		if err := o.print(page); err != nil {
 			t.Fatal(err)
 		}
 		page = page.continued()
 	}
-	if err := p.print(page); err != nil {
+	if err := o.print(page); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file.Name())

@@ -16,13 +16,13 @@ func (p *program) transferCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "transfer",
 		Usage:     "make a member the authority of a lockspace (protocol grantor)",
-		UsageText: name + " transfer SPACE MEMBER [--json] [flags]",
+		UsageText: name + " transfer SPACE MEMBER [--output FORMAT] [flags]",
 		Description: "MEMBER gets the lock table with all holders and waiters, in order, and decides from then on; its own\n" +
 			"clients' locks then cost no message. No lock is lost. MEMBER is a name or an address, as `" + name + " status`\n" +
 			"shows them. The command waits until MEMBER serves, up to --timeout; after that the transfer may still be\n" +
 			"done. Exits with 76 if the space's protocol has no authority to transfer, and with 65 if there is no such\n" +
 			"member or it has closed the space.",
-		Flags:  append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
+		Flags:  append(deedFlags(), memberFlags()...),
 		Action: p.transfer,
 	}
 }
@@ -42,13 +42,13 @@ func (p *program) transfer(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	return p.answer(c, transferred)
+	return p.answer(c, transferred, nil)
 }
 
-// spaceCommand opens and closes lockspaces at one member.
+// spaceCommand lists lockspaces, and opens and closes them at one member.
 func (p *program) spaceCommand() *cli.Command {
-	return group("space", "open or close a lockspace on one member", name+" space open|close SPACE [--server ADDRESS] [flags]",
-		p.spaceOpenCommand(), p.spaceCloseCommand())
+	return group("space", "list lockspaces, or open or close one on one member", name+" space list | open|close SPACE [--server ADDRESS] [flags]",
+		p.spaceListCommand(), p.spaceOpenCommand(), p.spaceCloseCommand())
 }
 
 func (p *program) spaceOpenCommand() *cli.Command {
@@ -57,7 +57,7 @@ func (p *program) spaceOpenCommand() *cli.Command {
 		Usage:       "open a lockspace on a member again",
 		UsageText:   name + " space open SPACE [--server ADDRESS] [flags]",
 		Description: "Every space starts open on every member. Opening an open space changes nothing.",
-		Flags:       append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
+		Flags:       append(deedFlags(), memberFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return p.turnSpace(ctx, c, "", (*client.Admin).OpenSpace)
 		},
@@ -76,7 +76,7 @@ func (p *program) spaceCloseCommand() *cli.Command {
 			"\n" +
 			"Waits until all holders have stopped, up to --timeout. After that it exits with 69, and the space is closed\n" +
 			"all the same.",
-		Flags: append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
+		Flags: append(deedFlags(), memberFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			const more = "; the space takes nothing new there, and what is held is still waited for"
 			return p.turnSpace(ctx, c, more, (*client.Admin).CloseSpace)
@@ -101,7 +101,7 @@ func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string, tu
 	if err != nil {
 		return err
 	}
-	return p.answer(c, opened)
+	return p.answer(c, opened, nil)
 }
 
 func formatAddresses(addresses []api.Address) (texts []string) {

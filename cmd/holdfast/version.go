@@ -14,13 +14,13 @@ func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "version",
 		Usage:     "print the version",
-		UsageText: name + " version [--json]",
-		Flags:     []cli.Flag{switchFlag("json", "print one JSON document")},
+		UsageText: name + " version [--output FORMAT]",
+		Flags:     deedFlags(),
 		Action: func(_ context.Context, c *cli.Command) error {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return p.printVersion(c.Bool("json"))
+			return p.printVersion(p.output(c))
 		},
 	}
 }
@@ -34,10 +34,10 @@ func version() string {
 	return info.Main.Version
 }
 
-func (p *program) printVersion(asJSON bool) error {
+func (p *program) printVersion(o *output) error {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
-	if asJSON {
-		return printJSON(p.stdout, struct {
+	if o.format != formatTable {
+		return o.document(struct {
 			Version  string `json:"version"`
 			Go       string `json:"go"`
 			Platform string `json:"platform"`

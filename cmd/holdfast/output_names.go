@@ -1,0 +1,30 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+)
+
+// namesIn returns the names of the things that a document of listFlags describes: of locks, members or lockspaces.
+func namesIn(document any) (names []string) {
+	switch d := document.(type) {
+	case *schema.Lock:
+		return []string{d.Name}
+	case *schema.Status:
+		for _, member := range d.View.Members {
+			names = append(names, member.Name)
+		}
+	case *schema.Shards:
+		for _, shard := range d.Shards {
+			for _, member := range slices.Concat(shard.Voters, shard.Learners) {
+				if !slices.Contains(names, member) {
+					names = append(names, member)
+				}
+			}
+		}
+	case *schema.Space:
+		return []string{d.Name}
+	}
+	return names
+}
