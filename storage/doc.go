@@ -85,7 +85,7 @@
 //
 // # Drivers
 //
-// Packages storage/memory, pebble, postgres, redis, etcd and cassandra each implement Store over an existing database;
-// storage/open opens one from a URL. Each of them must pass package storage/storagetest. Package internal/disk/cell
-// keeps the cell, and internal/disk/journal the journal.
+// Packages storage/memory, folder, pebble, postgres, redis, etcd and cassandra each implement Store, most of them over
+// an existing database; storage/open opens one from a URL. Each of them must pass package storage/storagetest. Package
+// internal/disk/cell keeps the cell, and internal/disk/journal the journal.
 package storage

@@ -38,6 +38,19 @@ type Store interface {
 	Close() error
 }
 
+// Attender is a Store that learns when a process has ended, because all its processes run on one machine. Its
+// Features have Ends.
+type Attender interface {
+	Store
+	// Attend records that the process named rid lives: until Close, or until the process has ended, however it ends.
+	// The name must be unique for all time.
+	Attend(ctx context.Context, rid string) error
+	// Await reports whether the process named rid has ended. If it has not, the store calls ended once when it has,
+	// on its own goroutine, until ctx ends; ended must not block. A process that has not called Attend, or has closed
+	// its store, need not be reported.
+	Await(ctx context.Context, rid string, ended func()) (bool, error)
+}
+
 // Features are the capabilities in which stores differ.
 type Features struct {
 	// Name is the kind of store, for display: "postgres".
@@ -54,6 +67,10 @@ type Features struct {
 	Clock bool
 	// Watch reports that the store notifies of changes.
 	Watch bool
+	// Ends reports that the store is an [Attender].
+	Ends bool
+	// PrefersSwap reports that locks are taken by Swap unless their settings say otherwise.
+	PrefersSwap bool
 }
 
 // Lacks returns the store's error for a request that it cannot serve.

@@ -19,6 +19,8 @@ type Swap struct {
 	New    string
 	// Notify requires that watchers of the row are notified. Without it they may still be.
 	Notify bool
+	// Soft allows the store to answer before the swap would survive a crash of the machine. Stores may ignore it.
+	Soft bool
 }
 
 // Swapped answers a Swap.

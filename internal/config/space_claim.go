@@ -68,7 +68,7 @@ func judgeStore(url string) *flaw {
 	}
 	switch scheme = strings.ToLower(scheme); {
 	case scheme == inMemory:
-		return &flaw{"what is in a process's memory is gone when it ends, and seen by no other", "use pebble:///FOLDER"}
+		return &flaw{"what is in a process's memory is gone when it ends, and seen by no other", "use folder:///FOLDER"}
 	case !slices.Contains(schemes(), scheme):
 		return &flaw{"no store has this scheme", suggest(scheme, schemes(), "use one of "+strings.Join(schemes(), ", "))}
 	}
@@ -218,8 +218,8 @@ func (l *loader) checkClaims() {
 			continue
 		}
 		scheme, _, _ := strings.Cut(strings.ToLower(s.Store()), "://")
-		if c.Clustered() && scheme == "pebble" {
-			refuse(s, "its store is one process's, and this is a member of a cluster: each member would give the locks once", "a store that all members share", "use another store")
+		if whose := map[string]string{"pebble": "one process's", "folder": "a folder of one machine"}[scheme]; c.Clustered() && whose != "" {
+			refuse(s, "its store is "+whose+", and this is a member of a cluster: each member would give the locks once", "a store that all members share", "use another store")
 		}
 		key := [2]string{s.Store(), resolved.List().Effective()["group"]}
 		if other, taken := groups[key]; taken {

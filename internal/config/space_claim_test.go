@@ -56,9 +56,9 @@ func TestClaimRefused(t *testing.T) {
 		{"a=claim", "there is no option store|give store=URL, as in store=postgres://HOST/DATABASE"},
 		{"a=claim,wait=1s", "there is no option store"},
 		{"a=claim,store=", `option store cannot be "xxxxx": it is no URL; allowed: cassandra://…, etcd://…`},
-		{"a=claim,store=mysql://h", "no store has this scheme|cassandra://…|use one of cassandra, etcd, etcds, pebble"},
+		{"a=claim,store=mysql://h", "no store has this scheme|cassandra://…|use one of cassandra, etcd, etcds, folder, pebble"},
 		{"a=claim,store=rediss//h", "it is no URL"},
-		{"a=claim,store=memory://", "gone when it ends|use pebble:///FOLDER"},
+		{"a=claim,store=memory://", "gone when it ends|use folder:///FOLDER"},
 		{"a=claim,store=postgress://h", "did you mean postgres?"},
 		{"a=claim,store=etcd://h,wiat=1s", `behind a comma it has "wiat="|did you mean wait?`},
 		{"a=claim,store=pebble:///x,y=z", `behind a comma it has "y="|write %2C for a comma`},
@@ -116,14 +116,17 @@ func TestClaimRefused(t *testing.T) {
 	}
 }
 
-// TestStoreOfOneProcess: members of a cluster cannot share what is one process's.
+// TestStoreOfOneProcess: members of a cluster cannot share what is one process's, or one machine's.
 func TestStoreOfOneProcess(t *testing.T) {
-	for _, url := range []string{"pebble:///var/lib/locks", "Pebble:///var/lib/locks", "/var/lib/locks"} {
+	for url, whose := range map[string]string{
+		"pebble:///var/lib/locks": "one process's", "Pebble:///var/lib/locks": "one process's",
+		"folder:///var/lib/locks": "a folder of one machine", "/var/lib/locks": "a folder of one machine",
+	} {
 		alone := Sources{Flags: map[string]string{"spaces": "a=claim,store=" + url}}
 		mustLoad(t, alone)
 		alone.Flags["join"] = "127.0.0.1:4141"
 		found := problems(t, alone)
-		if len(found) != 1 || !strings.Contains(found[0].String(), "its store is one process's") {
+		if len(found) != 1 || !strings.Contains(found[0].String(), "its store is "+whose) {
 			t.Errorf("%s in a cluster: %v", url, found)
 		}
 	}

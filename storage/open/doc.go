@@ -3,7 +3,8 @@
 //	store, err := open.Open(ctx, "redis://cache.example/0")
 //
 //	memory://                       in this process, gone with it, and for it alone (package memory)
-//	pebble:///FOLDER                in a folder of this machine (package pebble)
+//	folder:///FOLDER, or /FOLDER    in a folder, for all processes of this machine (package folder)
+//	pebble:///FOLDER                in a Pebble database in a folder, for one process (package pebble)
 //	postgres://, postgresql://      in a table of PostgreSQL (package postgres)
 //	redis://, rediss://             in Redis (package redis)
 //	etcd://, etcds://               in etcd (package etcd)

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/cassandra"
 	"github.com/holdfast-locks/holdfast/storage/etcd"
+	"github.com/holdfast-locks/holdfast/storage/folder"
 	"github.com/holdfast-locks/holdfast/storage/internal/location"
 	"github.com/holdfast-locks/holdfast/storage/memory"
 	"github.com/holdfast-locks/holdfast/storage/pebble"
@@ -34,7 +35,7 @@ func as[S storage.Store](open func(ctx context.Context, url string) (S, error)) 
 
 func openers() map[string]opener {
 	return map[string]opener{
-		"memory": openMemory, "pebble": as(pebble.Open), "postgres": as(postgres.Open), "postgresql": as(postgres.Open),
+		"memory": openMemory, "folder": as(folder.Open), "pebble": as(pebble.Open), "postgres": as(postgres.Open), "postgresql": as(postgres.Open),
 		"redis": as(redis.Open), "rediss": as(redis.Open), "etcd": as(etcd.Open), "etcds": as(etcd.Open), "cassandra": as(cassandra.Open),
 	}
 }
@@ -60,7 +61,7 @@ func Redacted(url string) string { return location.Redacted(url) }
 // Folder returns the URL of a folder's path, in the way that Open interprets it.
 func Folder(path string) string { return location.Folder(path) }
 
-// Open opens the store of a URL. An absolute path alone stands for pebble:// and that path. The error is an ErrInvalid
+// Open opens the store of a URL. An absolute path alone stands for folder:// and that path. The error is an ErrInvalid
 // if the URL can never be opened, and otherwise has one of the kinds of a request's errors. It contains no password.
 func Open(ctx context.Context, url string) (storage.Store, error) {
 	url = Folder(url)

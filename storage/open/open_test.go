@@ -17,6 +17,7 @@ import (
 func TestOpen(t *testing.T) {
 	for name, url := range map[string]func(t *testing.T) string{
 		"memory":    func(*testing.T) string { return "memory://" },
+		"folder":    func(t *testing.T) string { return "folder://" + t.TempDir() },
 		"pebble":    func(t *testing.T) string { return "pebble://" + t.TempDir() },
 		"postgres":  func(t *testing.T) string { return realstore.Postgres(t) },
 		"redis":     func(t *testing.T) string { return realstore.Redis(t) },
@@ -51,7 +52,7 @@ func TestOpen(t *testing.T) {
 func TestWhatIsRefused(t *testing.T) {
 	urls := []string{
 		"", "redis:/u:top-secret@host", "u:top-secret@host", "mysql://u:top-secret@host/db", "memory://u:top-secret@host",
-		"redis://u:top-secret@host:port", "pebble://u:top-secret@host/folder",
+		"redis://u:top-secret@host:port", "pebble://u:top-secret@host/folder", "folder://u:top-secret@host/folder",
 	}
 	for _, scheme := range open.Schemes() {
 		if scheme != "memory" {

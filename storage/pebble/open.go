@@ -25,6 +25,9 @@ type Config struct {
 // format is written into a new folder. A change of the entries' format must change it.
 const format = "holdfast storage 1"
 
+// sharedFormat is a file of a store of package folder. A Pebble database has none of that name.
+const sharedFormat = "format"
+
 // Open opens the folder of a URL, as described in the package documentation. An error is an ErrInvalid if the URL or
 // the folder is unsuitable, and an ErrRefused if a retry may succeed, for example while another process has the folder.
 func Open(ctx context.Context, address string) (*Store, error) {
@@ -77,6 +80,9 @@ func OpenFS(ctx context.Context, fs vfs.FS, folder string, config Config) (*Stor
 	}
 	if err := fs.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make folder %q for a store: %w: %w", folder, err, storage.ErrInvalid)
+	}
+	if _, err := fs.Stat(fs.PathJoin(folder, sharedFormat)); err == nil {
+		return nil, fmt.Errorf("open folder %q: it is a store of package folder, which processes share; open it as folder://%s, or use another folder: %w", folder, folder, storage.ErrInvalid)
 	}
 	lock, err := pebble.LockDirectory(folder, fs)
 	if err != nil {

@@ -93,7 +93,7 @@ func TestRedacted(t *testing.T) {
 		"u:secret@host":                               "xxxxx",
 		"//u:secret@host":                             "xxxxx",
 		"/u:secret@host":                              "xxxxx",
-		"/var/my locks?":                              "pebble:///var/my%20locks%3F",
+		"/var/my locks?":                              "folder:///var/my%20locks%3F",
 		"":                                            "xxxxx",
 	} {
 		if got := location.Redacted(text); got != want {

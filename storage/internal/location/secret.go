@@ -29,13 +29,13 @@ func isSecret(name string) (readable string, secret bool) {
 	return readable, err != nil || strings.Contains(readable, "pass") || strings.Contains(readable, "secret") || strings.Contains(readable, "token")
 }
 
-// Folder returns the URL of an absolute folder path: /var/lib/locks is pebble:///var/lib/locks. Any other text is
+// Folder returns the URL of an absolute folder path: /var/lib/locks is folder:///var/lib/locks. Any other text is
 // returned unchanged, including one that may be a URL without its scheme.
 func Folder(text string) string {
 	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "@") || strings.Contains(text, "://") {
 		return text
 	}
-	return (&url.URL{Scheme: "pebble", Path: text}).String()
+	return (&url.URL{Scheme: "folder", Path: text}).String()
 }
 
 // Redacted returns a URL for display: without its password, and without the values of options with a secret-sounding
