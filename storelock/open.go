@@ -123,8 +123,8 @@ func (c *config) spacesOver(store storage.Store) (spaces []host.Space) {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		options := c.claim
-		if c.claim.Group != "" && name != holdfast.DefaultSpace {
-			options.Group = c.claim.Group + "/" + name
+		if c.claim.Group != "" {
+			options.Group = GroupOf(name, c.claim.Group)
 		}
 		spaces = append(spaces, spaceOver(store, name, &options))
 	}

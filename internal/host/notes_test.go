@@ -27,6 +27,7 @@ func TestNotesOfSpacesAreLogged(t *testing.T) {
 		},
 		`level=INFO msg="the member that locks most has refused to become the grantor, or was not heard in time" member=m2`:      grantor.Staying{To: 2},
 		`level=WARN msg="the claim of \"orders\" cannot be renewed: the store is gone"`:                                          claim.Unrenewed{Name: "orders", Err: trouble},
+		`level=WARN msg="an operator broke the lock \"orders\" in the store"`:                                                    claim.Broke{Name: "orders"},
 		`level=WARN msg="3 claims of \"orders\" are left in the store: the store is gone"`:                                       claim.Left{Name: "orders", Claims: 3, Err: trouble},
 		`level=ERROR msg="nothing can be locked in a space of protocol claim" group=g error="the store is gone"`:                 claim.Refused{Group: "g", Err: trouble},
 		`level=ERROR msg="this member's part in a space of protocol consensus has ended" error="the store is gone"`:              consensus.Failed{Err: trouble},

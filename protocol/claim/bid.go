@@ -265,6 +265,11 @@ func (m *Machine) scan(c *claim, entries []storage.Entry) (s seen) {
 			}
 			continue
 		}
+		if stamp, rid, is := parseBreak(e.Column); is && rid == m.config.RID {
+			n.broken = max(n.broken, stamp)
+			n.breaks = append(n.breaks, e.Column)
+			continue
+		}
 		stamp, rid, is := ParseColumn(e.Column)
 		switch {
 		case !is || stamp < c.cutoff:
@@ -295,8 +300,9 @@ func (m *Machine) onRead(now protocol.Time, a inquiry, read storage.Sliced, out 
 		return
 	}
 	c.tries, c.pause = 0, 0
-	s := m.scan(c, read.Entries)
 	n := c.of
+	n.breaks = nil
+	s := m.scan(c, read.Entries)
 	if s.ahead > 0 {
 		n.by = &lock.HeldBy{Owner: s.rid}
 	}

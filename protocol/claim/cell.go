@@ -24,8 +24,11 @@ import (
 // cellColumn is the name of the column.
 const cellColumn = "cell"
 
-// waitedFor is the flag of a cell whose release others wait for.
-const waitedFor = 1
+// The flags of a cell: others wait for its release; an operator has asked its holder to give it up.
+const (
+	waitedFor = 1
+	broken    = 2
+)
 
 // content is the contents of a cell.
 type content struct {
@@ -146,8 +149,8 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 		out.Send(protocol.Storage, storage.Clock{ID: m.inquire(now, inquiryClock, n, c, 0), Own: true})
 	case !k.known:
 		m.readCell(now, n, c, out)
-	case m.ours(k) && k.flags&waitedFor != 0:
-		k.freeing = true // others wait for it: it is not handed on within this process
+	case m.ours(k) && k.flags != 0:
+		k.freeing = true // others wait for it, or it is broken: it is not handed on within this process
 	case !k.held && now < k.courtesy:
 		c.due = k.courtesy
 	case k.kept() && now < k.until:
@@ -170,7 +173,7 @@ func (m *Machine) datedCell(now protocol.Time, c *claim, micros int64, out *prot
 func (m *Machine) take(now protocol.Time, n *name, c *claim, first uint64, out *protocol.Effects) {
 	next := content{held: true, token: first + m.block() - 1, lease: m.config.Expiry, rid: m.config.RID}
 	if n.cell.known && n.cell.held && n.cell.rid != m.config.RID {
-		next.flags = n.cell.flags // the waiters of the lost process wait for this one
+		next.flags = n.cell.flags & waitedFor // the waiters of the lost process wait for this one
 	}
 	m.swap(now, n, c, next, out)
 	n.cell.starts = first
@@ -415,7 +418,7 @@ func (m *Machine) retireCell(now protocol.Time, n *name, c *claim, r *request, n
 	switch {
 	case notBefore <= now && m.mayKeep(now, k, c):
 		m.keepCell(k, c.sentAt)
-	case len(n.queue) == 0 || k.flags&waitedFor != 0 || notBefore > now || !m.serves():
+	case len(n.queue) == 0 || k.flags != 0 || notBefore > now || !m.serves():
 		k.freeing = true
 	}
 }

@@ -33,15 +33,10 @@ func (m *Machine) keep(now protocol.Time, n *name, out *protocol.Effects) {
 	switch {
 	case now >= c.end:
 		m.clients.End(now, r, holdfast.SessionExpired, out)
+	case m.isBroken(n):
+		m.warn(now, n, holdfast.Broken, Broke{Name: n.text}, out)
 	case now >= m.warnAt(n):
-		if !c.warned {
-			c.warned = true
-			out.Note(Unrenewed{Name: n.text, Err: n.trouble})
-			m.clients.Revoke(now, r, holdfast.SessionExpired, out)
-		}
-		if n.mine == c {
-			c.due = c.end
-		}
+		m.warn(now, n, holdfast.SessionExpired, Unrenewed{Name: n.text, Err: n.trouble}, out)
 	default:
 		if now >= c.due && now >= m.renewAt(c) && n.bid == nil {
 			n.bid = &claim{of: n, phase: dating, begun: now, renews: true}
@@ -50,6 +45,27 @@ func (m *Machine) keep(now protocol.Time, n *name, out *protocol.Effects) {
 			c.due = m.warnAt(n)
 		}
 	}
+}
+
+// warn notifies the holder to stop, once. The claim is not renewed any more.
+func (m *Machine) warn(now protocol.Time, n *name, why holdfast.Loss, note protocol.Note, out *protocol.Effects) {
+	c := n.mine
+	if !c.warned {
+		c.warned = true
+		out.Note(note)
+		m.clients.Revoke(now, n.holder, why, out)
+	}
+	if n.mine == c {
+		c.due = c.end
+	}
+}
+
+// isBroken reports whether an operator has broken the lock in the store. A holder sees it at its next renewal.
+func (m *Machine) isBroken(n *name) bool {
+	if m.config.CAS {
+		return m.ours(&n.cell) && n.cell.flags&broken != 0
+	}
+	return n.broken >= stampOf(n.holder.Token)
 }
 
 // renewed replaces the claim by which a client holds. No other claim lies between them, so none is before it when the
@@ -145,7 +161,7 @@ func (m *Machine) sweepOut(now protocol.Time, n *name, out *protocol.Effects) {
 		return
 	}
 	highest := slices.Max(s.stamps)
-	mutate := storage.Mutate{Key: n.row, Deletions: m.columns(dedup(s.stamps)), Timestamp: m.config.Unit.micros(highest)}
+	mutate := storage.Mutate{Key: n.row, Deletions: append(m.columns(dedup(s.stamps)), n.breaks...), Timestamp: m.config.Unit.micros(highest)}
 	if s.marks {
 		value := binary.BigEndian.AppendUint64(nil, uint64(highest))
 		mutate.Additions = []storage.Entry{{Column: marks, Value: string(value) + m.config.RID}}

@@ -15,10 +15,12 @@ type name struct {
 	text, row string
 	queue     []*request // that wait, in order of arrival
 	holder    *request
-	mine      *claim // the claim by which a client holds, with the holder
-	bid       *claim // the next claim, or the renewal of mine
-	seen      int64  // the highest timestamp that was seen in the row
-	last      int64  // the highest of a claim of ours
+	mine      *claim   // the claim by which a client holds, with the holder
+	bid       *claim   // the next claim, or the renewal of mine
+	seen      int64    // the highest timestamp that was seen in the row
+	last      int64    // the highest of a claim of ours
+	broken    int64    // up to which of our claims an operator has broken the lock
+	breaks    []string // the columns that say so
 	sweep     sweep
 	cell      cell // with CAS
 	former    former

@@ -17,6 +17,9 @@ type (
 		Err  error // the store's latest failure; nil if others were in the way
 	}
 
+	// Broke notes that an operator has broken a lock in the store, and its holder gets notice to stop.
+	Broke struct{ Name string }
+
 	// Refused notes that nothing can be locked, because other users of the store have different settings, or because
 	// the store does not accept them.
 	Refused struct {
@@ -39,6 +42,10 @@ func (u Unrenewed) String() string {
 	return fmt.Sprintf("the claim of %q cannot be renewed: %v", u.Name, u.Err)
 }
 
+func (b Broke) String() string {
+	return fmt.Sprintf("an operator broke the lock %q in the store", b.Name)
+}
+
 func (r Refused) String() string { return r.Err.Error() }
 
 // Log names the claim.
@@ -49,6 +56,11 @@ func (u Unrenewed) Log(func(protocol.ID) string) (protocol.Severity, string, []a
 // Log names the claims.
 func (l Left) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Warn, l.String(), nil
+}
+
+// Log names the lock.
+func (b Broke) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Warn, b.String(), nil
 }
 
 // Log gives the reason.

@@ -13,7 +13,7 @@ import (
 type statements struct {
 	add, remove, change          string // for any number of columns
 	addOne, removeOne, changeOne string // for one, and for one each
-	slice, sliceTo               string
+	slice, sliceTo, scan         string
 	swapAbsent, swap             string
 	swapPlain, swapMany          string
 	clock, notify, sweep         string
@@ -48,6 +48,8 @@ func prepareStatements(table string) *statements {
 		changeOne: in(`WITH removed AS (DELETE FROM {table} WHERE key = $1 AND col = $6 AND stamp <= $4)` + into + one + unless),
 		slice:     in(read + live + `ORDER BY col LIMIT $3`),
 		sliceTo:   in(read + `col < $4 AND` + live + `ORDER BY col LIMIT $3`),
+		scan: in(`SELECT key, col, value FROM {table} WHERE key >= $1 AND substring(key FROM 1 FOR length($2::bytea)) = $2 AND ` + live +
+			`ORDER BY key, col LIMIT $3`),
 		swapAbsent: in(`WITH done AS (INSERT INTO {table} (key, col, value, stamp)
 			SELECT $1::bytea, $2::bytea, $3::bytea, 0 WHERE NOT EXISTS (SELECT FROM {table} WHERE key = $1 AND col = $2)
 			ON CONFLICT (key, col) DO NOTHING RETURNING 1)` + currentValue),

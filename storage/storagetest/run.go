@@ -60,7 +60,7 @@ func perform(parent context.Context, tb testing.TB, c check, open func(testing.T
 func checks() []check {
 	return slices.Concat(
 		rowChecks(), sliceChecks(), timestampChecks(), mutateChecks(), ttlChecks(), swapChecks(), clockChecks(),
-		watchChecks(), refuseChecks(), closeChecks(),
+		watchChecks(), scanChecks(), refuseChecks(), closeChecks(),
 	)
 }
 

@@ -1,0 +1,250 @@
+package storelock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Shown is a lock as its row in the store shows it.
+type Shown struct {
+	Name string
+	claim.State
+}
+
+// Operator reads and breaks the locks of a store, and takes none: it is what commands such as holdfast locks use. Its
+// methods are safe for concurrent use.
+type Operator struct {
+	store    storage.Store
+	settings *Settings // nil: no process has locked anything
+	clock    clock.Clock
+}
+
+// Operate returns an Operator for the locks of a group: the name of a lockspace, unless the processes set option Group.
+// How the locks are written is read from the settings that stand next to them.
+func Operate(ctx context.Context, store storage.Store, group string) (*Operator, error) {
+	o := &Operator{store: store, clock: clock.Real()}
+	written, err := StoredSettings(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range written {
+		if !w.Accepted {
+			continue
+		}
+		if o.settings, err = claim.ParseSettings(w.Settings); err != nil {
+			return nil, err
+		}
+		o.settings.Group = group
+	}
+	return o, nil
+}
+
+// Locks returns the locks whose names begin with prefix and that are held or wanted, in the order of their names. It
+// reads all rows of the store. The error is an ErrUnsupported if the store cannot do that.
+func (o *Operator) Locks(ctx context.Context, prefix string) (all []Shown, err error) {
+	if o.settings == nil {
+		return nil, nil
+	}
+	scanner, can := o.store.(storage.Scanner)
+	if !can {
+		return nil, fmt.Errorf("%w: store %s cannot list its rows", holdfast.ErrUnsupported, o.store.Features().Name)
+	}
+	micros := time.Now().UnixMicro()
+	rows := &storage.Scan{Prefix: claim.Row(o.settings.Group, prefix), Serial: o.settings.CAS}
+	err = scanner.Scan(ctx, rows, func(key string, entries []storage.Entry) error {
+		name, is := o.settings.NameOf(key)
+		if state := o.settings.Inspect(entries, micros); is && state.RID != "" {
+			all = append(all, Shown{name, state})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the locks: %w", err)
+	}
+	slices.SortFunc(all, func(a, b Shown) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// Show returns one lock. It is free if its RID is empty.
+func (o *Operator) Show(ctx context.Context, name string) (Shown, error) {
+	if o.settings == nil {
+		return Shown{Name: name}, nil
+	}
+	state, _, err := o.read(ctx, name)
+	return Shown{name, state}, err
+}
+
+// read returns the state of a lock, and its row's entries.
+func (o *Operator) read(ctx context.Context, name string) (claim.State, []storage.Entry, error) {
+	micros := time.Now().UnixMicro()
+	entries, err := o.store.Slice(ctx, o.settings.Selection(name, micros))
+	if err != nil {
+		return claim.State{}, nil, fmt.Errorf("read the row of %q: %w", name, err)
+	}
+	return o.settings.Inspect(entries, micros), entries, nil
+}
+
+// Break takes a lock away from its holder, and returns the holder as it was. The row asks the holder to give it up; the
+// holder sees that at its next renewal, within a third of the expiry, and releases when its user has stopped. Break
+// returns when it has released, or has let its claim expire. A token other than 0 breaks only that grant. The error is an
+// ErrNotHeld if the lock is not held, or not under the token; if ctx ends first, it is the context's, and the request
+// stands.
+func (o *Operator) Break(ctx context.Context, name string, token holdfast.Token) (Shown, error) {
+	if o.settings == nil {
+		return Shown{Name: name}, fmt.Errorf("%w: no process has locked anything in this store", holdfast.ErrNotHeld)
+	}
+	first, entries, err := o.read(ctx, name)
+	switch {
+	case err != nil:
+		return Shown{Name: name}, err
+	case first.RID == "":
+		return Shown{Name: name}, holdfast.ErrNotHeld
+	case token != 0 && token != first.Token:
+		return Shown{Name: name}, fmt.Errorf("%w under token %v: the holder has token %v", holdfast.ErrNotHeld, token, first.Token)
+	}
+	w := &wearing{operator: o, name: name, first: first, changed: make(chan struct{}, 1)}
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if o.store.Features().Watch {
+		key := o.settings.Selection(name, 0).Key
+		if err := o.store.Watch(watching, key, w.notice); err != nil {
+			return Shown{Name: name}, fmt.Errorf("watch the row of %q: %w", name, err)
+		}
+	}
+	for {
+		gone, err := w.look(ctx, entries)
+		if gone || err != nil {
+			return Shown{name, first}, err
+		}
+		if entries, err = w.next(ctx); err != nil {
+			return Shown{name, first}, err
+		}
+	}
+}
+
+// lookPause is how often a row is read again that is waited for: the store may not report changes, or miss one.
+const lookPause = 250 * time.Millisecond
+
+// wearing is the wait for the end of a broken hold.
+type wearing struct {
+	operator *Operator
+	name     string
+	first    claim.State
+	changed  chan struct{}
+
+	cell  string        // with CAS, its contents when they last changed
+	since time.Duration // since when they are as they are
+}
+
+func (w *wearing) notice() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// next reads the row when it has changed, or after a while.
+func (w *wearing) next(ctx context.Context) ([]storage.Entry, error) {
+	timer := time.NewTimer(lookPause)
+	defer timer.Stop()
+	select {
+	case <-w.changed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	_, entries, err := w.operator.read(ctx, w.name)
+	return entries, err
+}
+
+// look asks the holder to give the lock up, unless the row does already, and reports whether its hold is over.
+func (w *wearing) look(ctx context.Context, entries []storage.Entry) (over bool, err error) {
+	o := w.operator
+	now := o.settings.Inspect(entries, time.Now().UnixMicro())
+	if now.RID != w.first.RID || now.Token < w.first.Token {
+		return true, nil
+	}
+	if !o.settings.CAS {
+		if now.Breaking {
+			return false, nil // it expires by the wall clock, or is deleted
+		}
+		return false, o.store.Mutate(ctx, o.settings.BreakingClaim(claim.Row(o.settings.Group, w.name), &now))
+	}
+	cell := claim.CellOf(entries)
+	if now.Token != w.first.Token {
+		return true, nil // the next grant of the same process
+	}
+	if !claim.Same(cell, w.cell) {
+		w.cell, w.since = cell, o.clock.Now()
+	}
+	key := claim.Row(o.settings.Group, w.name)
+	switch {
+	case o.clock.Now()-w.since > stretched(now.Lease):
+		swapped, err := o.store.Swap(ctx, claim.Freeing(key, cell))
+		return swapped.Done, err
+	case now.Breaking:
+		return false, nil
+	}
+	// If it has changed meanwhile, the next look sees that.
+	_, err = o.store.Swap(ctx, claim.Breaking(key, cell))
+	return false, err
+}
+
+// stretched returns for how long a cell must not change until its lease is over on every clock. It leaves more room than
+// the drift that processes allow for.
+func stretched(lease time.Duration) time.Duration { return lease + lease/100 }
+
+// Release releases a lock that a process held under a token, once that process has ended: a guardian calls it for the
+// process that it has guarded. Nothing happens if the process does not hold the lock.
+func (o *Operator) Release(ctx context.Context, name, rid string) error {
+	if o.settings == nil {
+		return nil
+	}
+	key := claim.Row(o.settings.Group, name)
+	for {
+		if !o.settings.CAS {
+			entries, err := o.store.Slice(ctx, &storage.Slice{Key: key})
+			if mutate := o.settings.FreeingClaims(key, entries, rid); err == nil && mutate != nil {
+				err = o.store.Mutate(ctx, mutate)
+			}
+			return released(name, err)
+		}
+		state, entries, err := o.read(ctx, name)
+		if err != nil || state.RID != rid {
+			return released(name, err)
+		}
+		swapped, err := o.store.Swap(ctx, claim.Freeing(key, claim.CellOf(entries)))
+		// A process that waits may have recorded that meanwhile. After an unknown outcome the cell shows it.
+		if swapped.Done || err != nil && !errors.Is(err, storage.ErrUnknown) || ctx.Err() != nil {
+			return released(name, cmp.Or(err, ctx.Err()))
+		}
+	}
+}
+
+func released(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("release %q: %w", name, err)
+}
+
+// GroupOf returns the group of a lockspace's locks: its name, or what option Group makes of it.
+func GroupOf(space, group string) string {
+	switch {
+	case group == "":
+		return space
+	case space == holdfast.DefaultSpace:
+		return group
+	}
+	return strings.Join([]string{group, space}, "/")
+}

@@ -1,0 +1,202 @@
+package storelock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/memory"
+	"github.com/holdfast-locks/holdfast/storelock"
+)
+
+// eachWay runs a test by claims and by conditional writes.
+func eachWay(t *testing.T, test func(t *testing.T, store *memory.Store, o []storelock.Option)) {
+	for name, more := range map[string][]storelock.Option{"claims": nil, "cas": {storelock.CAS()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, memory.New(memory.Config{}), quick(append(more, storelock.Expiry(300*time.Millisecond))...))
+		})
+	}
+}
+
+// operate returns an operator of the default space.
+func operate(t *testing.T, store storage.Store) *storelock.Operator {
+	t.Helper()
+	o, err := storelock.Operate(t.Context(), store, holdfast.DefaultSpace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestListing: locks that are held or wanted are listed in order, with their holders, and free ones are not.
+func TestListing(t *testing.T) {
+	t.Parallel()
+	eachWay(t, func(t *testing.T, store *memory.Store, o []storelock.Option) {
+		if all, err := operate(t, store).Locks(t.Context(), ""); len(all) != 0 || err != nil {
+			t.Errorf("in a new store: %v, %v", all, err)
+		}
+		first, second := opened(t, store, append(o, storelock.RID("first"))...), opened(t, store, append(o, storelock.RID("second"))...)
+		locks := map[string]*holdfast.Lock{}
+		for _, name := range []string{"b", "a", "other", "free"} {
+			lock, err := first.Lock(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			locks[name] = lock
+		}
+		if err := locks["free"].Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.Space("billing").Lock(t.Context(), "a bill"); err != nil {
+			t.Fatal(err)
+		}
+		waiting, cancel := context.WithCancel(t.Context())
+		waits, queued := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(waits)
+			_, err := second.Lock(waiting, "a", func(r *holdfast.Request) { r.Queued = func(int) { close(queued) } })
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("the waiter: %v", err)
+			}
+		}()
+		<-queued
+		operator := operate(t, store)
+		for waiters := 0; waiters == 0; { // with cas a waiter records itself after it was queued
+			shown, err := operator.Show(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			waiters = len(shown.Waiters)
+		}
+		all, err := operator.Locks(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, lock := range all {
+			names = append(names, lock.Name)
+			if !strings.HasPrefix(lock.RID, "first") || lock.Token < locks[lock.Name].Token() || lock.Lease != 300*time.Millisecond {
+				t.Errorf("%+v; its token is %v", lock, locks[lock.Name].Token())
+			}
+		}
+		if got := strings.Join(names, " "); got != "a b other" {
+			t.Errorf("held are %s", got)
+		}
+		if some, err := operator.Locks(t.Context(), "o"); err != nil || len(some) != 1 || some[0].Name != "other" {
+			t.Errorf("with a prefix: %v, %v", some, err)
+		}
+		if free, err := operator.Show(t.Context(), "free"); err != nil || free.RID != "" {
+			t.Errorf("a free lock is %+v, %v", free, err)
+		}
+		cancel()
+		<-waits
+	})
+}
+
+// TestBreak: the holder of a broken lock loses it as broken, and only then has another process the lock.
+func TestBreak(t *testing.T) {
+	t.Parallel()
+	eachWay(t, func(t *testing.T, store *memory.Store, o []storelock.Option) {
+		locks, next := opened(t, store, o...), opened(t, store, o...)
+		operator := operate(t, store)
+		if _, err := operator.Break(t.Context(), "job", 0); err == nil {
+			t.Error("a lock in a new store was broken")
+		}
+		lock, err := locks.Lock(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		operator = operate(t, store)
+		if _, err := operator.Break(t.Context(), "job", lock.Token()-1); !errors.Is(err, holdfast.ErrNotHeld) {
+			t.Errorf("under another token: %v", err)
+		}
+		if err := lock.Check(); err != nil {
+			t.Errorf("that broke the lock: %v", err)
+		}
+		stopped := make(chan struct{})
+		context.AfterFunc(lock.Context(), func() {
+			close(stopped)
+			if err := lock.Unlock(context.WithoutCancel(t.Context())); holdfast.Why(err) != holdfast.Broken {
+				t.Errorf("it was lost as %v", err)
+			}
+		})
+		broken, err := operator.Break(t.Context(), "job", 0)
+		if err != nil || broken.RID == "" {
+			t.Fatalf("%+v, %v", broken, err)
+		}
+		select {
+		case <-stopped:
+		default:
+			t.Error("the break was done before the holder had stopped")
+		}
+		second, err := next.TryLock(t.Context(), "job")
+		if err != nil || second.Token() <= lock.Token() {
+			t.Errorf("the next holder: %v, %v", second, err)
+		}
+		again, err := locks.Lock(t.Context(), "another")
+		if err != nil || again.Check() != nil {
+			t.Errorf("another lock of the process: %v", err)
+		}
+	})
+}
+
+// TestBreakOfTheDead: a broken lock whose process has ended is free when its claim has expired.
+func TestBreakOfTheDead(t *testing.T) {
+	t.Parallel()
+	eachWay(t, func(t *testing.T, store *memory.Store, o []storelock.Option) {
+		dying := &mortal{Store: store}
+		locks := opened(t, dying, o...)
+		lock, err := locks.Lock(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dying.dead.Store(true)
+		t.Cleanup(func() { dying.dead.Store(false) }) // its Close need not wait
+		if _, err := operate(t, store).Break(t.Context(), "job", 0); err != nil {
+			t.Fatal(err)
+		}
+		if holdfast.Why(lock.Check()) != holdfast.SessionExpired {
+			t.Errorf("the lock was free before its holder had stopped: %v", lock.Check())
+		}
+		next, err := opened(t, store, o...).TryLock(t.Context(), "job")
+		if err != nil || next.Token() <= lock.Token() {
+			t.Errorf("the next holder: %v, %v", next, err)
+		}
+	})
+}
+
+// TestReleaseOfTheDead: what a process has held is free at once, if its guardian says that it has ended.
+func TestReleaseOfTheDead(t *testing.T) {
+	t.Parallel()
+	eachWay(t, func(t *testing.T, store *memory.Store, o []storelock.Option) {
+		dying := &mortal{Store: store}
+		locks := opened(t, dying, append(o, storelock.Expiry(time.Hour))...)
+		lock, err := locks.Lock(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dying.dead.Store(true)
+		t.Cleanup(func() { dying.dead.Store(false) }) // its Close need not wait
+		operator, settings := operate(t, store), locks.Settings()
+		if err := operator.Release(t.Context(), "job", settings.RID+"x"); err != nil {
+			t.Error(err)
+		}
+		if held, err := operator.Show(t.Context(), "job"); err != nil || held.RID != settings.RID {
+			t.Errorf("another process released it: %+v, %v", held, err)
+		}
+		for range 2 { // a second time there is nothing to release
+			if err := operator.Release(t.Context(), "job", settings.RID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		next, err := opened(t, store, append(o, storelock.Expiry(time.Hour))...).TryLock(t.Context(), "job")
+		if err != nil || next.Token() <= lock.Token() {
+			t.Errorf("the next holder: %v, %v", next, err)
+		}
+	})
+}
