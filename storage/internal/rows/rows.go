@@ -1,4 +1,3 @@
-// Package rows groups the entries that a driver reads in a scan into rows.
 package rows
 
 import (
