@@ -36,7 +36,7 @@ func (p *program) acquireCommand() *cli.Command {
 			"`renew` and `release` report a lost lock: exit code 79, or 81 if an operator broke it. If one of several\n" +
 			"locks is lost, the keeper ends the session and with it the others.\n" +
 			"SESSION contains a secret: a process that knows it can release and renew.",
-		Flags: clientFlags(append(requestFlags(),
+		Flags: clientFlags(append(append(requestFlags(), lockStoreFlags()...),
 			&cli.IntFlag{Name: "while-pid", Usage: "keep the locks as long as process `PID` lives", DefaultText: "the caller", Sources: variables("while-pid")},
 			switchFlag("no-keep", "start no keeper: the locks end after --ttl unless `renew` is called in time"),
 			switchFlag("json", "print the answer as JSON"),
@@ -55,6 +55,10 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	order, err := p.storeOrder(c)
+	if err != nil {
+		return err
+	}
 	var witness *witness
 	if !c.Bool("no-keep") {
 		if witness, err = p.witness(c); err != nil {
@@ -69,6 +73,10 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 	ctx, stop := heed(ctx, signals)
 	// The cause of the end is returned below.
 	defer func() { _ = stop() }()
+	if order != nil {
+		err := p.acquireInStore(ctx, c, order, request, witness)
+		return cmp.Or(stop(), err)
+	}
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		if err := request.askOwnParent(ctx, spaceOf(c), admin, p.outerSessions()); err != nil {
 			return err
@@ -77,7 +85,7 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 		if err != nil {
 			err = request.refused(hinted(reworded("lock", request.names[0], err), ""))
 		} else if witness != nil {
-			err = p.startKeeper(c, witness, got.Session)
+			err = p.startKeeper(ctx, c, witness, got.Session)
 		}
 		if interrupted := stop(); interrupted != nil {
 			err = interrupted

@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
@@ -18,8 +17,11 @@ func (p *program) breakCommand() *cli.Command {
 		Usage:     "take a lock away from its holder",
 		UsageText: name + " break NAME --reason TEXT [--token T] [flags]",
 		Description: "The holder's lock ends before another client is granted the name. Prints what was broken; the member logs it.\n" +
-			"Exits with 79 if the lock is not held, or not under that token.",
-		Flags: clientFlags(append(tableFlags(),
+			"Exits with 79 if the lock is not held, or not under that token.\n" +
+			"\n" +
+			"In a store the lock's row asks the holder to give it up, which it does at its next renewal, within a third of the\n" +
+			"expiry; break waits for that. A holder that has ended leaves the lock when its claim has expired.",
+		Flags: clientFlags(append(append(tableFlags(), lockStoreFlags()...),
 			textFlag("reason", "why, for the member's log; required"),
 			&cli.Uint64Flag{Name: "token", Usage: "break only the grant with this `TOKEN`; all holders without it", Sources: variables("token"), HideDefault: true},
 		)...),
@@ -39,8 +41,8 @@ func (p *program) breakLock(ctx context.Context, c *cli.Command) error {
 	case c.IsSet("token") && token == 0:
 		return usageError(c.Name, "flag --token: 0 is no token; leave it out to break all holders")
 	}
-	broken, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Broken, error) {
-		return admin.Break(ctx, spaceOf(c), wanted, holdfast.Token(token), reason, "")
+	broken, err := askOperator(ctx, p, c, func(ctx context.Context, o operator) (*schema.Broken, error) {
+		return o.Break(ctx, spaceOf(c), wanted, holdfast.Token(token), reason, "")
 	})
 	if err != nil {
 		return err

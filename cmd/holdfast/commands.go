@@ -15,6 +15,7 @@ func (p *program) commands() []*cli.Command {
 		p.renewCommand(),
 		p.releaseCommand(),
 		p.keeperCommand(),
+		p.storeKeeperCommand(),
 		p.statusCommand(),
 		p.locksCommand(),
 		p.showCommand(),

@@ -211,12 +211,12 @@ func (k *keeper) insist(ctx context.Context, timer clock.Timer, stop <-chan stru
 }
 
 // startKeeper starts a keeper and returns when it has taken over.
-func (p *program) startKeeper(c *cli.Command, w *witness, session string) error {
+func (p *program) startKeeper(ctx context.Context, c *cli.Command, w *witness, session string) error {
 	timeout, err := timeoutOf(c)
 	if err != nil {
 		return err
 	}
-	answer, err := p.spawnKeeper(c, w, session, timeout)
+	answer, err := p.spawnKeeper(ctx, keeperArguments(c, w), w, session, timeout)
 	if err != nil {
 		return fmt.Errorf("start the keeper: %w", err)
 	}

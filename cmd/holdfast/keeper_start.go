@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,8 +25,9 @@ const inheritable = 1024
 // mostAnswer bounds a keeper's start report, in bytes.
 const mostAnswer = 4096
 
-// spawnKeeper starts a keeper, and returns its start report.
-func (p *program) spawnKeeper(c *cli.Command, w *witness, session string, timeout time.Duration) (string, error) {
+// spawnKeeper starts a keeper, and returns its start report. The secret goes to its standard input, which stays open until
+// it has reported, or ctx ends. A timeout of 0 means no limit.
+func (p *program) spawnKeeper(ctx context.Context, arguments []string, w *witness, secret string, timeout time.Duration) (string, error) {
 	for descriptor := 3; descriptor < inheritable; descriptor++ {
 		// Descriptors that the caller has left open here (`3>&1`) must not stay open in the keeper. Closed ones are
 		// unaffected.
@@ -40,12 +42,12 @@ func (p *program) spawnKeeper(c *cli.Command, w *witness, session string, timeou
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("find this program's own file: %w", err), said.Close())
 	}
-	keeper := exec.Command(program, keeperArguments(c, w)...)
+	keeper := exec.Command(program, arguments...)
 	keeper.Args[0] = p.args[0]
 	keeper.Env = p.keeperEnvironment()
 	keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	keeper.ExtraFiles = append([]*os.File{said}, w.files()...)
-	secret, err := keeper.StdinPipe()
+	stdin, err := keeper.StdinPipe()
 	if err == nil {
 		err = keeper.Start()
 	}
@@ -53,10 +55,14 @@ func (p *program) spawnKeeper(c *cli.Command, w *witness, session string, timeou
 		return "", err
 	}
 	// If it has already ended, the end of the pipe shows it.
-	_, _ = io.WriteString(secret, session+"\n")
-	_ = secret.Close()
-	if err := ready.SetReadDeadline(time.Now().Add(timeout)); err != nil {
-		return "", errors.Join(err, keeper.Process.Kill())
+	_, _ = io.WriteString(stdin, secret+"\n")
+	stop := context.AfterFunc(ctx, func() { _ = stdin.Close() })
+	defer stop()
+	defer stdin.Close()
+	if timeout > 0 {
+		if err := ready.SetReadDeadline(time.Now().Add(timeout)); err != nil {
+			return "", errors.Join(err, keeper.Process.Kill())
+		}
 	}
 	answer, err := io.ReadAll(io.LimitReader(ready, mostAnswer))
 	if err != nil {

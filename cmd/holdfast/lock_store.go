@@ -29,10 +29,13 @@ const (
 // lockStoreFlags are the flags for locks in a store.
 func lockStoreFlags() []cli.Flag {
 	return []cli.Flag{
-		textFlag("store", "`URL` of a store to take the locks in, without any member: postgres://…, redis://…, etcd://…, cassandra://…, or the folder of one: /FOLDER"),
+		textFlag("store", "`URL` of a store that has the locks, instead of a member: postgres://…, redis://…, etcd://…, cassandra://…, or the folder of one: /FOLDER"),
 		textFlag("store-options", "`OPTION=VALUE[,…]` of locks in a store: wait, expiry, skew, retries, unit, rid, group, clock, cas, hold_on, cleaner"),
 	}
 }
+
+// mostRID is how long the name of a process in its claims may be, in bytes.
+const mostRID = 96
 
 // storeOrder is the store for the locks, instead of a member.
 type storeOrder struct {
@@ -47,22 +50,31 @@ func (p *program) storeOrder(c *cli.Command) (*storeOrder, error) {
 	url, typed, server := c.String("store"), p.typed("store"), p.typed("server")
 	switch {
 	case typed && server:
-		return nil, usageError("lock", "--store and --server exclude each other")
+		return nil, usageError(calledAs(c), "--store and --server exclude each other")
 	case url == "" && c.String("store-options") != "" && p.typed("store-options"):
-		return nil, usageError("lock", "--store-options need --store URL")
+		return nil, usageError(calledAs(c), "--store-options need --store URL")
 	case url == "" || server:
 		return nil, nil
 	case !typed && c.String("server") != "":
-		return nil, usageError("lock", "%s and %s are both set; unset one of them, or give --store or --server", storeVariable, serverVariable)
+		return nil, usageError(calledAs(c), "%s and %s are both set; unset one of them, or give --store or --server", storeVariable, serverVariable)
 	case p.typed("ttl"):
-		return nil, usageError("lock", "--ttl is for sessions at a member; with --store use --store-options expiry=D")
+		return nil, usageError(calledAs(c), "--ttl is for sessions at a member; with --store use --store-options expiry=D")
 	}
+	return newStoreOrder(c, url)
+}
+
+// newStoreOrder returns the store of a URL with the options in c's flags. The owner of the request names the process in
+// its claims.
+func newStoreOrder(c *cli.Command, url string) (*storeOrder, error) {
 	o := &storeOrder{url: url, options: c.String("store-options")}
 	claims, err := config.StoreSettings(url, o.options)
 	if err != nil {
-		return nil, misconfigured("lock: %w", err)
+		return nil, misconfigured("%s: %w", calledAs(c), err)
 	}
 	o.claims = claims.(*storelock.Settings)
+	if owner := c.String("owner"); len(owner) <= mostRID {
+		o.claims.RID = cmp.Or(o.claims.RID, owner)
+	}
 	return o, nil
 }
 

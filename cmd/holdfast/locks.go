@@ -21,7 +21,7 @@ func (p *program) locksCommand() *cli.Command {
 		Name:      "locks",
 		Usage:     "list locks with their holders and waiters",
 		UsageText: name + " locks [--prefix P] [--output FORMAT] [--stale | --watch] [flags]",
-		Flags: clientFlags(append(listFlags(),
+		Flags: clientFlags(append(append(listFlags(), lockStoreFlags()...),
 			textFlag("prefix", "only names that begin with `P`"),
 			staleFlag(),
 			switchFlag("watch", "print events of all members as they happen, until interrupted"),
@@ -37,16 +37,16 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 	switch {
 	case c.Bool("watch") && c.Bool("stale"):
 		return usageError(c.Name, "flags --watch and --stale exclude each other")
-	case c.Bool("watch"):
+	case c.Bool("watch") && !p.usesStore(c):
 		return p.watch(ctx, c)
 	}
 	o := p.output(c)
 	if o.format != formatTable {
-		return list(ctx, c, func(page []*schema.Lock) error { return printDocuments(o, page) })
+		return p.list(ctx, c, func(page []*schema.Lock) error { return printDocuments(o, page) })
 	}
 	t := newTable("NAME", "STATE", "MODE", "TOKEN", "HOLDER", "MEMBER", o.since(), "WAITERS", "REASON").
 		long("NAME", "HOLDER", "MEMBER", "REASON").wide("TOKEN").states("STATE")
-	return list(ctx, c, func(page []*schema.Lock) error {
+	return p.list(ctx, c, func(page []*schema.Lock) error {
 		for i := range page {
 			lockRows(o, t, page[i])
 		}
@@ -70,15 +70,15 @@ func reads(c *cli.Command, admin *client.Admin) *client.Admin {
 }
 
 // list shows a listing page by page, and requests the next page while one is shown. Each page may take --timeout.
-func list(ctx context.Context, c *cli.Command, printPage func(page []*schema.Lock) error) error {
-	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+func (p *program) list(ctx context.Context, c *cli.Command, printPage func(page []*schema.Lock) error) error {
+	return p.withOperator(ctx, c, func(ctx context.Context, o operator) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		pages := make(chan *schema.LockPage)
 		var failure error
 		go func() {
 			defer close(pages)
-			failure = eachPage(ctx, c, reads(c, admin), pages)
+			failure = eachPage(ctx, c, o, pages)
 		}()
 		var err error
 		for page := range pages {
@@ -93,11 +93,11 @@ func list(ctx context.Context, c *cli.Command, printPage func(page []*schema.Loc
 }
 
 // eachPage requests the pages of a listing, one after the other.
-func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages chan<- *schema.LockPage) error {
+func eachPage(ctx context.Context, c *cli.Command, o operator, pages chan<- *schema.LockPage) error {
 	for after := ""; ; {
 		var page *schema.LockPage
 		err := within(ctx, c, func(ctx context.Context) (err error) {
-			page, err = admin.List(ctx, spaceOf(c), c.String("prefix"), after, 0)
+			page, err = o.List(ctx, spaceOf(c), c.String("prefix"), after, 0)
 			return err
 		})
 		if err != nil {

@@ -86,6 +86,7 @@ func (p *program) root() *cli.Command {
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 	}
 	for _, command := range root.Commands {
+		p.refuseStores(command)
 		refuseUsage(command)
 	}
 	// The parser takes the flags of an unknown command for the root's.

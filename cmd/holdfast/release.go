@@ -20,6 +20,7 @@ func (p *program) releaseCommand() *cli.Command {
 		Flags: clientFlags(
 			textFlag("token", "`TOKEN` of the lock, as printed by acquire"),
 			sessionFlag(),
+			anyStoreFlag(),
 		),
 		HideHelpCommand: true,
 		Action:          p.release,
@@ -41,6 +42,13 @@ func (p *program) release(ctx context.Context, c *cli.Command) error {
 	session, err := p.sessionOf(c)
 	if err != nil {
 		return err
+	}
+	if socket, is := socketOf(session); is {
+		_, err := askKeeper(ctx, c.Name, socket, &keeperRequest{Release: lock, Token: token})
+		return err
+	}
+	if p.usesStore(c) {
+		return p.storeless(c)
 	}
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		return within(ctx, c, func(ctx context.Context) error { return admin.Release(ctx, spaceOf(c), lock, token, session) })

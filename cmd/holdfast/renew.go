@@ -33,6 +33,7 @@ func (p *program) renewCommand() *cli.Command {
 			"broke the lock.",
 		Flags: append([]cli.Flag{
 			sessionFlag(),
+		anyStoreFlag(),
 			durationFlag("ttl", 0, "how long the session outlives this call (default: as before)"),
 		}, memberFlags()...),
 		HideHelpCommand: true,
@@ -51,6 +52,16 @@ func (p *program) renew(ctx context.Context, c *cli.Command) error {
 	session, err := p.sessionOf(c)
 	if err != nil {
 		return err
+	}
+	if socket, is := socketOf(session); is {
+		kept, err := askKeeper(ctx, c.Name, socket, &keeperRequest{})
+		if err != nil {
+			return err
+		}
+		return written(fmt.Fprintln(p.stdout, kept.RID, kept.TTL))
+	}
+	if p.usesStore(c) {
+		return p.storeless(c)
 	}
 	renewed, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Renewed, error) {
 		return admin.Renew(ctx, session, ttl)

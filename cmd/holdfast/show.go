@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
@@ -22,7 +21,7 @@ func (p *program) showCommand() *cli.Command {
 		UsageText: name + " show NAME [--output FORMAT] [--stale] [flags]",
 		Description: "Exits with 3 if the lock is free. State grace: the hold limit has passed, and the name stays taken until the\n" +
 			"time shown, so that its last holder can stop (protocol bakery).",
-		Flags:  clientFlags(append(listFlags(), staleFlag())...),
+		Flags:  clientFlags(append(append(listFlags(), lockStoreFlags()...), staleFlag())...),
 		Action: p.show,
 	}
 }
@@ -32,8 +31,8 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	lock, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Lock, error) {
-		return reads(c, admin).Show(ctx, spaceOf(c), wanted)
+	lock, err := askOperator(ctx, p, c, func(ctx context.Context, o operator) (*schema.Lock, error) {
+		return o.Show(ctx, spaceOf(c), wanted)
 	})
 	if err != nil {
 		return err
