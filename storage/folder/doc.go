@@ -48,5 +48,5 @@
 //
 // # Bounds
 //
-// A row has at most 16 MB. Keys reads all files of the folder for each page.
+// A row has at most 16 MB. A scan reads all files of the folder.
 package folder

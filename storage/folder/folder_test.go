@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -100,41 +99,6 @@ func TestAddresses(t *testing.T) {
 		if !errors.Is(err, storage.ErrInvalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v; want %q in it", address, err, says)
 		}
-	}
-}
-
-// TestKeys lists the rows with columns, page by page.
-func TestKeys(t *testing.T) {
-	store := open(t, "folder://"+t.TempDir()+"?sync=false")
-	if keys, err := store.Keys(t.Context(), "", 5); err != nil || len(keys) > 0 {
-		t.Errorf("an empty folder has %q, %v", keys, err)
-	}
-	one := []storage.Entry{{Column: "c"}}
-	for _, key := range []string{"b", "a", "\xff", "gone", "a\x00"} {
-		if err := store.Mutate(t.Context(), &storage.Mutate{Key: key, Additions: one, Timestamp: 1}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := store.Mutate(t.Context(), &storage.Mutate{Key: "gone", Deletions: []string{"c"}, Timestamp: 1}); err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for after := ""; ; {
-		keys, err := store.Keys(t.Context(), after, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, keys...)
-		if len(keys) < 3 {
-			break
-		}
-		after = keys[2]
-	}
-	if want := []string{"a", "a\x00", "b", "\xff"}; !slices.Equal(all, want) {
-		t.Errorf("keys %q, want %q", all, want)
-	}
-	if _, err := store.Keys(t.Context(), "", 0); !errors.Is(err, storage.ErrInvalid) {
-		t.Errorf("a limit of 0: %v", err)
 	}
 }
 
