@@ -230,24 +230,40 @@ const closeLimitEmpty = 50 * time.Millisecond
 // Close does nothing.
 func (c *Client) Close() error {
 	c.mu.Lock()
+	limit := c.settings.goodbye
+	if !c.machine.Connected() && !c.machine.HasToFree() {
+		limit = c.settings.goodbyeEmpty
+	}
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return c.shutDown(ctx)
+}
+
+// Shutdown is Close that waits for the acknowledgement until ctx ends, and then returns the error that Settle would: that
+// of the first release refused. The acknowledgement covers all releases that UnlockAsync has queued, so a program that
+// ends need not wait for each of them: it calls Shutdown instead of Settle and Close.
+func (c *Client) Shutdown(ctx context.Context) error {
+	if err := c.shutDown(ctx); err != nil {
+		return err
+	}
+	return c.Settle(ctx)
+}
+
+// shutDown ends the session, and waits for the acknowledgement until ctx ends.
+func (c *Client) shutDown(ctx context.Context) error {
+	c.mu.Lock()
 	if c.machine.Closing() {
 		c.mu.Unlock()
 		c.work.Wait()
 		return nil
 	}
-	limit := c.settings.goodbye
-	if !c.machine.Connected() && !c.machine.HasToFree() {
-		limit = c.settings.goodbyeEmpty
-	}
 	c.step(session.Event{Kind: session.Close})
 	c.mu.Unlock()
-
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	var err error
 	select {
 	case <-c.ended:
-	case <-timer.C:
+	case <-ctx.Done():
 		err = &holdfast.Error{Op: "close", Err: fmt.Errorf(
 			"%w: the end of session %s was not acknowledged; its locks are free when it expires",
 			holdfast.ErrUnavailable, c.Session())}
