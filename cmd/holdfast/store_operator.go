@@ -168,16 +168,16 @@ func grantOf(shown *storelock.Shown) *schema.Grant {
 	return grant
 }
 
-// usesStore reports whether the flags of c name a store.
+// usesStore reports whether the flags of c name a store, and no member instead.
 func (p *program) usesStore(c *cli.Command) bool {
-	return c.String("store") != "" && (p.typed("store") || !p.typed("server"))
+	return c.String("store") != "" && (p.typed("store") || c.String("server") == "")
 }
 
 // storeless lists why a command asks members alone, for users of a store.
 var storeless = map[string]string{
 	"release": "the session of a lock in a store begins with \"store.\"",
 	"renew":   "the session of a lock in a store begins with \"store.\"",
-	"status":  "`holdfast store settings` shows how a store's locks are kept, and `holdfast locks` lists them",
+	"status":  "`holdfast store show` shows how a store's locks are kept, and `holdfast locks` lists them",
 }
 
 // anyStoreFlag is the flag of a command for which the store does not matter, or that rejects it.
