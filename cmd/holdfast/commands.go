@@ -36,6 +36,8 @@ func (p *program) commands() []*cli.Command {
 		p.simCommand(),
 		p.benchCommand(),
 		p.benchChildCommand(),
+		p.completionCommand(),
+		p.completeCommand(),
 		p.versionCommand(),
 		p.helpCommand(),
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"embed"
 	"strconv"
 	"strings"
 
@@ -82,32 +81,4 @@ func oneName(c *cli.Command) (string, error) {
 		return wanted, nil
 	}
 	return "", usageError(c.Name, "give one name, not %d: %s", c.Args().Len(), strings.Join(c.Args().Slice(), " "))
-}
-
-// The scripts ask this program itself how a line may go on.
-//
-//go:embed completion
-var completions embed.FS
-
-// completionCommand prints a shell's completion script.
-func (p *program) completionCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "completion",
-		Usage:     "print the completion script of a shell: bash, zsh or fish",
-		UsageText: name + " completion bash|zsh|fish",
-		Description: "bash: source <(" + name + " completion bash)\n" +
-			"zsh:  source <(" + name + " completion zsh)\n" +
-			"fish: " + name + " completion fish | source",
-		Action: func(_ context.Context, c *cli.Command) error {
-			shell := c.Args().First()
-			if c.Args().Len() != 1 || !strings.Contains(" bash zsh fish ", " "+shell+" ") {
-				return usageError(c.Name, "name one shell: bash, zsh or fish")
-			}
-			script, err := completions.ReadFile("completion/" + name + "." + shell)
-			if err != nil {
-				return err
-			}
-			return written(p.stdout.Write(script))
-		},
-	}
 }

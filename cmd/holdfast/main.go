@@ -32,16 +32,13 @@ type program struct {
 	command   []string
 }
 
-// completing is the last argument of a shell's completion request.
-const completing = "--generate-shell-completion"
-
 // run runs the command in the arguments, and returns the exit code. It is called once.
 func (p *program) run(ctx context.Context) int {
 	args := p.args
 	if len(args) == 0 {
 		args = []string{name}
 	}
-	if len(args) > 1 && args[1] == "lock" && args[len(args)-1] != completing {
+	if len(args) > 1 && args[1] == "lock" {
 		args = p.cut(args)
 	}
 	err := p.root().Run(ctx, args)
@@ -70,18 +67,13 @@ func (p *program) root() *cli.Command {
 		UsageText: name + " COMMAND [flags] [arguments]",
 		Description: "`" + name + " serve` starts a member; `" + name + " lock NAME -- COMMAND` runs a command under a lock.\n" +
 			"`" + name + " COMMAND --help` says more.",
-		Commands:              p.commands(),
-		Flags:                 []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version", Local: true}},
-		HideHelpCommand:       true, // ours does not mistake lock names for topics
-		HideVersion:           true,
-		EnableShellCompletion: true,
-		ConfigureShellCompletionCommand: func(c *cli.Command) {
-			*c = *p.completionCommand()
-			refuseUsage(c)
-		},
-		Writer:    p.stdout,
-		ErrWriter: p.stderr,
-		Action:    p.withoutCommand,
+		Commands:        p.commands(),
+		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version", Local: true}},
+		HideHelpCommand: true, // ours does not mistake lock names for topics
+		HideVersion:     true,
+		Writer:          p.stdout,
+		ErrWriter:       p.stderr,
+		Action:          p.withoutCommand,
 		// The parser's own handler would exit.
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 	}

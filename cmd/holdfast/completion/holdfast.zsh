@@ -1,13 +1,14 @@
 #compdef holdfast
 # Completion of holdfast for zsh. Nothing of the line is evaluated.
 _holdfast() {
-	local current="${words[CURRENT]}"
-	local -a before offered
-	before=("${(@)words[2,CURRENT-1]}")
-	[[ $current == -* ]] && before+=("$current")
-	offered=("${(@f)$("${words[1]}" "${before[@]}" --generate-shell-completion 2>/dev/null)}")
-	if [[ -n "${offered[1]}" ]]; then
-		_describe 'holdfast' offered
+	local word about
+	local -a found shown
+	while IFS=$'\t' read -r word about; do
+		found+=("$word")
+		shown+=("$word${about:+  -- $about}")
+	done < <("${words[1]}" complete words "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)
+	if (( ${#found} )); then
+		compadd -l -d shown -a found
 	else
 		_files
 	fi

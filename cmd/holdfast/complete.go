@@ -1,0 +1,320 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/sim"
+)
+
+// candidate is a word that a typed one may become.
+type candidate struct{ word, about string }
+
+// completeLimit is how long a member may take to answer a question for a completion.
+const completeLimit = 500 * time.Millisecond
+
+// completeMost is the largest number of names that are offered.
+const completeMost = 500
+
+// typed is a line of arguments, up to the word that is being typed.
+type typed struct {
+	command *cli.Command
+	path    []string // the names of the command and of those above it
+	asking  []string // its flags for the member and the lockspace, as arguments
+	words   []string // its other arguments
+	flag    cli.Flag // the flag whose value is being typed
+	dashes  int      // how many "--" there were
+	current string
+}
+
+// complete returns what the last of the words of a line may become. The words do not have the program's name. If the
+// member does not answer, it adds nothing: a line that is being typed is no place for an error.
+func (p *program) complete(ctx context.Context, words []string) []candidate {
+	t := parseTyped(p.root(), words)
+	if t == nil {
+		return nil
+	}
+	offered, prefix := p.offered(ctx, t), t.current
+	if flag, value, found := strings.Cut(t.current, "="); found && t.flag != nil && strings.HasPrefix(flag, "--") {
+		prefix = value
+		for i := range offered {
+			offered[i].word = flag + "=" + offered[i].word
+		}
+		prefix = flag + "=" + value
+	}
+	return slices.DeleteFunc(offered, func(c candidate) bool {
+		return !strings.HasPrefix(c.word, prefix) || slices.Contains(t.words, c.word)
+	})
+}
+
+// parseTyped finds the command of a line; nil if it has no such command.
+func parseTyped(root *cli.Command, words []string) *typed {
+	t := &typed{command: root}
+	last := len(words) - 1
+	for i := 0; i < last; i++ {
+		word := words[i]
+		switch {
+		case word == "--":
+			t.dashes++
+		case t.dashes == 0 && len(word) > 1 && word[0] == '-':
+			flag, _, hasValue := strings.Cut(word, "=")
+			f := t.flagNamed(strings.TrimLeft(flag, "-"))
+			if f == nil {
+				continue
+			}
+			args := []string{word}
+			if takesValue(f) && !hasValue {
+				if i++; i == last {
+					t.flag = f
+					break
+				}
+				args = append(args, words[i])
+			}
+			if slices.Contains(askingFlags, f.Names()[0]) {
+				t.asking = append(t.asking, args...)
+			}
+		case len(t.command.Commands) > 0 && len(t.words) == 0:
+			if t.command = t.command.Command(word); t.command == nil {
+				return nil
+			}
+			t.path = append(t.path, word)
+		default:
+			t.words = append(t.words, word)
+		}
+	}
+	t.current = words[last]
+	if flag, _, found := strings.Cut(t.current, "="); found && t.flag == nil && t.dashes == 0 && strings.HasPrefix(flag, "--") {
+		t.flag = t.flagNamed(flag[2:])
+	}
+	return t
+}
+
+// askingFlags are the flags that say which member is asked, and about which lockspace.
+var askingFlags = []string{"server", "space", "store", "tls-ca", "tls-cert", "tls-key", "tls-server-name"}
+
+// flagNamed returns a flag of the command; nil if it has none of that name.
+func (t *typed) flagNamed(flag string) cli.Flag {
+	for _, f := range t.command.Flags {
+		if slices.Contains(f.Names(), flag) {
+			return f
+		}
+	}
+	return nil
+}
+
+// asks reports whether the command asks a member.
+func (t *typed) asks() bool { return t.flagNamed("server") != nil }
+
+// takesValue reports whether a flag has a value.
+func takesValue(f cli.Flag) bool {
+	doc, is := f.(cli.DocGenerationFlag)
+	return is && doc.TakesValue()
+}
+
+// offered returns the words that are possible at this place, of which some may not begin as the typed one does.
+func (p *program) offered(ctx context.Context, t *typed) []candidate {
+	switch {
+	case t.flag != nil:
+		return p.flagValues(ctx, t)
+	case t.dashes == 0 && strings.HasPrefix(t.current, "-"):
+		return flagsOffered(t.command)
+	case len(t.command.Commands) > 0 && len(t.words) == 0:
+		return commandsOffered(t.command)
+	}
+	return p.argumentsOffered(ctx, t)
+}
+
+// commandsOffered returns the commands below another that its help lists.
+func commandsOffered(c *cli.Command) (offered []candidate) {
+	for _, below := range c.Commands {
+		if !below.Hidden {
+			offered = append(offered, candidate{below.Name, below.Usage})
+		}
+	}
+	return offered
+}
+
+// flagsOffered returns the long flags of a command.
+func flagsOffered(c *cli.Command) (offered []candidate) {
+	for _, f := range c.Flags {
+		if doc, is := f.(cli.DocGenerationFlag); is {
+			offered = append(offered, candidate{"--" + f.Names()[0], strings.ReplaceAll(doc.GetUsage(), "`", "")})
+		}
+	}
+	return append(offered, candidate{"--help", "show help"})
+}
+
+// fixedValues are the values of flags that have few.
+var fixedValues = map[string][]string{
+	"require":         {"fenced", "available", "advisory"},
+	"log-level":       {"debug", "info", "warn", "error"},
+	"log-format":      {"text", "json"},
+	"tls-client-auth": {"require", "verify", "none"},
+}
+
+// flagValues returns the values that a flag may have.
+func (p *program) flagValues(ctx context.Context, t *typed) []candidate {
+	switch flag := t.flag.Names()[0]; {
+	case fixedValues[flag] != nil:
+		return wordsOffered(fixedValues[flag])
+	case flag == "output":
+		return wordsOffered(slices.DeleteFunc([]string{formatTable, formatJSON, formatYAML, formatNames}, func(format string) bool {
+			form, is := t.flag.(*cli.StringFlag)
+			return !is || form.Validator == nil || form.Validator(format) != nil
+		}))
+	case flag == "protocol":
+		return wordsOffered(strings.Split(sim.Names(), ", "))
+	case !t.asks():
+		return nil
+	case flag == "space":
+		return p.asked(ctx, t, spacesOffered)
+	case flag == "server":
+		return p.asked(ctx, t, serversOffered)
+	case flag == "members":
+		return p.asked(ctx, t, membersOffered)
+	case flag == "prefix":
+		return p.asked(ctx, t, namesOffered(t.current))
+	}
+	return nil
+}
+
+func wordsOffered(words []string) (offered []candidate) {
+	for _, word := range words {
+		offered = append(offered, candidate{word: word})
+	}
+	return offered
+}
+
+// argumentsOffered returns the arguments that a command may have at this place.
+func (p *program) argumentsOffered(ctx context.Context, t *typed) []candidate {
+	first := len(t.words) == 0
+	switch path := strings.Join(t.path, " "); path {
+	case "lock":
+		if t.dashes == 0 || t.dashes == 1 && first {
+			return p.asked(ctx, t, namesOffered(t.current))
+		}
+	case "acquire":
+		return p.asked(ctx, t, namesOffered(t.current))
+	case "show", "break", "release":
+		if first {
+			return p.asked(ctx, t, namesOffered(t.current))
+		}
+	case "suspend", "resume", "space open", "space close":
+		if first {
+			return p.asked(ctx, t, spacesOffered)
+		}
+	case "transfer":
+		switch len(t.words) {
+		case 0:
+			return p.asked(ctx, t, spacesOffered)
+		case 1:
+			return p.asked(ctx, t, membersOffered)
+		}
+	case "member add", "member promote", "member remove":
+		if first {
+			return p.asked(ctx, t, membersOffered)
+		}
+	case "help":
+		if first {
+			return append(commandsOffered(p.root()), candidate{exitCodesTopic, "the table of exit codes"})
+		}
+	case "completion":
+		if first {
+			return wordsOffered([]string{"bash", "zsh", "fish"})
+		}
+	}
+	return nil
+}
+
+// asked returns what a member offers. The parser reads the flags that were typed and the variables, as for the command
+// itself. A store is not asked.
+func (p *program) asked(ctx context.Context, t *typed, question func(context.Context, *cli.Command, *client.Admin) ([]candidate, error)) (offered []candidate) {
+	ctx, cancel := context.WithTimeout(ctx, completeLimit)
+	defer cancel()
+	root := p.root()
+	command := root
+	for _, word := range t.path {
+		command = command.Command(word)
+	}
+	command.Action = func(ctx context.Context, c *cli.Command) error {
+		if c.String("store") != "" {
+			return nil
+		}
+		return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+			offered, err = question(ctx, c, admin)
+			return err
+		})
+	}
+	if root.Run(ctx, slices.Concat([]string{name}, t.path, t.asking)) != nil {
+		return nil
+	}
+	return offered
+}
+
+// namesOffered returns a question for the names of locks that are held or waited for. A name that begins with a dash
+// would be taken for a flag.
+func namesOffered(prefix string) func(context.Context, *cli.Command, *client.Admin) ([]candidate, error) {
+	return func(ctx context.Context, c *cli.Command, admin *client.Admin) (offered []candidate, err error) {
+		page, err := admin.List(ctx, spaceOf(c), prefix, "", completeMost)
+		if err != nil {
+			return nil, err
+		}
+		for _, lock := range page.Locks {
+			if !strings.HasPrefix(lock.Name, "-") {
+				offered = append(offered, candidate{lock.Name, printable(heldBy(lock))})
+			}
+		}
+		return offered, nil
+	}
+}
+
+// heldBy describes a lock in a few words.
+func heldBy(lock *schema.Lock) string {
+	if len(lock.Holders) == 0 {
+		return "free, with waiters"
+	}
+	holder := lock.Holders[0].Owner
+	if holder == "" {
+		holder = lock.Holders[0].Client
+	}
+	return stateOf(lock) + " by " + holder
+}
+
+func spacesOffered(ctx context.Context, _ *cli.Command, admin *client.Admin) (offered []candidate, err error) {
+	status, err := admin.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, space := range status.Spaces {
+		offered = append(offered, candidate{space.Name, space.Protocol + ", " + holdfast.Class(space.Class).String() + ", " + space.State})
+	}
+	return offered, nil
+}
+
+func membersOffered(ctx context.Context, _ *cli.Command, admin *client.Admin) (offered []candidate, err error) {
+	status, err := admin.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, member := range status.View.Members {
+		offered = append(offered, candidate{member.Name, member.Address + ", " + member.State})
+	}
+	return offered, nil
+}
+
+// serversOffered asks for the addresses of all members of the view.
+func serversOffered(ctx context.Context, c *cli.Command, admin *client.Admin) (offered []candidate, err error) {
+	members, err := membersOffered(ctx, c, admin)
+	for _, member := range members {
+		address, state, _ := strings.Cut(member.about, ", ")
+		offered = append(offered, candidate{address, member.word + ", " + state})
+	}
+	return offered, err
+}
