@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/holdfast-locks/holdfast"
@@ -233,24 +234,35 @@ func (a *Admin) Status(ctx context.Context) (*Status, error) {
 
 // Watch yields events about the names of a space that begin with prefix, from any member, from now until ctx or the
 // answering member ends; an error is the last element. Events of one member arrive in the order of its decisions; an
-// event with a Since reports that some events of a member are missing. The space "" is that of option Space.
-func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[*Event, error] {
+// event with a Since reports that some events of a member are missing. The space "" is that of option Space. Each begun
+// is called before the first event, when no event from then on is missing: a listing that is requested after that and the
+// events have no gap between them.
+func (a *Admin) Watch(ctx context.Context, space, prefix string, begun ...func()) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		question := &schema.WatchRequest{Space: a.space(space), Prefix: prefix}
-		begun, enough := false, false
+		bound, enough := false, false
 		_, err := reach(ctx, a, opWatch, false, func(conn *grpc.ClientConn) (*struct{}, error) {
 			events, err := schema.NewLocksClient(conn).Watch(ctx, question)
+			if err == nil {
+				var header metadata.MD
+				header, err = events.Header()
+				bound = header != nil // else Recv says why the stream has ended
+			}
+			if err == nil && bound {
+				for _, tell := range begun {
+					tell()
+				}
+			}
 			for err == nil && !enough {
 				var event *schema.WatchEvent
 				if event, err = events.Recv(); err != nil {
 					break
 				}
-				begun = true
 				enough = !yield(event, nil)
 			}
-			if begun && unreached(err) { // another member's events do not continue this stream
+			if bound && unreached(err) { // another member's events do not continue this stream
 				err = fmt.Errorf("%w: the member's events have ended: %w", holdfast.ErrUnavailable, reasonOf(opWatch, err))
 			}
 			return nil, err

@@ -137,13 +137,13 @@ func TestAdmin(t *testing.T) {
 		t.Errorf("Status: %+v, %v", got, err)
 	}
 	var events []string
-	for event, err := range a.Watch(ctx, "", "p") {
+	for event, err := range a.Watch(ctx, "", "p", func() { events = append(events, "begun") }) {
 		if err != nil {
 			t.Errorf("Watch: %v", err)
 		}
 		events = append(events, event.Event)
 	}
-	if !slices.Equal(events, []string{"waiting", "granted"}) {
+	if !slices.Equal(events, []string{"begun", "waiting", "granted"}) {
 		t.Errorf("Watch: %q", events)
 	}
 	want := []interface{ String() string }{

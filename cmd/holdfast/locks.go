@@ -3,15 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
@@ -21,10 +17,15 @@ func (p *program) locksCommand() *cli.Command {
 		Name:      "locks",
 		Usage:     "list locks with their holders and waiters",
 		UsageText: name + " locks [--prefix P] [--output FORMAT] [--stale | --watch] [flags]",
+		Description: "With --watch it prints what is held and waited for at present, marked held, grace or waiting, and then each\n" +
+			"event of any member. It asks for the events first, then for the present state, and leaves out the events\n" +
+			"that are part of that: nothing is missing between the two. AGE is how long the lock has been held, or waited\n" +
+			"for, until the event. In JSON, time is since when. If the member that is asked ends, so does the command, with\n" +
+			"exit code 69: start it again, and it begins with the present state.",
 		Flags: clientFlags(append(append(listFlags(), lockStoreFlags()...),
 			textFlag("prefix", "only names that begin with `P`"),
 			staleFlag(),
-			switchFlag("watch", "print events of all members as they happen, until interrupted"),
+			switchFlag("watch", "print the present state, then events of all members as they happen, until interrupted"),
 		)...),
 		Action: p.locks,
 	}
@@ -37,6 +38,8 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 	switch {
 	case c.Bool("watch") && c.Bool("stale"):
 		return usageError(c.Name, "flags --watch and --stale exclude each other")
+	case c.Bool("watch") && p.output(c).format == formatNames:
+		return usageError(c.Name, "flags --watch and --output name exclude each other")
 	case c.Bool("watch") && !p.usesStore(c):
 		return p.watch(ctx, c)
 	}
@@ -71,25 +74,28 @@ func reads(c *cli.Command, admin *client.Admin) *client.Admin {
 
 // list shows a listing page by page, and requests the next page while one is shown. Each page may take --timeout.
 func (p *program) list(ctx context.Context, c *cli.Command, printPage func(page []*schema.Lock) error) error {
-	return p.withOperator(ctx, c, func(ctx context.Context, o operator) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		pages := make(chan *schema.LockPage)
-		var failure error
-		go func() {
-			defer close(pages)
-			failure = eachPage(ctx, c, o, pages)
-		}()
-		var err error
-		for page := range pages {
-			if err == nil {
-				if err = printPage(page.Locks); err != nil {
-					cancel()
-				}
+	return p.withOperator(ctx, c, func(ctx context.Context, o operator) error { return listFrom(ctx, c, o, printPage) })
+}
+
+// listFrom is list with an operator of the caller.
+func listFrom(ctx context.Context, c *cli.Command, o operator, printPage func(page []*schema.Lock) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pages := make(chan *schema.LockPage)
+	var failure error
+	go func() {
+		defer close(pages)
+		failure = eachPage(ctx, c, o, pages)
+	}()
+	var err error
+	for page := range pages {
+		if err == nil {
+			if err = printPage(page.Locks); err != nil {
+				cancel()
 			}
 		}
-		return cmp.Or(err, failure)
-	})
+	}
+	return cmp.Or(err, failure)
 }
 
 // eachPage requests the pages of a listing, one after the other.
@@ -124,47 +130,4 @@ func lockRows(o *output, t *table, lock *schema.Lock) {
 	if len(lock.Holders) == 0 {
 		t.row(formatName(lock.Name), stateOf(lock), formatMode(lock.Mode, lock.Units, lock.Capacity), "", "", "", "", waiters, "")
 	}
-}
-
-// watch prints events as they come, the header with the first.
-func (p *program) watch(ctx context.Context, c *cli.Command) error {
-	header, json := true, (*api.JSON)(nil)
-	if c.Bool("json") {
-		header, json = false, api.NewJSON()
-	}
-	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
-		for event, err := range admin.Watch(ctx, spaceOf(c), c.String("prefix")) {
-			if err != nil {
-				return reworded(c.Name, "", err)
-			}
-			if header {
-				header = false
-				if err := written(fmt.Fprintln(p.stdout, p.screen().bold("TIME          EVENT      TOKEN                 NAME  OWNER  MEMBER  WHY"))); err != nil {
-					return err
-				}
-			}
-			if err := p.printEvent(json, event); err != nil {
-				return err
-			}
-		}
-		return &holdfast.Error{Op: c.Name, Err: fmt.Errorf("%w: the member at %s has ended the feed", holdfast.ErrUnavailable, serverOf(c))}
-	})
-}
-
-// printEvent writes one line. Its first columns have a fixed width, because later lines are not known.
-func (p *program) printEvent(json *api.JSON, event *schema.WatchEvent) error {
-	if json != nil {
-		return printMessage(p.stdout, json, event)
-	}
-	return written(fmt.Fprintf(p.stdout, "%s  %-9s  %-20s  %s  %s  %s  %s\n",
-		event.Time.AsTime().Local().Format("15:04:05.000"), printable(event.Event), printable(formatToken(event.Token)),
-		printable(formatName(event.Name)), printable(cmp.Or(event.Owner, event.Client)), printable(event.Member), printable(whyOf(event))))
-}
-
-// whyOf returns the cause of an event, and the reason for the lock.
-func whyOf(event *schema.WatchEvent) string {
-	if event.Reason == "" {
-		return event.Why
-	}
-	return strings.TrimSpace(event.Why + " (" + event.Reason + ")")
 }

@@ -33,7 +33,7 @@ func (p *program) renewCommand() *cli.Command {
 			"broke the lock.",
 		Flags: append([]cli.Flag{
 			sessionFlag(),
-		anyStoreFlag(),
+			anyStoreFlag(),
 			durationFlag("ttl", 0, "how long the session outlives this call (default: as before)"),
 		}, memberFlags()...),
 		HideHelpCommand: true,
