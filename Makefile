@@ -1,6 +1,6 @@
-# The ten verbs. `.ci/run` has all stages, and docs/developing.md all commands.
+# The eleven verbs. `.ci/run` has all stages, and docs/developing.md all commands.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test short lint generate sim site ci
+.PHONY: help build demo test short lint generate sim site man ci
 
 help: ## lists the verbs
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -28,6 +28,9 @@ sim: ## breaks simulated members for a minute, with fresh seeds
 
 site: ## builds the site of docs, build/site, and checks its links
 	.ci/run site
+
+man: ## writes the manual pages, build/man
+	go run ./cmd/holdfast man build/man
 
 ci: ## runs all that must hold before a merge, as CI does
 	.ci/run

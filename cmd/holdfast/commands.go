@@ -38,6 +38,7 @@ func (p *program) commands() []*cli.Command {
 		p.benchChildCommand(),
 		p.completionCommand(),
 		p.completeCommand(),
+		p.manCommand(),
 		p.versionCommand(),
 		p.helpCommand(),
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +17,7 @@ func TestCommandPage(t *testing.T) {
 	p := &program{args: []string{name}, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	var text strings.Builder
 	text.WriteString("# Commands\n\nWritten by `go test ./cmd/holdfast -run TestCommandPage -rewrite` from `--help`.\n\n" +
-		"A flag overrides its environment variable. The variable of `--kill-after` is `HOLDFAST_KILL_AFTER`, and so on.\n\n" +
+		"A flag overrides its environment variable. The variable of `--kill-after` is `HOLDFAST_KILL_AFTER`, and so on. `make man` writes manual pages of the commands.\n\n" +
 		"## Flags of every command that asks a member\n")
 	shared := memberFlags()
 	flagTable(&text, shared)
@@ -64,46 +62,16 @@ func commandSection(to *strings.Builder, c *cli.Command, level, called string, s
 	}
 }
 
-// capital makes a text begin with a capital letter.
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
-
 // usageOf returns what the help says of a flag.
 func usageOf(f cli.Flag) string { return f.(cli.DocGenerationFlag).GetUsage() }
-
-// placeholder is the part of a flag's usage that names its value.
-var placeholder = regexp.MustCompile("`[^`]*`")
 
 // flagTable writes a row for each flag: its names with its value, its usage, and its default.
 func flagTable(to *strings.Builder, flags []cli.Flag) {
 	to.WriteString("\n| flag | meaning | default |\n|---|---|---|\n")
 	for _, f := range flags {
-		doc := f.(cli.DocGenerationFlag)
-		names := make([]string, 0, 2)
-		for _, n := range f.Names() {
-			names = append(names, strings.Repeat("-", min(len(n), 2))+n)
-		}
-		title, usage := strings.Join(names, ", "), variable.ReplaceAllString(doc.GetUsage(), "")
-		if doc.TakesValue() {
-			value := doc.TypeName()
-			if at := placeholder.FindString(usage); at != "" {
-				value = strings.Trim(at, "`")
-			}
-			title += " " + value
-		}
-		byDefault := doc.GetDefaultText()
-		if byDefault == "" {
-			byDefault = strings.Trim(doc.GetValue(), `"`)
-		}
-		switch {
-		case !doc.TakesValue() || !doc.IsDefaultVisible():
-			byDefault = ""
-		case f.Names()[0] == "jobs" && byDefault == fmt.Sprint(runtime.NumCPU()):
-			byDefault = "the number of processors"
-		}
+		d := describe(f)
+		title := strings.TrimSpace(strings.Join(d.names, ", ") + " " + d.value)
 		cell := strings.NewReplacer("|", "\\|", "`", "")
-		fmt.Fprintf(to, "| `%s` | %s | %s |\n", cell.Replace(title), cell.Replace(usage), cell.Replace(strings.Trim(byDefault, `"`)))
+		fmt.Fprintf(to, "| `%s` | %s | %s |\n", cell.Replace(title), cell.Replace(d.usage), cell.Replace(d.byDefault))
 	}
 }
-
-// variable is the environment variable at the end of the usage of a key of the configuration.
-var variable = regexp.MustCompile(` \[\$[A-Z_]+\]$`)
