@@ -18,6 +18,9 @@ func TestCommandPage(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("# Commands\n\nWritten by `go test ./cmd/holdfast -run TestCommandPage -rewrite` from `--help`.\n\n" +
 		"A flag overrides its environment variable. The variable of `--kill-after` is `HOLDFAST_KILL_AFTER`, and so on. `make man` writes manual pages of the commands.\n\n" +
+		"Tables fit 80 columns with usual values. `--wide` prints all columns, and exact times instead of ages. On a terminal the long " +
+		"cells of a wider line are cut, to its width or to `COLUMNS`, and the words of states have colours, unless `NO_COLOR` is set. " +
+		"In a pipe or a file nothing is cut. Scripts read `-o json`, `-o yaml`, or `-o name`: a name on each line, in quotes if it has a space.\n\n" +
 		"## Flags of every command that asks a member\n")
 	shared := memberFlags()
 	flagTable(&text, shared)

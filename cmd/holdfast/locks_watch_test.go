@@ -1,12 +1,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	refused "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
@@ -83,5 +90,75 @@ func TestWatcherWidths(t *testing.T) {
 		if at := strings.Index(lines[i], "why"); at != want {
 			t.Errorf("line %d: the last column is at %d, want %d", i, at, want)
 		}
+	}
+}
+
+// overlapping is a member at which things happen between the begin of a feed and the answer to a listing.
+type overlapping struct {
+	schema.UnimplementedLocksServer
+	begun, listing, happened chan struct{}
+}
+
+func (m *overlapping) Watch(_ *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.WatchEvent]) error {
+	if err := stream.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
+	close(m.begun)
+	<-m.listing
+	send := func(events ...*schema.WatchEvent) error {
+		for _, e := range events {
+			e.Time, e.Name, e.Member = timestamppb.Now(), "n", "a"
+			if err := stream.Send(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := send(&schema.WatchEvent{Event: "released", Token: 6, Session: "s6"}, &schema.WatchEvent{Event: "granted", Token: 7, Session: "s7"}); err != nil {
+		return err
+	}
+	close(m.happened)
+	return send(&schema.WatchEvent{Event: "released", Token: 7, Session: "s7"}, &schema.WatchEvent{Event: "granted", Token: 8, Session: "s8"})
+}
+
+func (m *overlapping) List(context.Context, *schema.ListRequest) (*schema.LockPage, error) {
+	select {
+	case <-m.begun:
+	default:
+		return nil, refused.Error(codes.Internal, "the listing was requested before the feed had begun")
+	}
+	close(m.listing)
+	<-m.happened
+	held := &schema.Grant{Token: 7, Session: "s7", Since: timestamppb.Now()}
+	return &schema.LockPage{Locks: []*schema.Lock{{Name: "n", Token: 7, Holders: []*schema.Grant{held}}}}, nil
+}
+
+// TestWatchWithoutGap: what happens while the present state is listed is printed once.
+func TestWatchWithoutGap(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	server := grpc.NewServer()
+	schema.RegisterLocksServer(server, &overlapping{begun: make(chan struct{}), listing: make(chan struct{}), happened: make(chan struct{})})
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	defer func() {
+		server.Stop()
+		must(t, <-served)
+	}()
+	out, err := os.Create(t.TempDir() + "/out")
+	must(t, err)
+	defer out.Close()
+	p := &program{args: []string{name, "locks", "--watch", "--server", listener.Addr().String()}, stdin: os.Stdin, stdout: out, stderr: os.Stderr}
+	if code := p.run(t.Context()); code != exitUnavailable {
+		t.Errorf("exit code %d, want %d: the feed has ended", code, exitUnavailable)
+	}
+	text, err := os.ReadFile(out.Name())
+	must(t, err)
+	var got []string
+	for line := range strings.Lines(string(text)) {
+		got = append(got, strings.Fields(line)[1])
+	}
+	if want := []string{"EVENT", "held", "released", "granted"}; !slices.Equal(got, want) {
+		t.Errorf("events %q, want %q:\n%s", got, want, text)
 	}
 }

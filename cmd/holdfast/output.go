@@ -156,14 +156,11 @@ func (o *output) print(tables ...*table) error {
 }
 
 // since returns the title of a column of times in the past: of ages, or of exact times.
-func (o *output) since() string { return o.either("AGE", "SINCE") }
-
-// either returns the first text, or with --wide the second.
-func (o *output) either(short, wide string) string {
+func (o *output) since() string {
 	if o.wide {
-		return wide
+		return "SINCE"
 	}
-	return short
+	return "AGE"
 }
 
 // age formats a time in the past as a cell: how long ago it was or, with --wide, exactly.
