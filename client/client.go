@@ -121,7 +121,7 @@ func build(settings *settings, addresses []api.Address) *Client {
 		c.alarms.arm(&c.refusal, session.After(c.started, refusedLimit))
 	}
 	config := session.Config{
-		TTL: settings.ttl, Name: settings.name, Number: max(1, rand.Uint64()), Keep: settings.keep,
+		TTL: settings.ttl, Name: settings.name, Number: settings.number, Keep: settings.keep,
 		Addresses: addresses, Direct: settings.direct, Jitter: settings.jitter,
 	}
 	if settings.resume {

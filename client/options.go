@@ -36,6 +36,8 @@ type settings struct {
 	session      string
 	secret       string
 	resume       bool
+	succeeds     bool   // as the client with the number
+	number       uint64 // identifies the client among others that use its session
 	direct       bool
 	late         func(remaining time.Duration)
 	links        *links // the connections that the Client may share
@@ -158,8 +160,11 @@ func resolve(options []Option) (*settings, error) {
 	if s.ttl < 0 {
 		return nil, fmt.Errorf("%w: ttl %v: want 0 for the server's default, or more", holdfast.ErrConflict, s.ttl)
 	}
-	if s.resume && (s.session == "" || s.secret == "") {
-		return nil, fmt.Errorf("%w: resume needs both the session's id and its secret", holdfast.ErrConflict)
+	if err := s.checkResume(); err != nil {
+		return nil, err
+	}
+	if s.number == 0 {
+		s.number = max(1, rand.Uint64())
 	}
 	if err := s.secure(); err != nil {
 		return nil, err
