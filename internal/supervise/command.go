@@ -32,9 +32,11 @@ type Command struct {
 	// ([Process.Left]) and ended with the command, in its group or not. The caller must start no other processes
 	// meanwhile.
 	Adopt bool
-	// Mark is an entry of Env that no other command has. With Adopt the guardian uses it to find processes that have
-	// left the group when the caller was killed. Empty means that it cannot.
+	// Mark is NAME=WORD: the entry NAME of Env has WORD among its words, and no other command's has. With it the
+	// guardian finds processes that have left the group when the caller was killed. Empty means that it cannot.
 	Mark string
+	// Heir is started by the guardian when it has ended all of the command in the caller's place. Nil means none.
+	Heir *Heir
 	// Notice receives sentences for the person at the terminal about what happens to the command there, and about
 	// signals that could not be forwarded. It must not block, must be safe for concurrent use, and may be nil.
 	Notice func(string)

@@ -19,18 +19,35 @@
 //     arguments or open files. If the caller dies first, the gate closes and the command never runs. An execution that
 //     fails is reported through a second pipe that a successful one closes, so [Start] knows before it returns.
 //   - The guardian reads from a leash: a pipe whose other end only the caller holds. When the leash ends, by any death
-//     of the caller, SIGKILL included, it sends KILL to the command's group. There is no TERM first: the lock may
-//     already be on its way to another. The gate opens only after the guardian has said that it is ready, so the
-//     command never runs unguarded. It has /dev/null for input and output and keeps none of the caller's files, so it
-//     never keeps a pipeline open. Once the command has ended, the caller ends the guardian.
+//     of the caller, SIGKILL included, it sends KILL to the command's group, and to what has left the group and has the
+//     mark. There is no TERM first: the lock may already be on its way to another. When all of that has ended, it
+//     starts the heir ([Heir]), which does what the caller cannot do any more. The gate opens only after the guardian
+//     has said that it is ready, so the command never runs unguarded. It has /dev/null for input and output and keeps
+//     none of the caller's files, so it never keeps a pipeline open. Once the command has ended, the caller ends the
+//     guardian.
 //   - On the leash the caller sends the deadlines by which the command must have ended ([Command.Deadline],
 //     [Process.SetDeadline]), as times of package clock. When the latest one passes, the guardian sends KILL by its own
-//     clock, even if the caller is stopped, debugged or frozen; [Process.Wait] then returns [ErrDeadline]. The caller
-//     continues a stopped guardian at once. If both are frozen, as in a frozen container, so is the command, and the
-//     guardian acts when it wakes.
+//     clock, even if the caller is stopped, debugged or frozen, and starts the heir when all has ended; [Process.Wait]
+//     then returns [ErrDeadline]. The caller continues a stopped guardian at once. If both are frozen, as in a frozen
+//     container, so is the command, and the guardian acts when it wakes.
 //   - If the guardian is killed while the command runs, or while something runs that was adopted from it, all of it is
 //     killed and [Process.Wait] returns [ErrGuardian]. If both caller and guardian are killed at once, Linux still
 //     kills the command itself (parent-death signal), though not its children.
+//
+// # The heir
+//
+// The heir must not start while a process may still use what the command protects. So the guardian looks for the
+// command's group, for what the caller has adopted if the caller lives, and on Linux for every process with
+// [Command.Mark] in its environment. It kills what it finds, and looks again, until two looks in a row find nothing. If
+// a process is left at the latest deadline (one that runs as another user, or that the kernel does not end), or ten
+// seconds later without a deadline, there is no heir.
+//
+// When the caller has been killed, three things are not seen: a process that has left the group and was given another
+// environment, one that has left it and runs as another user, and on systems other than Linux all that has left it. They
+// survive the caller, as they did before the guardian looked for them.
+//
+// The heir's input waits in a pipe that the caller has filled before it started the guardian, and which neither of them
+// reads. So the guardian knows no secret, and no list of processes shows one.
 //
 // # Termination
 //
@@ -40,7 +57,7 @@
 // flock(1) keeps a lock while a process has inherited its file. When the lock is lost, [Process.Terminate] sends TERM
 // to the whole group, KILL when the grace is over, and returns when no process of the group is left; what was adopted,
 // or has left the group, is ended with it. When the caller is killed, the guardian kills the whole group, and what has
-// left it and still has [Command.Mark] in its environment.
+// left it and still has the mark.
 //
 // The end of a process group raises no event. The command's own end does (SIGCHLD); after it, Terminate polls every few
 // milliseconds for remaining processes of the group, until the grace, or one second after KILL, is over.

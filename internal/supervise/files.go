@@ -25,12 +25,13 @@ type lines struct {
 	report pipe // starter to caller: the reason of a failed execution; closed silently on success
 	leash  pipe // caller to guardian: deadlines; it ends when the caller does
 	ready  pipe // guardian to caller: one byte
+	will   pipe // caller to the guardian's heir: its input
 }
 
 func openLines() (*lines, error) {
 	l := &lines{}
 	var opened []pipe
-	for _, p := range []*pipe{&l.gate, &l.report, &l.leash, &l.ready} {
+	for _, p := range []*pipe{&l.gate, &l.report, &l.leash, &l.ready, &l.will} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			for _, p := range opened {
@@ -46,7 +47,7 @@ func openLines() (*lines, error) {
 
 // closeStarted closes the ends that belong to the started processes; a reader must see the end when its writer exits.
 func (l *lines) closeStarted() {
-	for _, file := range []*os.File{l.gate.r, l.report.w, l.leash.r, l.ready.w} {
+	for _, file := range []*os.File{l.gate.r, l.report.w, l.leash.r, l.ready.w, l.will.r} {
 		_ = file.Close() // nothing to flush
 	}
 }
@@ -81,15 +82,16 @@ func starterFiles(stdin, stdout, stderr *os.File, l *lines) (files []uintptr, ga
 	return append(files, l.gate.r.Fd(), l.report.w.Fd()), gate, report
 }
 
-// The guardian's two files.
+// The guardian's own files.
 const (
 	guardianLeash = 3
 	guardianReady = 4
+	guardianWill  = 5
 )
 
 // guardianFiles keeps none of the user's files open.
 func guardianFiles(null *os.File, l *lines) []uintptr {
-	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), l.leash.r.Fd(), l.ready.w.Fd()}
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), l.leash.r.Fd(), l.ready.w.Fd(), l.will.r.Fd()}
 	for range inherited() {
 		files = append(files, closed)
 	}

@@ -74,6 +74,36 @@ const (
 	dying = time.Second          // how long a process may survive KILL
 )
 
+// kill sends KILL to the group, and to what has left it and has the mark, and reports whether it has found a process
+// that had not ended.
+func (g group) kill(mark string) (found bool) {
+	found = g.alive()
+	_ = g.signalAll(syscall.SIGKILL) // no process may be left, or one that we may not kill
+	for _, left := range marked(mark) {
+		found = true
+		_ = syscall.Kill(left, syscall.SIGKILL) // likewise
+	}
+	return found
+}
+
+// killed kills until no process is found, and reports whether that came before the limit. It takes two looks in a row
+// that find none: a look at all processes takes a while, and one may start another meanwhile.
+func (g group) killed(mark string, limit <-chan time.Time) bool {
+	again := time.NewTicker(look)
+	defer again.Stop()
+	for none := 0; none < 2; {
+		select {
+		case <-again.C:
+		case <-limit:
+			return false
+		}
+		if none++; g.kill(mark) {
+			none = 0
+		}
+	}
+	return true
+}
+
 // emptied waits until no process of the group is left, and reports whether that came before the limit. Unix has no
 // event for it, so it polls. With kill, each poll kills processes started since the last one.
 func (g group) emptied(limit <-chan time.Time, kill bool) bool {

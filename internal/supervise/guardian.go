@@ -14,7 +14,7 @@ import (
 
 // The names (argument 0) under which this program is started again.
 const (
-	guardianName = "holdfast-guardian" // arguments: the command's group, the caller's group, the caller if it adopts, the mark, its other children
+	guardianName = "holdfast-guardian" // arguments: see Process.guardianOrder
 	starterName  = "holdfast-starter"  // arguments: gate, report, path, the command's arguments
 )
 
@@ -42,21 +42,43 @@ func GuardianMain() {
 	os.Exit(misuse)
 }
 
-// guard waits for the caller's end or the deadline, and kills the group.
-func guard(args []string) {
-	if len(args) < 4 {
-		return
+// order is what a guardian's arguments say.
+type order struct {
+	command, home int    // process groups: the command's, and the caller's
+	caller        int    // the process that adopts what the command leaves running; 0 for none
+	mark          string // see Command.Mark
+	except        []int  // other children of the caller
+	heir          []string
+}
+
+// parseOrder parses the arguments; ok is false if they are not those of a guardian.
+func parseOrder(args []string) (o order, ok bool) {
+	if len(args) < 5 {
+		return o, false
 	}
-	numbers := make([]int, len(args))
-	for i, arg := range args {
-		n, err := strconv.Atoi(arg)
-		if err != nil && i != 3 {
-			return
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return -1
 		}
-		numbers[i] = n
+		return n
 	}
-	id, home, mark := numbers[0], numbers[1], args[3]
-	if id <= 1 {
+	o = order{command: number(args[0]), home: number(args[1]), caller: number(args[2]), mark: args[3]}
+	count, rest := number(args[4]), args[5:]
+	if o.command <= 1 || o.home < 0 || o.caller < 0 || count < 0 || count > len(rest) {
+		return o, false
+	}
+	for _, other := range rest[:count] {
+		o.except = append(o.except, number(other))
+	}
+	o.heir = rest[count:]
+	return o, true
+}
+
+// guard waits for the caller's end or the deadline, kills the command, and starts the heir.
+func guard(args []string) {
+	order, ok := parseOrder(args)
+	if !ok {
 		return
 	}
 	// All catchable signals are caught and dropped: a guardian ends with its caller. A terminal's stop signals must be
@@ -70,29 +92,26 @@ func guard(args []string) {
 	if err != nil {
 		return
 	}
-	command := openGroup(id)
-	command.caller, command.except = numbers[2], append(numbers[4:], os.Getpid())
-	terminal := openTerminal(home, id)
+	syscall.CloseOnExec(guardianLeash)
+	syscall.CloseOnExec(guardianWill)
+	command := openGroup(order.command)
+	command.caller, command.except = order.caller, append(order.except, os.Getpid())
+	terminal := openTerminal(order.home, order.command)
 	ready := os.NewFile(guardianReady, "ready")
 	if _, err := ready.Write([]byte{1}); err != nil {
 		os.Exit(0) // the caller is gone, and the gate was never opened
 	}
 	_ = ready.Close() // nothing to flush
 
-	ended := leash.wait(clock.Real())
-	if ended {
-		// Processes that have left the group have another parent now.
-		_ = command.signal(syscall.SIGKILL) // no process may be left, or one that we may not kill
-		if mark != "" {
-			for _, left := range marked(mark) {
-				_ = syscall.Kill(left, syscall.SIGKILL) // likewise
-			}
-		}
-		terminal.takeBack(true)
-		os.Exit(0)
+	code, limit := outOfTime, dying
+	if leash.wait(clock.Real()) {
+		command.caller = 0 // what it has adopted has another parent now
+		code, limit = 0, leash.remaining(clock.Real())
 	}
-	_ = command.signalAll(syscall.SIGKILL) // likewise
-	command.emptied(time.After(dying), true)
+	command.kill(order.mark)
 	terminal.takeBack(true)
-	os.Exit(outOfTime)
+	if command.killed(order.mark, time.After(limit)) {
+		startHeir(order.heir)
+	}
+	os.Exit(code)
 }

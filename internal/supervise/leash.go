@@ -99,6 +99,16 @@ func (c *collar) read() (deadline time.Duration, ended bool) {
 	return c.deadline, c.ended
 }
 
+// remaining returns how long a guardian waits for the end of what it has killed, when its caller has gone: until the
+// last deadline, after which what the command protects may go to another, and its heir would be late.
+func (c *collar) remaining(clock clock.Clock) time.Duration {
+	deadline, _ := c.read()
+	if left := deadline - clock.Now(); left < lingering {
+		return max(left, dying)
+	}
+	return lingering
+}
+
 // wait returns when the leash has closed, or at the deadline.
 func (c *collar) wait(clock clock.Clock) (ended bool) {
 	timer := clock.NewTimer()

@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	GuardianMain()
 	if len(os.Args) > 1 {
-		for _, roles := range []map[string]func([]string) int{roles, terminalRoles} {
+		for _, roles := range []map[string]func([]string) int{roles, terminalRoles, heirRoles} {
 			if role, ok := roles[os.Args[1]]; ok {
 				os.Exit(role(os.Args[2:]))
 			}

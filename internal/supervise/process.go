@@ -71,6 +71,9 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, errors.New("start the command: Args is empty, want a command and its arguments")
 	}
 	path, err := Find(c.Args[0])
+	if err == nil {
+		err = c.Heir.check()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +128,7 @@ func (p *Process) launch(ctx context.Context, c Command, path string) error {
 	defer l.gate.close()
 	defer l.report.close()
 	defer l.ready.close()
+	defer l.will.close()
 	stop := context.AfterFunc(ctx, func() { // do not wait for a slow one
 		_ = l.ready.r.Close()
 		_ = l.report.r.Close()
@@ -200,18 +204,31 @@ func (p *Process) fork(c Command, path string, l *lines) error {
 		return fmt.Errorf("start the guardian: %w", err)
 	}
 	defer null.Close()
-	args = []string{
-		guardianName, strconv.Itoa(pid), strconv.Itoa(syscall.Getpgrp()), strconv.Itoa(p.group.caller), c.Mark,
+	if err := c.Heir.bequeath(l.will); err != nil {
+		return err
 	}
-	for _, other := range p.group.except {
-		args = append(args, strconv.Itoa(other))
-	}
-	p.guardian, err = fork(args, nil, guardianFiles(null, l))
+	args, env := p.guardianOrder(c)
+	p.guardian, err = fork(args, env, guardianFiles(null, l))
 	if err != nil {
 		return fmt.Errorf("start the guardian: %w", err)
 	}
 	p.group.except = append(p.group.except, p.guardian)
 	return nil
+}
+
+// guardianOrder returns the guardian's arguments and environment; guard reads them.
+func (p *Process) guardianOrder(c Command) (args, env []string) {
+	args = []string{
+		guardianName, strconv.Itoa(p.group.id), strconv.Itoa(syscall.Getpgrp()), strconv.Itoa(p.group.caller), c.Mark,
+		strconv.Itoa(len(p.group.except)),
+	}
+	for _, other := range p.group.except {
+		args = append(args, strconv.Itoa(other))
+	}
+	if c.Heir == nil {
+		return args, nil
+	}
+	return append(args, c.Heir.Args...), c.Heir.Env
 }
 
 // Done is closed when the command itself has ended. Its terminal is restored by then.

@@ -137,15 +137,30 @@ func describe(id int, stat []byte) (m member, ok bool) {
 // adoptOrphans makes this process the parent of its descendants' orphans.
 func adoptOrphans() bool { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil }
 
-// marked lists the processes with an entry in their initial environment.
-func marked(entry string) (ids []int) {
+// marked lists the processes with a mark in their initial environment. Those of another user do not show theirs.
+func marked(mark string) (ids []int) {
+	name, word, found := strings.Cut(mark, "=")
+	if !found {
+		return nil
+	}
 	for _, id := range numbers() {
 		environment, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/environ")
-		if err == nil && slices.Contains(strings.Split(string(environment), "\x00"), entry) {
+		if err == nil && hasMark(environment, name, word) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
+}
+
+// hasMark reports whether an environment has a variable with a word among its words.
+func hasMark(environment []byte, name, word string) bool {
+	for entry := range bytes.SplitSeq(environment, []byte{0}) {
+		variable, value, _ := strings.Cut(string(entry), "=")
+		if variable == name && slices.Contains(strings.Fields(value), word) {
+			return true
+		}
+	}
+	return false
 }
 
 // dieWithParent asks the kernel to kill this process, and what it execs, when the thread that started it ends. It
