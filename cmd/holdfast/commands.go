@@ -16,6 +16,7 @@ func (p *program) commands() []*cli.Command {
 		p.releaseCommand(),
 		p.keeperCommand(),
 		p.storeKeeperCommand(),
+		p.heirCommand(),
 		p.statusCommand(),
 		p.locksCommand(),
 		p.showCommand(),

@@ -216,7 +216,11 @@ func (p *program) startKeeper(ctx context.Context, c *cli.Command, w *witness, s
 	if err != nil {
 		return err
 	}
-	answer, err := p.spawnKeeper(ctx, keeperArguments(c, w), w, session, timeout)
+	arguments, err := keeperArguments(c, w)
+	if err != nil {
+		return err
+	}
+	answer, err := p.spawnKeeper(ctx, arguments, w, session, timeout)
 	if err != nil {
 		return fmt.Errorf("start the keeper: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,15 +72,27 @@ func (p *program) spawnKeeper(ctx context.Context, arguments []string, w *witnes
 	return string(answer), keeper.Process.Release()
 }
 
-// keeperArguments returns the arguments for reaching the member.
-func keeperArguments(c *cli.Command, w *witness) []string {
-	arguments := []string{"keeper", "--while-pid=" + strconv.Itoa(w.pid)}
+// keeperArguments returns a keeper's arguments.
+func keeperArguments(c *cli.Command, w *witness) ([]string, error) {
+	arguments, err := memberArguments(c)
+	return append([]string{"keeper", "--while-pid=" + strconv.Itoa(w.pid)}, arguments...), err
+}
+
+// memberArguments returns the arguments for reaching the member, from any folder.
+func memberArguments(c *cli.Command) (arguments []string, err error) {
 	for _, flag := range []string{"server", "timeout", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "token-file"} {
-		if c.IsSet(flag) {
-			arguments = append(arguments, fmt.Sprintf("--%s=%v", flag, c.Value(flag)))
+		if !c.IsSet(flag) {
+			continue
 		}
+		value := fmt.Sprint(c.Value(flag))
+		if slices.Contains([]string{"tls-ca", "tls-cert", "tls-key"}, flag) && value != "" {
+			if value, err = filepath.Abs(value); err != nil {
+				return nil, fmt.Errorf("find the folder of --%s %q: %w", flag, c.Value(flag), err)
+			}
+		}
+		arguments = append(arguments, fmt.Sprintf("--%s=%s", flag, value))
 	}
-	return arguments
+	return arguments, nil
 }
 
 // keeperEnvironment has no secrets, and none of our own variables: the arguments have their values.

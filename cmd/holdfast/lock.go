@@ -38,7 +38,8 @@ func (p *program) lockCommand() *cli.Command {
 			"The exit code is the command's own if the locks were held to the end; otherwise 79, or 81 if an operator\n" +
 			"broke a lock. When a lock is lost, the command's whole process group is ended before another client can be\n" +
 			"granted the name: first by TERM, then by KILL. From then on the lock counts as lost, even if the member\n" +
-			"answers again. A guardian process sends KILL at the deadline if holdfast itself is stopped or frozen.\n" +
+			"answers again. A guardian process sends KILL at the deadline if holdfast itself is stopped or frozen. If it\n" +
+			"is killed, the guardian kills the command, and releases the locks when all of it has ended.\n" +
 			"\n" +
 			"Another user cannot kill a command that changes its user, as sudo does. When such a command's lock is lost,\n" +
 			"the command runs on; holdfast names its process and exits with 79. Run holdfast as that user instead:\n" +

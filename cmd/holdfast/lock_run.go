@@ -229,9 +229,13 @@ func (l *locking) command(ctx context.Context) error {
 	}
 	p := l.program
 	watch := newWatch(l, l.client.TTL(), l.client.Deadline)
+	heir, err := l.heir()
+	if err != nil {
+		return err
+	}
 	process, err := supervise.Start(held, supervise.Command{
 		Args: l.order.command, Env: l.environment(), Deadline: watch.kept,
-		Adopt: !l.order.detach, Mark: "HOLDFAST_LOCK_SESSION=" + l.client.Session(),
+		Adopt: !l.order.detach, Mark: outerVariable + "=" + l.client.Session(), Heir: heir,
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
 		Notice: func(sentence string) { l.say.printf("%s", sentence) },
 	})
