@@ -17,7 +17,7 @@ func main() {
 		args: os.Args, environ: os.Environ(),
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 	}
-	os.Exit(p.run(context.Background()))
+	supervise.Main(func() int { return p.run(context.Background()) })
 }
 
 // program is one run of the command line.

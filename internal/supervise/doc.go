@@ -94,4 +94,9 @@
 // once the command runs they are forwarded to its group. Signals that the kernel sends to a terminal's foreground group
 // reach only the command's group, so none arrives twice. An INT or HUP that was ignored when the program started
 // (nohup, a script's background) stays ignored, by us and by the command.
+//
+// # Containers
+//
+// The first process of a container becomes the parent of what other processes leave behind. If that is this program,
+// [Main] reaps those strangers.
 package supervise
