@@ -11,12 +11,13 @@
 //	caller ──┬── command (own process group; before: the starter) ── its children
 //	         └── guardian (own process group, holds nothing of the user's)
 //
-// Both children are this same program started under another name, which is why main calls [GuardianMain] before
-// anything else.
+// Both children are this same program started under another name, which do their work while this package is initialized.
+// [Prepare] starts them before it is known whether the command will run, so that a lock that is granted at once does not
+// wait for them.
 //
-//   - The starter becomes the command. It waits at a gate (a pipe) until the caller lets it pass, then execs the
-//     command in its place: same process id, which is also the group's id, and nothing of ours left in its environment,
-//     arguments or open files. If the caller dies first, the gate closes and the command never runs. An execution that
+//   - The starter becomes the command. It waits at a gate (a pipe) until the caller sends the command's environment
+//     through it, then execs the command in its place: same process id, which is also the group's id, and nothing of
+//     ours left in its environment, arguments or open files. If the caller dies first, the gate closes and the command never runs. An execution that
 //     fails is reported through a second pipe that a successful one closes, so [Start] knows before it returns.
 //   - The guardian reads from a leash: a pipe whose other end only the caller holds. When the leash ends, by any death
 //     of the caller, SIGKILL included, it sends KILL to the command's group, and to what has left the group and has the
@@ -46,8 +47,9 @@
 // environment, one that has left it and runs as another user, and on systems other than Linux all that has left it. They
 // survive the caller, as they did before the guardian looked for them.
 //
-// The heir's input waits in a pipe that the caller has filled before it started the guardian, and which neither of them
-// reads. So the guardian knows no secret, and no list of processes shows one.
+// The heir's input waits in a pipe that the caller has filled before it opened the gate, and which neither of them reads.
+// So the guardian knows no secret, and no list of processes shows one. Without input there is no heir: the command has
+// not run.
 //
 // # Termination
 //

@@ -21,7 +21,7 @@ func (p pipe) close() {
 
 // lines are the pipes between caller, starter and guardian.
 type lines struct {
-	gate   pipe // caller to starter: one byte lets it pass; on close it exits
+	gate   pipe // caller to starter: the environment lets it pass; on close it exits
 	report pipe // starter to caller: the reason of a failed execution; closed silently on success
 	leash  pipe // caller to guardian: deadlines; it ends when the caller does
 	ready  pipe // guardian to caller: one byte
@@ -48,6 +48,13 @@ func openLines() (*lines, error) {
 // closeStarted closes the ends that belong to the started processes; a reader must see the end when its writer exits.
 func (l *lines) closeStarted() {
 	for _, file := range []*os.File{l.gate.r, l.report.w, l.leash.r, l.ready.w, l.will.r} {
+		_ = file.Close() // nothing to flush
+	}
+}
+
+// closeOwn closes the ends that belong to the caller, except the leash.
+func (l *lines) closeOwn() {
+	for _, file := range []*os.File{l.gate.w, l.report.r, l.ready.r, l.will.w} {
 		_ = file.Close() // nothing to flush
 	}
 }

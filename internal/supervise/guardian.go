@@ -14,7 +14,7 @@ import (
 
 // The names (argument 0) under which this program is started again.
 const (
-	guardianName = "holdfast-guardian" // arguments: see Process.guardianOrder
+	guardianName = "holdfast-guardian" // arguments: see Process.guardianTask
 	starterName  = "holdfast-starter"  // arguments: gate, report, path, the command's arguments
 )
 
@@ -28,8 +28,12 @@ const (
 	outOfTime = 3  // the guardian has killed the command at its deadline
 )
 
-// GuardianMain must be called first in main, before flags are parsed or anything is opened. If [Start] started this
-// process as guardian or starter, it does that work and does not return; otherwise it returns at once.
+// A guardian or starter begins its work while the program's packages are initialized: this package needs few others, so
+// that is after about a third of them. It halves the time of a start.
+func init() { GuardianMain() }
+
+// GuardianMain does the work of a guardian or starter if [Prepare] has started this process as one, and does not return
+// then; otherwise it returns at once. It runs when this package is initialized.
 func GuardianMain() {
 	switch os.Args[0] {
 	case guardianName:
@@ -42,8 +46,8 @@ func GuardianMain() {
 	os.Exit(misuse)
 }
 
-// order is what a guardian's arguments say.
-type order struct {
+// task is what a guardian's arguments say.
+type task struct {
 	command, home int    // process groups: the command's, and the caller's
 	caller        int    // the process that adopts what the command leaves running; 0 for none
 	mark          string // see Command.Mark
@@ -51,8 +55,8 @@ type order struct {
 	heir          []string
 }
 
-// parseOrder parses the arguments; ok is false if they are not those of a guardian.
-func parseOrder(args []string) (o order, ok bool) {
+// parseTask parses the arguments; ok is false if they are not those of a guardian.
+func parseTask(args []string) (o task, ok bool) {
 	if len(args) < 5 {
 		return o, false
 	}
@@ -63,7 +67,7 @@ func parseOrder(args []string) (o order, ok bool) {
 		}
 		return n
 	}
-	o = order{command: number(args[0]), home: number(args[1]), caller: number(args[2]), mark: args[3]}
+	o = task{command: number(args[0]), home: number(args[1]), caller: number(args[2]), mark: args[3]}
 	count, rest := number(args[4]), args[5:]
 	if o.command <= 1 || o.home < 0 || o.caller < 0 || count < 0 || count > len(rest) {
 		return o, false
@@ -77,7 +81,7 @@ func parseOrder(args []string) (o order, ok bool) {
 
 // guard waits for the caller's end or the deadline, kills the command, and starts the heir.
 func guard(args []string) {
-	order, ok := parseOrder(args)
+	task, ok := parseTask(args)
 	if !ok {
 		return
 	}
@@ -94,9 +98,9 @@ func guard(args []string) {
 	}
 	syscall.CloseOnExec(guardianLeash)
 	syscall.CloseOnExec(guardianWill)
-	command := openGroup(order.command)
-	command.caller, command.except = order.caller, append(order.except, os.Getpid())
-	terminal := openTerminal(order.home, order.command)
+	command := openGroup(task.command)
+	command.caller, command.except = task.caller, append(task.except, os.Getpid())
+	terminal := openTerminal(task.home, task.command)
 	ready := os.NewFile(guardianReady, "ready")
 	if _, err := ready.Write([]byte{1}); err != nil {
 		os.Exit(0) // the caller is gone, and the gate was never opened
@@ -108,10 +112,10 @@ func guard(args []string) {
 		command.caller = 0 // what it has adopted has another parent now
 		code, limit = 0, leash.remaining(clock.Real())
 	}
-	command.kill(order.mark)
+	command.kill(task.mark)
 	terminal.takeBack(true)
-	if command.killed(order.mark, time.After(limit)) {
-		startHeir(order.heir)
+	if command.killed(task.mark, time.After(limit)) {
+		startHeir(task.heir)
 	}
 	os.Exit(code)
 }

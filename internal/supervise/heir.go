@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Heir is this program, started again by the guardian to do what the caller did not live to do, such as to release a
@@ -18,7 +20,7 @@ type Heir struct {
 	Args []string
 	// Env is its environment, and the guardian's. It must not have the mark.
 	Env []string
-	// Input is its standard input, up to MostInput bytes, which no process can list.
+	// Input is its standard input, 1 to MostInput bytes, which no process can list.
 	Input []byte
 }
 
@@ -53,10 +55,11 @@ func (h *Heir) bequeath(to pipe) error {
 // killed.
 const lingering = 10 * time.Second
 
-// startHeir starts the heir, if there is one, and waits for its end. A guardian has no way to report an error: without
-// its heir a lock stays taken until it expires.
+// startHeir starts the heir, if there is one and the command was started, and waits for its end. A guardian has no way
+// to report an error: without its heir a lock stays taken until it expires.
 func startHeir(args []string) {
-	if len(args) == 0 {
+	input := []unix.PollFd{{Fd: guardianWill, Events: unix.POLLIN}}
+	if _, err := unix.Poll(input, 0); len(args) == 0 || err != nil || input[0].Revents&unix.POLLIN == 0 {
 		return
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)

@@ -3,7 +3,6 @@
 package supervise
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,59 +57,21 @@ type Process struct {
 	err      error
 }
 
-// Start runs a command in its own process group, under guard, and returns when it runs. It needs [GuardianMain] in
-// main.
-//
-// The command does not run at all if ctx is done before; the error is then ctx's cause. Pass the lock's context: a
-// machine that was slow to start the guardian must not run the command with a lost lock. Once Start has returned, ctx
-// is ignored. If the command cannot be run, the error is a *[StartError].
-//
-// From Start until the command's end the caller cannot be stopped from the terminal, and SIGTTOU is ignored.
-func Start(ctx context.Context, c Command) (*Process, error) {
-	if len(c.Args) == 0 {
-		return nil, errors.New("start the command: Args is empty, want a command and its arguments")
-	}
-	path, err := Find(c.Args[0])
-	if err == nil {
-		err = c.Heir.check()
-	}
-	if err != nil {
-		return nil, err
-	}
-	c.Stdin, c.Stdout, c.Stderr = cmp.Or(c.Stdin, os.Stdin), cmp.Or(c.Stdout, os.Stdout), cmp.Or(c.Stderr, os.Stderr)
-	p := &Process{
-		notice:   c.Notice,
-		children: make(chan os.Signal, 1),
-		refused:  make(chan os.Signal, 1),
-		done:     make(chan struct{}),
-		left:     make(chan struct{}),
-		tended:   make(chan struct{}),
-	}
-	p.deadline.Store(int64(clock.Never))
-	if p.notice == nil {
-		p.notice = func(string) {}
-	}
-	if c.Adopt && adoptOrphans() {
-		p.group.caller = os.Getpid()
-		for _, other := range childrenOf(p.group.caller) {
-			p.group.except = append(p.group.except, other.id)
-		}
-	}
-	started := make(chan error, 1)
-	go p.run(ctx, c, path, started)
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// run starts the command and tends it to its end, on one thread: Linux kills the
-// command when the thread that started it ends.
-func (p *Process) run(ctx context.Context, c Command, path string, started chan<- error) {
+// run starts the processes and tends them to their end, on one thread: Linux kills the command when the thread that
+// started it ends.
+func (p *Process) run(c *Command, path string, prepared chan<- error, orders <-chan *order, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	signal.Notify(p.children, syscall.SIGCHLD)
-	err := p.launch(ctx, c, path)
+	l, err := p.fork(c, path)
+	prepared <- err
+	if err == nil {
+		err = errAbandoned
+		if o := <-orders; o != nil {
+			err = p.launch(o, c, path, l)
+		}
+		l.closeOwn()
+	}
 	if err != nil {
 		p.abandon()
 	}
@@ -118,52 +79,41 @@ func (p *Process) run(ctx context.Context, c Command, path string, started chan<
 	p.tend()
 }
 
-// launch starts starter and guardian, and opens the gate.
-func (p *Process) launch(ctx context.Context, c Command, path string) error {
-	l, err := openLines()
-	if err != nil {
-		return err
-	}
-	p.leash = leash{l.leash.w}
-	defer l.gate.close()
-	defer l.report.close()
-	defer l.ready.close()
-	defer l.will.close()
-	stop := context.AfterFunc(ctx, func() { // do not wait for a slow one
+// launch opens the gate.
+func (p *Process) launch(o *order, c *Command, path string, l *lines) error {
+	stop := context.AfterFunc(o.ctx, func() { // do not wait for a slow process
 		_ = l.ready.r.Close()
 		_ = l.report.r.Close()
+		_ = l.gate.w.Close()
 	})
 	defer stop()
-
-	err = p.fork(c, path, l)
-	l.closeStarted()
-	if err != nil {
+	if err := o.heir.bequeath(l.will); err != nil {
 		return err
 	}
 	if _, err := io.ReadFull(l.ready.r, make([]byte, 1)); err != nil {
-		return ended(ctx, fmt.Errorf("wait for the guardian: %w", err))
+		return ended(o.ctx, fmt.Errorf("wait for the guardian: %w", err))
 	}
-	if c.Deadline != 0 {
-		if err := p.SetDeadline(c.Deadline); err != nil {
+	if o.deadline != 0 {
+		if err := p.SetDeadline(o.deadline); err != nil {
 			return err
 		}
 	}
 	p.terminal = openTerminal(syscall.Getpgrp(), p.group.id)
 	signal.Notify(p.refused, syscall.SIGTSTP)
 	signal.Ignore(syscall.SIGTTOU)
-	if err := ctx.Err(); err != nil {
-		return ended(ctx, err)
+	if err := o.ctx.Err(); err != nil {
+		return ended(o.ctx, err)
 	}
 	if wanted(c.Stdin, c.Stdout) {
 		p.terminal.lend()
 	}
 	// A starter that was killed, for example by a guardian at its deadline, is handled like a command that was.
-	if _, err := l.gate.w.Write([]byte{1}); err != nil && !errors.Is(err, syscall.EPIPE) {
-		return fmt.Errorf("start the command: %w", err)
+	if err := openGate(l.gate.w, o.env); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return ended(o.ctx, fmt.Errorf("start the command: %w", err))
 	}
 	report, err := io.ReadAll(l.report.r)
 	if err != nil {
-		return ended(ctx, fmt.Errorf("wait for the command: %w", err))
+		return ended(o.ctx, fmt.Errorf("wait for the command: %w", err))
 	}
 	if len(report) == 0 {
 		return nil
@@ -183,12 +133,27 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// fork starts the starter, then the guardian. The starter comes first so that the
-// guardian knows the group from its beginning; it waits at the gate meanwhile.
-func (p *Process) fork(c Command, path string, l *lines) error {
+// fork starts the starter, then the guardian. The starter comes first so that the guardian knows the group from its
+// beginning; it waits at the gate meanwhile.
+func (p *Process) fork(c *Command, path string) (*lines, error) {
+	l, err := openLines()
+	if err != nil {
+		return nil, err
+	}
+	p.leash = leash{l.leash.w}
+	err = p.forkBoth(c, path, l)
+	l.closeStarted()
+	if err != nil {
+		l.closeOwn()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (p *Process) forkBoth(c *Command, path string, l *lines) error {
 	files, gate, report := starterFiles(c.Stdin, c.Stdout, c.Stderr, l)
 	args := append([]string{starterName, strconv.Itoa(gate), strconv.Itoa(report), path}, c.Args...)
-	pid, err := fork(args, environment(c.Env), files)
+	pid, err := fork(args, os.Environ(), files)
 	if err != nil {
 		// An argument list that is too long for the command fails here.
 		if errors.Is(err, syscall.E2BIG) {
@@ -204,10 +169,7 @@ func (p *Process) fork(c Command, path string, l *lines) error {
 		return fmt.Errorf("start the guardian: %w", err)
 	}
 	defer null.Close()
-	if err := c.Heir.bequeath(l.will); err != nil {
-		return err
-	}
-	args, env := p.guardianOrder(c)
+	args, env := p.guardianTask(c)
 	p.guardian, err = fork(args, env, guardianFiles(null, l))
 	if err != nil {
 		return fmt.Errorf("start the guardian: %w", err)
@@ -216,8 +178,8 @@ func (p *Process) fork(c Command, path string, l *lines) error {
 	return nil
 }
 
-// guardianOrder returns the guardian's arguments and environment; guard reads them.
-func (p *Process) guardianOrder(c Command) (args, env []string) {
+// guardianTask returns the guardian's arguments and environment; guard reads them.
+func (p *Process) guardianTask(c *Command) (args, env []string) {
 	args = []string{
 		guardianName, strconv.Itoa(p.group.id), strconv.Itoa(syscall.Getpgrp()), strconv.Itoa(p.group.caller), c.Mark,
 		strconv.Itoa(len(p.group.except)),

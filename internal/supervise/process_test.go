@@ -259,3 +259,44 @@ func TestBackgroundIsLeftAlone(t *testing.T) {
 		t.Errorf("signal after the end: %v", err)
 	}
 }
+
+// A prepared command runs with what is known only when it starts.
+func TestPrepared(t *testing.T) {
+	out := newOutput(t)
+	c := Command{Args: shell(`echo "$LATE in $0"`), Stdout: out.w, Env: []string{"LATE=too early"}}
+	prepared, err := Prepare(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := "LARGE=" + strings.Repeat("x", 100_000) // more than a pipe has room for
+	c.Env = append(os.Environ(), "LATE=known", large)
+	p, err := prepared.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.opened()
+	out.expect("known in sh")
+	expectExit(t, p, Exit{})
+	out.expectEnd()
+}
+
+// A command that is abandoned does not run, and leaves no process.
+func TestAbandoned(t *testing.T) {
+	out := newOutput(t)
+	prepared, err := Prepare(Command{Args: shell("echo ran"), Stdout: out.w, Adopt: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.opened()
+	id, guardian := prepared.process.group.id, guardianOf(prepared.process)
+	prepared.Abandon()
+	out.expectEnd()
+	for _, process := range []int{id, guardian} {
+		if err := syscall.Kill(process, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("process %d is still there: %v", process, err)
+		}
+	}
+	if _, err := Prepare(Command{Args: []string{"no-such-command"}}); err == nil {
+		t.Error("a command that does not exist was prepared")
+	}
+}

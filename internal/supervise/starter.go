@@ -3,12 +3,14 @@
 package supervise
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -29,14 +31,14 @@ func become(args []string) {
 	syscall.CloseOnExec(reportAt)
 	endBySignal()
 
-	gate := os.NewFile(uintptr(gateAt), "gate")
-	if _, err := io.ReadFull(gate, make([]byte, 1)); err != nil {
+	env, err := readEnvironment(os.NewFile(uintptr(gateAt), "gate"))
+	if err != nil {
 		os.Exit(0) // the caller is gone or has changed its mind
 	}
 	if !dieWithParent(parent) {
 		os.Exit(0)
 	}
-	err := syscall.Exec(path, command, os.Environ())
+	err = syscall.Exec(path, command, env)
 	var number syscall.Errno
 	if !errors.As(err, &number) {
 		number = syscall.EINVAL // an argument or variable with a NUL in it
@@ -44,6 +46,36 @@ func become(args []string) {
 	// A caller that cannot be reached is gone.
 	_, _ = os.NewFile(uintptr(reportAt), "report").WriteString(strconv.Itoa(int(number)))
 	os.Exit(StatusNotExecutable)
+}
+
+// An environment passes the gate as its length in bytes, eight bytes little endian, and its entries, each with a zero byte
+// behind it.
+
+func encodeEnvironment(env []string) []byte {
+	length := 0
+	for _, entry := range env {
+		length += len(entry) + 1
+	}
+	message := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+length), uint64(length))
+	for _, entry := range env {
+		message = append(append(message, entry...), 0)
+	}
+	return message
+}
+
+func readEnvironment(gate io.Reader) (env []string, err error) {
+	var head [8]byte
+	if _, err := io.ReadFull(gate, head[:]); err != nil {
+		return nil, err
+	}
+	var rest strings.Builder
+	if _, err := io.CopyN(&rest, gate, int64(binary.LittleEndian.Uint64(head[:]))); err != nil {
+		return nil, err
+	}
+	for entry := range strings.SplitSeq(rest.String(), "\x00") {
+		env = append(env, entry)
+	}
+	return env[:len(env)-1], nil
 }
 
 // endBySignal makes signals end the starter as they would the command. Go's own handlers print a trace on QUIT and drop

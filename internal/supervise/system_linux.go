@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,8 +69,30 @@ func (g group) members() (members []member, known bool) {
 	return members, known
 }
 
-// childrenOf lists the children of a process.
-func childrenOf(parent int) []member {
+// childrenOf lists the children of a process. The kernel lists them by thread. A kernel without such lists
+// (CONFIG_PROC_CHILDREN) needs a look at all processes, which takes longer the more there are.
+//
+// A child leaves its list when it is reaped, or when its thread ends and another one takes it over. So the lists are
+// complete if no thread has ended between the first and the last look, and the caller reaps none meanwhile.
+func childrenOf(parent int) (children []member) {
+	pattern := "/proc/" + strconv.Itoa(parent) + "/task/*/children"
+	lists, err := filepath.Glob(pattern)
+	for err == nil && len(lists) > 0 {
+		children = children[:0]
+		for _, list := range lists {
+			text, _ := os.ReadFile(list) // a thread that has ended is missing below
+			for word := range strings.FieldsSeq(string(text)) {
+				if id, err := strconv.Atoi(word); err == nil {
+					children = appendMember(children, id)
+				}
+			}
+		}
+		before := lists
+		lists, err = filepath.Glob(pattern)
+		if !slices.ContainsFunc(before, func(list string) bool { return !slices.Contains(lists, list) }) {
+			return children
+		}
+	}
 	all, _ := processes()
 	return slices.DeleteFunc(all, func(m member) bool { return m.parent != parent })
 }
@@ -77,15 +100,21 @@ func childrenOf(parent int) []member {
 // processes lists all processes that /proc shows.
 func processes() (all []member, known bool) {
 	for _, id := range numbers() {
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		if m, ok := describe(id, stat); ok {
-			all = append(all, m)
-		}
+		all = appendMember(all, id)
 	}
 	return all, len(all) > 0
+}
+
+// appendMember appends a process, unless it has ended meanwhile.
+func appendMember(all []member, id int) []member {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
+	if err != nil {
+		return all
+	}
+	if m, ok := describe(id, stat); ok {
+		all = append(all, m)
+	}
+	return all
 }
 
 // numbers lists the process ids.
