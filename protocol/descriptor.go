@@ -93,6 +93,9 @@ type Setup struct {
 	Random uint32
 	// Store is the features of the store, if locks are kept in one.
 	Store storage.Features
+	// Attends reports that no client of this member outlives the process. Then the store may report the process's end,
+	// which ends the process's locks.
+	Attends bool
 	// Log is the journal's number of the space's first log, and Logs are the existing logs.
 	Log  uint64
 	Logs []storage.Kept

@@ -88,7 +88,8 @@ func (p *Protocol) handlers() (all []handler) {
 		add("space", protocol.Receive, m.Zero)
 	}
 	if p.Stores {
-		add("space", protocol.Receive, storage.Mutated{}, storage.Sliced{}, storage.Swapped{}, storage.Clocked{}, storage.Changed{})
+		add("space", protocol.Receive, storage.Mutated{}, storage.Sliced{}, storage.Swapped{}, storage.Clocked{}, storage.Changed{},
+			storage.Attended{}, storage.Awaited{})
 	}
 	if p.Logs {
 		add("space", protocol.Receive, storage.Appended{}, storage.Chunked{}, storage.Installed{}, storage.Fetched{})
@@ -241,7 +242,8 @@ func (s *Summary) above(c *Config) (all []reflect.Type) {
 	if len(all) > 0 {
 		if c.Protocol.Stores {
 			all = append(all, reflect.TypeFor[storage.Mutate](), reflect.TypeFor[storage.Slice](),
-				reflect.TypeFor[storage.Swap](), reflect.TypeFor[storage.Clock](), reflect.TypeFor[storage.Watch](), reflect.TypeFor[storage.Unwatch]())
+				reflect.TypeFor[storage.Swap](), reflect.TypeFor[storage.Clock](), reflect.TypeFor[storage.Watch](), reflect.TypeFor[storage.Unwatch](),
+				reflect.TypeFor[storage.Attend](), reflect.TypeFor[storage.Await](), reflect.TypeFor[storage.Unawait]())
 		}
 		if c.Protocol.Logs {
 			all = append(all, reflect.TypeFor[storage.Append](), reflect.TypeFor[storage.Chunk](), reflect.TypeFor[storage.Install](), reflect.TypeFor[storage.Fetch]())

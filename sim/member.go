@@ -32,33 +32,34 @@ type process struct {
 	wall    time.Duration
 
 	// The present life of the process.
-	up       bool
-	life     uint32
-	id       protocol.ID
-	sessions protocol.Machine // a session.Machine, and its recorder
-	below    protocol.Machine
-	cell     func() membership.Cell // the wanted cell; nil if the machine below has none
-	spaces   []protocol.Machine
-	began    time.Duration // what the clock showed at its start
-	out      protocol.Effects
-	wake     uint32 // the latest request to be woken
-	wakeAt   instant
-	paused   bool
-	inbox    []task // arrivals since it was paused
-	sinks    map[uint64]sink
-	last     uint64 // the last sink
-	view     *protocol.View
-	decides  bool          // it keeps the table, if the protocol names the decider
-	misfit   misfit        // the misconfiguration of its next life
-	wrong    misfit        // and that of this one
-	stuck    bool          // it stays down or paused until it is healed
-	gone     bool          // it is lost permanently, until its address is given to another
-	back     time.Duration // the time after which it is started again when it has left; 0 leaves that to the nemesis
-	ambush   bool          // it crashes as soon as it has remembered something
-	leaving  bool
-	left     bool // it has left in good order, and stays away until it is started
-	local    *ownClient
-	current  *lock.Request // the request of the present step
+	up              bool
+	life            uint32
+	servesElsewhere uint32 // the latest life in which clients elsewhere have had sessions here
+	id              protocol.ID
+	sessions        protocol.Machine // a session.Machine, and its recorder
+	below           protocol.Machine
+	cell            func() membership.Cell // the wanted cell; nil if the machine below has none
+	spaces          []protocol.Machine
+	began           time.Duration // what the clock showed at its start
+	out             protocol.Effects
+	wake            uint32 // the latest request to be woken
+	wakeAt          instant
+	paused          bool
+	inbox           []task // arrivals since it was paused
+	sinks           map[uint64]sink
+	last            uint64 // the last sink
+	view            *protocol.View
+	decides         bool          // it keeps the table, if the protocol names the decider
+	misfit          misfit        // the misconfiguration of its next life
+	wrong           misfit        // and that of this one
+	stuck           bool          // it stays down or paused until it is healed
+	gone            bool          // it is lost permanently, until its address is given to another
+	back            time.Duration // the time after which it is started again when it has left; 0 leaves that to the nemesis
+	ambush          bool          // it crashes as soon as it has remembered something
+	leaving         bool
+	left            bool // it has left in good order, and stays away until it is started
+	local           *ownClient
+	current         *lock.Request // the request of the present step
 
 	releasing *protocol.Release  // the release of the present step
 	deferred  []protocol.Release // of this life, where names have a grace: what it may release later, because an heir has inherited it
@@ -154,6 +155,7 @@ func (m *process) step(ev protocol.Event) {
 			m.deferred = append(m.deferred, *m.releasing)
 		}
 	}
+	m.countElsewhere(ev.Fact)
 	m.sessions.Step(m.now(), ev, &m.out)
 	m.drain()
 	w.moved(m)
@@ -381,6 +383,7 @@ func (m *process) end(how string) {
 	}
 	w.gone(m)
 	w.ends(m)
+	w.store.ended(m)
 	for _, l := range w.links {
 		if l.member == m && !l.broken {
 			l.sever(serverEnd)

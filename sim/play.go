@@ -67,7 +67,7 @@ func Play(s *Script, on Stage) (played Played, err error) {
 	}
 	w.settings.stores = on.Protocol.Stores
 	if on.Protocol.Stores {
-		w.settings.store = simulatedStore(s.StoreTTL, s.StoreWatch)
+		w.settings.store = simulatedStore(s.StoreTTL, s.StoreWatch, s.StoreEnds)
 	}
 	w.settings.mustKnow(&on.Protocol) // they were checked
 	w.stage()
@@ -129,8 +129,8 @@ func (s *Script) check(p *Protocol) error {
 	if err := given.know(p); err != nil {
 		return fmt.Errorf("sim: script: options %v of protocol %s: %w", s.Options, s.Protocol, err)
 	}
-	if !p.Stores && (s.StoreTTL || s.StoreWatch) {
-		return fmt.Errorf("sim: script: store-ttl and store-watch are allowed where locks are claims, and protocol %s has none", s.Protocol)
+	if !p.Stores && (s.StoreTTL || s.StoreWatch || s.StoreEnds) {
+		return fmt.Errorf("sim: script: store-ttl, store-watch and store-ends are allowed where locks are claims, and protocol %s has none", s.Protocol)
 	}
 	if err := p.Check(s.Faults); err != nil {
 		return fmt.Errorf("sim: script: %w", err)

@@ -45,7 +45,8 @@ type Script struct {
 	Waiters, LocksPerSession, Sessions int
 	Options                            option.Values // of the space, other than the defaults
 	StoreTTL                           bool          // the store lets columns expire,
-	StoreWatch                         bool          // and reports changes
+	StoreWatch                         bool          // and reports changes,
+	StoreEnds                          bool          // and the ends of members
 	Heir                               bool          // there is an heir, a client that takes sessions over
 	Squanders                          bool          // it gives up what it has inherited
 	Crowd                              int           // names that a client requests at the same time; 0 means no such client
@@ -92,7 +93,7 @@ func (s *settings) script(choices []Choice) *Script {
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
 		Lease: s.lease, Drift: s.drift, Cells: cellNames[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
-		Choices: choices, Busy: s.busy, Costs: s.costs, Options: maps.Clone(s.options), StoreTTL: s.store.TTL, StoreWatch: s.store.Watch, Heir: s.heir, Squanders: s.squanders, Gatherers: s.gathers, Crowd: s.crowd,
+		Choices: choices, Busy: s.busy, Costs: s.costs, Options: maps.Clone(s.options), StoreTTL: s.store.TTL, StoreWatch: s.store.Watch, StoreEnds: s.store.Ends, Heir: s.heir, Squanders: s.squanders, Gatherers: s.gathers, Crowd: s.crowd,
 		Far: s.far.way, FarFrom: s.far.from, FarUntil: s.far.until,
 	}
 	for _, n := range s.names {

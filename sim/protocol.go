@@ -107,7 +107,7 @@ func (s *Node) space() member.Space {
 	}
 	return member.Space{
 		Name: holdfast.DefaultSpace, Protocol: s.Protocol, Options: options,
-		Random: s.Random, Process: s.Process, Store: s.Store, Logs: s.Logs,
+		Random: s.Random, Process: s.Process, Store: s.Store, Attends: s.Store.Ends, Logs: s.Logs,
 	}
 }
 

@@ -95,6 +95,7 @@ func settingsOfScripts() []setting {
 		{"options", func(s *Script) string { return s.Options.String() }, setOptions, false},
 		flag("store-ttl", func(s *Script) *bool { return &s.StoreTTL }),
 		flag("store-watch", func(s *Script) *bool { return &s.StoreWatch }),
+		flag("store-ends", func(s *Script) *bool { return &s.StoreEnds }),
 	}, settingsOfFar(length))
 }
 

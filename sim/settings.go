@@ -295,7 +295,7 @@ func (s *settings) drawOptions(c *Config, r *rand.Rand) {
 		c.Protocol.Draw(&run)
 	}
 	if c.Protocol.Stores {
-		s.store = simulatedStore(run.TTL, run.Watch)
+		s.store = simulatedStore(run.TTL, run.Watch, run.Ends)
 	}
 	for i := range s.names {
 		switch n := &s.names[i]; {

@@ -22,6 +22,7 @@ type store struct {
 	slow    instant // end of the time in which requests take long
 	forgets forgets
 	watches []watch
+	ends    ends
 }
 
 // watch is a member's request for notices about a row.
@@ -128,6 +129,10 @@ func inquired(answer any) string {
 		return "Clock"
 	case storage.Changed:
 		return "Changed"
+	case storage.Attended:
+		return "Attend"
+	case storage.Awaited:
+		return "Await"
 	}
 	return "Mutate"
 }
@@ -323,6 +328,9 @@ func (s *store) answersAtOnce(m *process, port protocol.Port, request protocol.M
 		s.watches = slices.DeleteFunc(s.watches, func(x watch) bool {
 			return x.key == request.Key && x.by == m && x.life == m.life && x.port == port
 		})
+	case storage.Attend, storage.Await, storage.Unawait:
+		w.count.sent(port, request)
+		s.ends.asked(s, m, port, request)
 	default:
 		return false
 	}
@@ -390,6 +398,6 @@ func (s *settings) drawStore(r dice) {
 }
 
 // simulatedStore returns the features of a run's store.
-func simulatedStore(ttl, watch bool) storage.Features {
-	return storage.Features{Name: "simulated", Consistent: true, Swap: true, Durable: true, Clock: true, TTL: ttl, Watch: watch}
+func simulatedStore(ttl, watch, ends bool) storage.Features {
+	return storage.Features{Name: "simulated", Consistent: true, Swap: true, Durable: true, Clock: true, TTL: ttl, Watch: watch, Ends: ends}
 }

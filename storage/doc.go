@@ -45,6 +45,8 @@
 //	Swap    replaces a column if it is what is expected   Swapped
 //	Clock   asks for the time                             Clocked
 //	Watch   asks for notice when a row changes            Changed, again and again
+//	Attend  records that this process lives               Attended
+//	Await   asks whether another process has ended        Awaited, again when it has
 //
 // A machine may rely on the following:
 //
@@ -79,6 +81,7 @@
 //     addition.
 //   - Notice of changes. Changed is a hint that saves polling: it comes too often, or
 //     too late, and not at all if the store has no watches or another program writes.
+//   - Notice of ends. Awaited with Ended comes too late, or not at all; never too early.
 //
 // Keys, columns and values are bytes. They are strings here because strings are immutable, and compare in the order of
 // the columns.

@@ -179,7 +179,7 @@ func (s Sliced) String() string {
 func Vocabulary() []any {
 	return []any{
 		Save{}, Saved{}, Mutate{}, Mutated{}, Slice{}, Sliced{}, Swap{}, Swapped{},
-		Clock{}, Clocked{}, Watch{}, Unwatch{}, Changed{},
+		Clock{}, Clocked{}, Watch{}, Unwatch{}, Changed{}, Attend{}, Attended{}, Await{}, Unawait{}, Awaited{},
 		Append{}, Appended{}, Chunk{}, Chunked{}, Install{}, Installed{}, Fetch{}, Fetched{},
 	}
 }

@@ -125,6 +125,9 @@ type Space struct {
 	Options  option.Values // those of the protocol, in command line form
 	// Store has the locks, if the protocol keeps them in a store. The program that opened it closes it, after the Node.
 	Store storage.Store
+	// Attends declares that no client outlives the process: then the store may report the process's end, which ends the
+	// process's locks at once. A member with clients in other processes must not set it.
+	Attends bool
 
 	tuning    option.Values        // options without a configuration key; see Tuned
 	described *protocol.Descriptor // set by check

@@ -87,7 +87,7 @@ func (c *Config) member(kept bool, remembered membership.Cell, started time.Time
 			made.Options = option.Values{} // as given: each life resolves it with its own process name
 			maps.Copy(made.Options, space.Options)
 			maps.Copy(made.Options, space.tuning)
-			made.Store, made.Process = space.features(), c.process
+			made.Store, made.Process, made.Attends = space.features(), c.process, space.Attends
 		}
 		if space.described.Candidates {
 			made.Candidate = c.Candidate

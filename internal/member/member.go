@@ -47,6 +47,7 @@ type Space struct {
 	Candidate      int              // this member's priority in leader elections; zero means the default
 	Random         uint32           // drawn at the start
 	Store          storage.Features // for locks in a store
+	Attends        bool             // no client outlives the process; for locks in a store that reports ends
 	Logs           []storage.Kept   // contents of its logs; none before the first start
 }
 
@@ -108,7 +109,7 @@ func (s *Config) NewSpace(at int, cell membership.Cell, protocols []protocol.Des
 	setup := &protocol.Setup{
 		Space: space.Name, Member: s.Name, Self: cell.ID, Life: cell.Incarnation, Founders: max(1, len(s.Founders)), Founder: s.Founder || len(s.Founders) == 0,
 		Table: s.Table, Patience: s.Patience, Lease: s.Lease, Sessions: s.Sessions, Process: space.Process, PID: s.PID,
-		Priority: space.Candidate, Random: space.Random, Store: space.Store,
+		Priority: space.Candidate, Random: space.Random, Store: space.Store, Attends: space.Attends,
 		Log: LogOf(space.Name), Logs: space.Logs, Above: membership.Second(s.Wall),
 	}
 	options, err := d.Parse(space.Options)

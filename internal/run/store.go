@@ -43,11 +43,12 @@ type storeWorker struct {
 	idle    int                   // idle ones without a request
 	handed  chan protocol.Message // to those that are no longer idle; it has room for all
 	watches map[string]context.CancelFunc
+	awaits  map[string]context.CancelFunc
 	closed  bool
 }
 
 func newStoreWorker(store storage.Store, port protocol.Port, answer func(protocol.Event), logger *slog.Logger) *storeWorker {
-	s := &storeWorker{store: store, port: port, answer: answer, logger: logger, handed: make(chan protocol.Message, requestsAtOnce), watches: map[string]context.CancelFunc{}}
+	s := &storeWorker{store: store, port: port, answer: answer, logger: logger, handed: make(chan protocol.Message, requestsAtOnce), watches: map[string]context.CancelFunc{}, awaits: map[string]context.CancelFunc{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -67,6 +68,15 @@ func (s *storeWorker) submit(request protocol.Message) {
 		if cancel := s.watches[request.Key]; cancel != nil {
 			cancel()
 			delete(s.watches, request.Key)
+		}
+		return
+	case storage.Await:
+		s.await(request.RID)
+		return
+	case storage.Unawait:
+		if cancel := s.awaits[request.RID]; cancel != nil {
+			cancel()
+			delete(s.awaits, request.RID)
 		}
 		return
 	}
@@ -138,6 +148,8 @@ func (s *storeWorker) perform(request protocol.Message) protocol.Message {
 		swapped, err := s.store.Swap(ctx, &request)
 		swapped.ID, swapped.Err = request.ID, err
 		return swapped
+	case storage.Attend:
+		return storage.Attended{RID: request.RID, Err: s.attend(ctx, request.RID)}
 	case storage.Clock:
 		micros, err := s.store.Clock(ctx)
 		return storage.Clocked{ID: request.ID, Time: micros, Err: err}
@@ -186,6 +198,45 @@ func (s *storeWorker) watch(key string) {
 			case <-changed:
 				s.deliver(storage.Changed{Key: key})
 			}
+		}
+	})
+}
+
+// attend records that a process lives.
+func (s *storeWorker) attend(ctx context.Context, rid string) error {
+	store, is := s.store.(storage.Attender)
+	if !is {
+		features := s.store.Features()
+		return features.Lacks("ends of processes")
+	}
+	return store.Attend(ctx, rid)
+}
+
+// await tells the machine whether a process has ended, and when it does, until it is unawaited. It is called with the
+// mutex held.
+func (s *storeWorker) await(rid string) {
+	if s.awaits[rid] != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.awaits[rid] = cancel
+	s.ended.Go(func() {
+		defer cancel()
+		ended := make(chan struct{}, 1)
+		over := false
+		if store, is := s.store.(storage.Attender); is {
+			var err error
+			if over, err = store.Await(ctx, rid, func() { ended <- struct{}{} }); err != nil {
+				s.logger.Debug("asking the store for the end of a process", "process", rid, "error", err)
+			}
+		}
+		if ctx.Err() == nil {
+			s.deliver(storage.Awaited{RID: rid, Ended: over})
+		}
+		select {
+		case <-ctx.Done():
+		case <-ended:
+			s.deliver(storage.Awaited{RID: rid, Ended: true})
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -235,7 +236,8 @@ type seen struct {
 	ahead int   // others' claims before it, or all if it is not there
 	first int64 // the oldest of those
 	rid   string
-	mark  int64 // the highest token that was released
+	rids  []string // of those, and of the processes among them that have ended
+	mark  int64    // the highest token that was released
 	by    string
 }
 
@@ -282,6 +284,12 @@ func (m *Machine) scan(c *claim, entries []storage.Entry) (s seen) {
 		if s.own {
 			continue // it is younger
 		}
+		if !slices.Contains(s.rids, rid) {
+			s.rids = append(s.rids, rid)
+		}
+		if m.hasEnded(rid) {
+			continue
+		}
 		if s.ahead++; s.ahead == 1 {
 			s.first, s.rid = stamp, rid
 		}
@@ -305,6 +313,13 @@ func (m *Machine) onRead(now protocol.Time, a inquiry, read storage.Sliced, out 
 	s := m.scan(c, read.Entries)
 	if s.ahead > 0 {
 		n.by = &lock.HeldBy{Owner: s.rid}
+	}
+	if until := m.awaitEnds(now, n, s.rids, out); s.ahead > 0 && now < until && !c.renews {
+		if c.phase == maturing {
+			c.phase, c.front, c.ahead = standing, now, 0
+		}
+		c.due = until // the answer comes before
+		return
 	}
 	switch {
 	case c.phase == resting:

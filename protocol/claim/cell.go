@@ -92,8 +92,11 @@ type cell struct {
 	hold
 }
 
-// over returns when another process's lease of the cell has run out, on every clock.
+// over returns when another process's lease of the cell has run out, on every clock, or has ended with the process.
 func (c *cell) over(m *Machine) protocol.Time {
+	if m.hasEnded(c.rid) {
+		return c.since
+	}
 	if protocol.Mutated("a lease is waited for on every clock") {
 		return c.since + c.lease
 	}
@@ -374,6 +377,10 @@ func (m *Machine) unswapped(now protocol.Time, n *name, c *claim, err error, out
 func (m *Machine) waitForCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	k := &n.cell
 	n.by = &lock.HeldBy{Owner: k.rid}
+	if until := m.awaitEnds(now, n, []string{k.rid}, out); now < until {
+		c.due = until // the answer comes before
+		return
+	}
 	m.refuseTries(now, n, out)
 	if c.gone || n.bid != c {
 		return

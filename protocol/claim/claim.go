@@ -27,7 +27,8 @@ type Machine struct {
 	lapsing   bool          // what ends now is lost with the member's lease
 
 	now     protocol.Time // of this step
-	memory  memory        // of cells
+	endings endings
+	memory  memory // of cells
 	holding struct {
 		kept      uint64 // cells, at present
 		regranted uint64 // without a write
@@ -187,6 +188,12 @@ func (m *Machine) onStored(now protocol.Time, fact any, out *protocol.Effects) {
 			n.changed = true
 			m.touch(n)
 		}
+		return
+	case storage.Attended:
+		m.onAttended(fact, out)
+		return
+	case storage.Awaited:
+		m.onAwaited(now, fact)
 		return
 	case storage.Mutated:
 		id = fact.ID

@@ -1,7 +1,6 @@
 package claim
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -71,7 +70,7 @@ func (m *Machine) touchUndated() {
 			waiting = append(waiting, n)
 		}
 	}
-	slices.SortFunc(waiting, func(a, b *name) int { return cmp.Compare(a.text, b.text) })
+	slices.SortFunc(waiting, byText)
 	for _, n := range waiting {
 		n.bid.due = 0
 		m.touch(n)

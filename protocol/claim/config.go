@@ -76,6 +76,8 @@ type Config struct {
 	Random uint64
 	// Store is the store's features.
 	Store storage.Features
+	// Attends declares that no client of this process outlives it, so that the store may report its end.
+	Attends bool
 }
 
 // resolve replaces zeros with defaults, and returns an error for invalid values.

@@ -1,7 +1,6 @@
 package claim
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -145,7 +144,7 @@ func (m *Machine) letAllGo() {
 			kept = append(kept, n)
 		}
 	}
-	slices.SortFunc(kept, func(a, b *name) int { return cmp.Compare(a.text, b.text) })
+	slices.SortFunc(kept, byText)
 	for _, n := range kept {
 		m.letGo(&n.cell)
 		n.cell.freeing = true

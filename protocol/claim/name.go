@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
@@ -25,14 +26,18 @@ type name struct {
 	cell      cell // with CAS
 	former    former
 
-	inquiries int  // requests to the store in progress
-	watched   bool // the store is asked to tell of changes
-	changed   bool // it has
+	awaits    []string // processes whose ends it waits for
+	inquiries int      // requests to the store in progress
+	watched   bool     // the store is asked to tell of changes
+	changed   bool     // it has
 	by        *lock.HeldBy
 	trouble   error         // why it could not be claimed last
 	reminded  protocol.Time // when the latest reminder is due
 	touched   bool
 }
+
+// byText orders names.
+func byText(a, b *name) int { return cmp.Compare(a.text, b.text) }
 
 // nameOf returns the state of a lock, and creates it if needed.
 func (m *Machine) nameOf(text string) *name {
@@ -85,6 +90,9 @@ func (m *Machine) attend(now protocol.Time, n *name, out *protocol.Effects) {
 		m.pursue(now, n, out)
 	}
 	n.changed = false
+	if n.bid == nil {
+		m.awaitEnds(now, n, nil, out)
+	}
 	m.sweepOut(now, n, out)
 	if m.config.CAS {
 		m.giveBack(now, n, out)
@@ -124,6 +132,9 @@ func (m *Machine) pursue(now protocol.Time, n *name, out *protocol.Effects) {
 		if c.waits && n.changed {
 			c.stale = true // the read in progress may be older than the change
 		}
+		return
+	}
+	if !m.attends(c, out) {
 		return
 	}
 	if m.config.CAS {

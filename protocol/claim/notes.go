@@ -74,3 +74,15 @@ func (r Refused) Fault() (group string, err error) { return r.Group, r.Err }
 func (l Left) String() string {
 	return fmt.Sprintf("%d claims of %q are left in the store: %v", l.Claims, l.Name, l.Err)
 }
+
+// Unattended notes that the store will not report the end of this process, so its locks end by their leases.
+type Unattended struct{ Err error }
+
+func (u Unattended) String() string {
+	return "the store will not report the end of this process: " + u.Err.Error()
+}
+
+// Log gives the reason.
+func (u Unattended) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Warn, u.String(), nil
+}

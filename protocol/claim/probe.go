@@ -63,6 +63,8 @@ func draw(r *probe.Run) {
 	r.Exclusive, r.Belief = true, o.Belief()
 	drawHoldOn(r, o)
 	maps.Copy(r.Options, o.List().Given())
+	// Drawn last, so that the other draws of a seed stay.
+	r.Ends = r.IntN(2) == 0
 }
 
 // drawHoldOn draws how long processes keep released locks, for half of the runs with conditional writes; in half of

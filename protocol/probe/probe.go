@@ -110,8 +110,9 @@ type Run struct {
 	Often, Reigns bool
 	// Belief, if not zero, is the longest TTL that clients may ask for, and a tenth more.
 	Belief time.Duration
-	// TTL and Watch mean that the store expires columns, and reports changes.
-	TTL, Watch bool
+	// TTL and Watch mean that the store expires columns, and reports changes; Ends, that it reports the ends of
+	// processes.
+	TTL, Watch, Ends bool
 }
 
 // Set sets an option.

@@ -61,8 +61,8 @@
 // own clocks are not shown. Lines for that:
 //
 //	members [wait=100ms] [expiry=30s] [skew=40ms] [retries=3] [unit=ms] [cas [hold_on=1s]] [clock=store] [cleaner]
-//	        [store=watch,ttl,forgets] a b options of protocol claim; what the store can do, and whether it
-//	                                      forgets what was deleted
+//	        [store=watch,ttl,ends,forgets] a b options of protocol claim; what the store can do, and whether it
+//	                                      forgets what was deleted; ends,unattended: it reports the ends of no member
 //	wall b -30ms                          b's wall clock goes that far ahead, or after
 //	cut a>store                           nothing is done, and a hears that the outcome is unknown
 //	cut store>a                           it is done, and a hears that the outcome is unknown

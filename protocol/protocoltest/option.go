@@ -27,6 +27,8 @@ func (s *Stage) configure(l *golden.Line) {
 	if store := l.Value("store"); store != "" {
 		s.setup.Store.Watch = strings.Contains(store, "watch")
 		s.setup.Store.TTL = strings.Contains(store, "ttl")
+		s.setup.Store.Ends = strings.Contains(store, "ends")
+		s.setup.Attends = s.setup.Store.Ends && !strings.Contains(store, "unattended")
 		s.store.forgets = strings.Contains(store, "forgets")
 	}
 	for i := range s.known {

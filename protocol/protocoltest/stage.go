@@ -200,6 +200,9 @@ func (s *Stage) standing(l *golden.Line, m *member) {
 	switch l.Verb {
 	case "crash":
 		m.crashed = true
+		if s.store != nil {
+			s.notifyEnded(m)
+		}
 	case "start":
 		m.lease.Tenure = protocol.Tenure{Incarnation: m.lease.Tenure.Incarnation + 1}
 		s.revive(m)

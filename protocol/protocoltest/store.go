@@ -37,6 +37,8 @@ type store struct {
 	reader  Reader
 	rows    map[string][]column
 	watches []watch
+	attends map[string]*member // by the name of its process
+	awaits  []await
 	wrong   map[string]trouble       // by link: a>store, store>a, and the same of one kind only
 	held    []inquiry                // that are on their way, there or back
 	ahead   map[string]time.Duration // of whose wall clocks, by how much
@@ -55,6 +57,12 @@ type watch struct {
 	key string
 }
 
+// await is a member's wait for the end of a process.
+type await struct {
+	by  *member
+	rid string
+}
+
 // trouble is the fault of a link to the store, for a number of requests.
 type trouble struct {
 	kind string
@@ -71,7 +79,7 @@ type inquiry struct {
 }
 
 func newStore(reader Reader) *store {
-	return &store{reader: reader, rows: map[string][]column{}, wrong: map[string]trouble{}, ahead: map[string]time.Duration{}}
+	return &store{reader: reader, rows: map[string][]column{}, wrong: map[string]trouble{}, attends: map[string]*member{}, ahead: map[string]time.Duration{}}
 }
 
 // meets returns the trouble of a link for a request.
@@ -207,6 +215,16 @@ func (s *Stage) done(m *member, request protocol.Message) protocol.Message {
 	case storage.Unwatch:
 		s.store.watches = slices.DeleteFunc(s.store.watches, func(w watch) bool { return w == watch{m, r.Key} })
 		return nil
+	case storage.Attend:
+		s.store.attends[r.RID] = m
+		return storage.Attended{RID: r.RID}
+	case storage.Await:
+		s.store.awaits = append(s.store.awaits, await{m, r.RID})
+		lives := s.store.attends[r.RID]
+		return storage.Awaited{RID: r.RID, Ended: lives != nil && lives.crashed}
+	case storage.Unawait:
+		s.store.awaits = slices.DeleteFunc(s.store.awaits, func(a await) bool { return a == await{m, r.RID} })
+		return nil
 	}
 	s.t.Fatalf("%s sends %T to the store", m.name, request)
 	return nil
@@ -216,6 +234,15 @@ func (s *Stage) notifyChanged(key string) {
 	for _, w := range s.store.watches {
 		if w.key == key && s.store.meets(theStore+">"+w.by.name, "Changed") == "" {
 			s.respond(w.by, storage.Changed{Key: key})
+		}
+	}
+}
+
+// notifyEnded reports the end of a member's process.
+func (s *Stage) notifyEnded(m *member) {
+	for _, a := range s.store.awaits {
+		if s.store.attends[a.rid] == m && s.store.meets(theStore+">"+a.by.name, "Awaited") == "" {
+			s.respond(a.by, storage.Awaited{RID: a.rid, Ended: true})
 		}
 	}
 }
@@ -336,6 +363,12 @@ func (s *store) describe(request protocol.Message) string {
 		return "watch " + s.reader.Key(r.Key)
 	case storage.Unwatch:
 		return "unwatch " + s.reader.Key(r.Key)
+	case storage.Attend:
+		return "attend as " + r.RID
+	case storage.Await:
+		return "await the end of " + r.RID
+	case storage.Unawait:
+		return "unawait the end of " + r.RID
 	}
 	return fmt.Sprint(request)
 }
@@ -365,6 +398,13 @@ func (s *store) answered(answer any) string {
 		return fmt.Sprintf("#%d it is %v", a.ID, time.Duration(a.Time-Epoch)*time.Microsecond)
 	case storage.Changed:
 		return "changed " + s.reader.Key(a.Key)
+	case storage.Attended:
+		return "attends " + orDone(a.Err)
+	case storage.Awaited:
+		if a.Ended {
+			return a.RID + " has ended"
+		}
+		return a.RID + " lives, or does not attend"
 	}
 	return fmt.Sprint(answer)
 }

@@ -50,5 +50,10 @@ func claim() []Row {
 			Hole: "A process counts by itself the tokens of what it keeps, beyond the one that it has written. " +
 				"When it has crashed, the process that takes the cell over goes on from there, and gives them again.",
 		},
+		{
+			Rule: "a process that is not known to have ended lives", Protocol: "claim", Source: "lock files with the number of a process", Breaks: "P3", Budget: 20, Bias: crowd,
+			Hole: "The store has no record of a living holder, and a process that waits takes that for the holder's end. " +
+				"The holder has its record under another name, or keeps none because its clients outlive it, and both hold.",
+		},
 	}
 }
