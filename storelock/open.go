@@ -19,6 +19,7 @@ type Option func(*config)
 
 type config struct {
 	claim  Settings
+	whole  bool // all of claim was given: no default depends on the store
 	spaces []string
 	limits host.Limits
 	logger *slog.Logger
@@ -26,7 +27,7 @@ type config struct {
 }
 
 // Claims sets all the settings that the options up to Cleaner set one by one.
-func Claims(o Settings) Option { return func(c *config) { c.claim = o } }
+func Claims(o Settings) Option { return func(c *config) { c.claim, c.whole = o, true } }
 
 // Wait sets how long a process waits before it checks its claim. The write of a claim may take that time less the skew.
 // It must be the same in all processes. The default is 100 ms; a distant store needs more.
@@ -51,7 +52,8 @@ func RID(rid string) Option { return func(c *config) { c.claim.RID = rid } }
 // name of the lockspace. A group that is set applies to the default space; a space S of Spaces then has group/S.
 func Group(group string) Option { return func(c *config) { c.claim.Group = group } }
 
-// CAS takes locks by conditional writes, if the store supports them. It must be the same in all processes.
+// CAS takes locks by conditional writes, if the store supports them. It must be the same in all processes. In a folder
+// it is the default, unless StoreClock or Cleaner is given; Claims with CAS false takes locks there by claims.
 func CAS() Option { return func(c *config) { c.claim.CAS = true } }
 
 // HoldOn keeps a released lock for some time, counted from its conditional write, for this process's own users: their
@@ -99,6 +101,9 @@ func Open(ctx context.Context, store storage.Store, options ...Option) (*Locker,
 	var c config
 	for _, option := range options {
 		option(&c)
+	}
+	if !c.whole && !c.claim.StoreClock && !c.claim.Cleaner {
+		c.claim.CAS = c.claim.CAS || store.Features().PrefersSwap
 	}
 	n, err := host.Start(ctx, host.Config{
 		Name: "storelock", Spaces: c.spacesOver(store), Limits: c.limits, Logger: c.logger, Clock: c.clock,

@@ -235,7 +235,7 @@ func (l *locking) command(ctx context.Context) error {
 	}
 	process, err := supervise.Start(held, supervise.Command{
 		Args: l.order.command, Env: l.environment(), Deadline: watch.kept,
-		Adopt: !l.order.detach, Mark: outerVariable + "=" + l.client.Session(), Heir: heir,
+		Adopt: !l.order.detach, Mark: outerVariable + "=" + l.client.Session(), Heir: heir, Keep: attending(l.client),
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
 		Notice: func(sentence string) { l.say.printf("%s", sentence) },
 	})

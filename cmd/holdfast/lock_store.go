@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -136,6 +137,20 @@ func (o *storeOrder) refused(err error, limit time.Duration) error {
 		return &exitError{exitUnavailable, fmt.Errorf("lock: store %s: %w: no answer within %v: %w", where, holdfast.ErrUnavailable, limit, err)}
 	}
 	return misconfigured("lock: store %s: %w", where, err)
+}
+
+// attending returns the files by which a lender's store knows that this process lives. The guardian keeps them, so the
+// locks of a killed process stay taken until the guardian has ended the command.
+func attending(from lender) []*os.File {
+	l, is := from.(*storeLender)
+	if !is {
+		return nil
+	}
+	store, is := l.store.(interface{ Attending() []*os.File })
+	if !is {
+		return nil
+	}
+	return store.Attending()
 }
 
 // Settle waits until the store has recorded the releases.

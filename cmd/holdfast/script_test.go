@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) {
 	supervise.GuardianMain()
 	parallel.Programs()
-	testscript.Main(leakless{m}, map[string]func(){name: main})
+	testscript.Main(leakless{m}, map[string]func(){name: main, registerName: register})
 }
 
 // workshop is where the tests build the binary that users have.

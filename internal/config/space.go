@@ -160,10 +160,14 @@ func (s Space) Option(name string) string {
 	return list.Effective()[name]
 }
 
-// ProtocolOptions returns the protocol's own options: all given ones except the URL of the store.
+// ProtocolOptions returns the protocol's own options: all given ones except the URL of the store, and those that the
+// store prefers.
 func (s Space) ProtocolOptions() option.Values {
 	given := option.Values(maps.Clone(s.Options))
 	delete(given, storeOption)
+	if url := s.Store(); url != "" && prefersSwap(url, func(name string) bool { return given[name] != "" }) {
+		given["cas"] = "true"
+	}
 	return given
 }
 

@@ -150,6 +150,13 @@ func overStore() protocol.Descriptor {
 // Store returns the URL of the store of a space of protocol claim; "" for any other. It may contain a password.
 func (s Space) Store() string { return open.Folder(s.Options[storeOption]) }
 
+// prefersSwap reports whether locks in the store of a URL are taken by conditional writes although option cas is not
+// given: in a folder, unless an option is given that is for claims alone.
+func prefersSwap(url string, given func(name string) bool) bool {
+	scheme, _, _ := strings.Cut(strings.ToLower(open.Folder(url)), "://")
+	return scheme == "folder" && !slices.ContainsFunc([]string{"cas", "clock", "cleaner"}, given)
+}
+
 // StoreSettings parses the URL of a store, and option=value[,option=value…] of protocol claim, for a process that takes
 // locks there without a member. The error is a sentence with the option, the allowed values and the fix, without a
 // password.
@@ -182,6 +189,11 @@ func StoreSettings(url, options string) (protocol.Options, error) {
 		}
 		if wrong := space.setOption(name, value); wrong != nil {
 			return nil, refused(name, "is given twice; give it once")
+		}
+	}
+	if prefersSwap(url, func(name string) bool { _, is := space.Options[name]; return is }) {
+		if r := list.Set("cas", "true", true); r != nil {
+			return nil, r
 		}
 	}
 	_, err := d.Check(list.Given(), nil, probe("default", usualDrift))

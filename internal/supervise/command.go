@@ -37,6 +37,9 @@ type Command struct {
 	Mark string
 	// Heir is started by the guardian when it has ended all of the command in the caller's place. Nil means none.
 	Heir *Heir
+	// Keep are files that the guardian has open, too: until the caller, and then the guardian, have ended. A guardian
+	// whose caller was killed ends when it has killed the command, and none of its processes is left that can be killed.
+	Keep []*os.File
 	// Notice receives sentences for the person at the terminal about what happens to the command there, and about
 	// signals that could not be forwarded. It must not block, must be safe for concurrent use, and may be nil.
 	Notice func(string)

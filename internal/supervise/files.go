@@ -96,11 +96,14 @@ const (
 	guardianWill  = 5
 )
 
-// guardianFiles keeps none of the user's files open.
-func guardianFiles(null *os.File, l *lines) []uintptr {
+// guardianFiles keeps none of the user's files open but those of Command.Keep.
+func guardianFiles(null *os.File, l *lines, keep []*os.File) []uintptr {
 	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), l.leash.r.Fd(), l.ready.w.Fd(), l.will.r.Fd()}
 	for range inherited() {
 		files = append(files, closed)
+	}
+	for _, file := range keep {
+		files = append(files, file.Fd())
 	}
 	return files
 }

@@ -170,7 +170,7 @@ func (p *Process) forkBoth(c *Command, path string, l *lines) error {
 	}
 	defer null.Close()
 	args, env := p.guardianTask(c)
-	p.guardian, err = fork(args, env, guardianFiles(null, l))
+	p.guardian, err = fork(args, env, guardianFiles(null, l, c.Keep))
 	if err != nil {
 		return fmt.Errorf("start the guardian: %w", err)
 	}
