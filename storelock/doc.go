@@ -9,7 +9,8 @@
 //
 // A [Locker] is a holdfast.Locker: a program that uses it also runs over a cluster. The protocol is claim (package
 // protocol/claim has its rules). A lock is a claim that a process writes, waits for, and reads back; the process renews
-// it while it holds the lock, and the claim expires after the process has ended. Locks are exclusive.
+// it while it holds the lock, and the claim expires after the process has ended. Locks are exclusive. A store
+// in a folder learns the end of a process from the kernel: the process's locks are free at once.
 //
 // # Guarantees
 //
@@ -19,8 +20,8 @@
 // tokens rejects late writes.
 //
 // With [CAS] a lock is one conditional write. No clocks are compared, and no wait is needed. Over a store that loses no
-// acknowledged write (pebble, a PostgreSQL primary, etcd, Cassandra with SERIAL) it is fenced, except for the order of
-// waiters. Use it if the store supports it.
+// acknowledged write (a folder, pebble, a PostgreSQL primary, etcd, Cassandra with SERIAL) it is fenced, except for the order of
+// waiters. Use it if the store supports it; in a folder it is the default.
 //
 // With [HoldOn] as well, a process keeps a released lock for a while for its own next locks, which then need no write.
 // Other processes wait that much longer.

@@ -29,6 +29,7 @@ type realStore struct {
 }
 
 var realStores = []realStore{
+	{"folder", func(tb testing.TB) string { return tb.TempDir() }, true, true},
 	{"pebble", func(tb testing.TB) string { return "pebble://" + tb.TempDir() }, true, true},
 	{"postgres", realstore.Postgres, true, true},
 	{"redis", realstore.Redis, false, true},
@@ -85,7 +86,7 @@ func (r *realStore) connect(tb testing.TB, url string, first storage.Store) stor
 // steady are settings for a store on a machine that others keep busy: a write may take 17 ms, and is tried again where it takes longer.
 func steady(more ...storelock.Option) []storelock.Option {
 	return append([]storelock.Option{
-		storelock.Wait(20 * time.Millisecond), storelock.Skew(time.Millisecond), storelock.Retries(25), storelock.Spaces("billing"),
+		storelock.Claims(storelock.Settings{Wait: 20 * time.Millisecond, Skew: time.Millisecond, Retries: 25}), storelock.Spaces("billing"),
 	}, more...)
 }
 

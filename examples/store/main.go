@@ -1,6 +1,6 @@
 // Store takes locks in a store that you run already, without any member.
 //
-//	go run ./examples/store pebble:///tmp/locks
+//	go run ./examples/store /tmp/locks
 //	go run ./examples/store redis://localhost:6379/0
 package main
 
