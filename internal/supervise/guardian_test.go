@@ -4,6 +4,8 @@ package supervise
 
 import (
 	"errors"
+	"io"
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -88,6 +90,37 @@ func TestGuardianKeepsNoPipeOpen(t *testing.T) {
 	out.expect("last")
 	out.expectEnd() // before Wait: the guardian is still there
 	expectExit(t, p, Exit{})
+}
+
+// A file of Keep is open until the guardian has ended, and the command does not get it.
+func TestGuardianKeepsFiles(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p, out := start(t, Command{Args: shell(`echo ready; read line <"$1"`, fifo(t)), Keep: []*os.File{w}})
+	out.expect("ready")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := r.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if controlled := conn.Control(func(fd uintptr) { _, err = syscall.Read(int(fd), make([]byte, 1)) }); controlled != nil || !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("while the guardian runs, a read of its file says %v (%v), want that there may be more", err, controlled)
+	}
+	if err := syscall.Kill(guardianOf(p), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
+		t.Errorf("after its end: %q, %v", rest, err)
+	}
+	out.expectEnd()
+	if _, err := p.Wait(); !errors.Is(err, ErrGuardian) {
+		t.Error(err)
+	}
 }
 
 // Guardian and starter refuse to be anything else than what Start starts.

@@ -193,6 +193,7 @@ func (m *Machine) swap(now protocol.Time, n *name, c *claim, next content, out *
 		s.Old = k.content.encode()
 	}
 	s.Notify = k.known && k.flags&waitedFor != 0 && !next.held
+	s.Soft = !next.held // if a crash of the machine undoes the release, the lease still ends the lock
 	s.ID = m.inquire(now, inquirySwap, n, c, 0)
 	if next != k.next {
 		k.sentAt = now // otherwise an earlier swap that counted as lost may be the one that was done

@@ -192,6 +192,9 @@ func (m *Machine) forget(n *name, out *protocol.Effects) {
 // watch asks for notice of changes while a request waits for one.
 func (m *Machine) watch(n *name, out *protocol.Effects) {
 	wanted := m.config.Store.Watch && n.bid != nil && (n.bid.phase == standing || n.bid.phase == resting && n.bid.watches)
+	if k := &n.cell; m.config.CAS && !(k.known && k.held && !m.ours(k)) {
+		wanted = false // the cell is about to be taken, which seldom fails
+	}
 	switch {
 	case wanted && !n.watched:
 		out.Send(protocol.Storage, storage.Watch{Key: n.row})
