@@ -62,6 +62,9 @@ func (a *Admin) Close() error {
 	return errors.Join(all...)
 }
 
+// Name returns the client's name that listings show with requests of this Admin: that of option [Name], or its default.
+func (a *Admin) Name() string { return a.settings.name }
+
 // call makes a unary call at the first live member.
 func call[Q, A any](ctx context.Context, a *Admin, op string, question *Q,
 	ask func(schema.LocksClient, context.Context, *Q, ...grpc.CallOption) (*A, error),

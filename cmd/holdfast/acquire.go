@@ -81,7 +81,7 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 		if err := request.askOwnParent(ctx, spaceOf(c), admin, p.outerSessions()); err != nil {
 			return err
 		}
-		got, err := request.acquire(ctx, c, admin)
+		got, err := p.acquireVisibly(ctx, c, request, admin)
 		if err != nil {
 			err = request.refused(hinted(reworded("lock", request.names[0], err), ""))
 		} else if witness != nil {
@@ -104,6 +104,20 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 		}
 		return nil
 	})
+}
+
+// acquireVisibly requests the locks, and reports the wait.
+func (p *program) acquireVisibly(ctx context.Context, c *cli.Command, request *request, admin *client.Admin) (*schema.AcquiredAll, error) {
+	say := newLineWriter(p.stderr, len(request.names))
+	report := p.waitReport(request, spaceOf(c), say, c.Bool("verbose"))
+	report.lookup, report.server = admin, serverOf(c)
+	report.ours = func(waiter *schema.Wait) bool { return waiter.Client == admin.Name() }
+	report.start(ctx)
+	got, err := request.acquire(ctx, c, admin)
+	late := report.finish(err == nil)
+	// If standard error fails, there is no way to report that.
+	_ = say.close()
+	return got, errors.Join(err, late)
 }
 
 // witness opens the process for whose lifetime the locks are kept.

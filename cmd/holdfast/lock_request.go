@@ -27,6 +27,7 @@ func requestFlags() []cli.Flag {
 		durationFlag("ttl", 0, "how long the lock outlives the last heartbeat (default: the member's)"),
 		textFlag("owner", "`ID` under which the lock is held"),
 		textFlag("reason", "`TEXT` that listings show"),
+		switchFlag("verbose", "report a wait as lines on standard error, also where that is no terminal", "v"),
 		textFlag("require", "refuse a lockspace below this `CLASS`: fenced, available or advisory"),
 		countFlag("conflict-exit-code", busyCode, "exit `CODE` when the lock cannot be had", "E"),
 	}

@@ -105,22 +105,24 @@ func (l *locking) acquire(ctx context.Context) error {
 	ctx, nested := context.WithCancelCause(ctx)
 	defer nested(nil)
 	var locks []*holdfast.Lock
+	report := l.waitReport(nested)
+	report.start(ctx)
 	if err = l.open(dialing, timeout); err == nil {
-		queued, reported := l.reportWaits(ctx, nested)
+		report.opened(l.client.Session(), l.lookup())
 		if limit := l.order.limit(); limit < asLongAsItTakes {
 			options = append(slices.Clip(options), holdfast.Wait(max(1, limit-(l.clock.Now()-began))))
 		}
 		options = append(slices.Clip(options), func(r *holdfast.Request) {
 			name := r.Name
-			r.Queued = func(position int) { queued(name, position) }
+			r.Queued = func(position int) { report.queue(name, position) }
 		})
 		locks, err = l.client.LockAll(ctx, l.order.names, options...)
 		if cause := context.Cause(ctx); err != nil && errors.Is(cause, holdfast.ErrHeld) {
 			err = cause
 		}
-		if late := reported(); late != nil {
-			l.say.printf("%v", late)
-		}
+	}
+	if late := report.finish(err == nil); late != nil {
+		l.say.printf("%v", late)
 	}
 	if interrupted := stop(); interrupted != nil {
 		return interrupted
@@ -139,6 +141,30 @@ func (l *locking) acquire(ctx context.Context) error {
 		l.status.acquired(lock)
 	}
 	return nil
+}
+
+// waitReport returns the reporter of the wait. A name held by an enclosing command ends it with fail.
+func (l *locking) waitReport(fail func(error)) *waiting {
+	report := l.program.waitReport(l.order.request, spaceOf(l.flags), l.say, l.flags.Bool("verbose"))
+	report.status = l.status
+	if l.order.store == nil {
+		report.server = serverOf(l.flags)
+		report.ownParents(l.order.request, l.program.outerSessions(), fail)
+		report.open = func() (*client.Admin, error) {
+			options, err := optionsOf(l.flags)
+			if err != nil {
+				return nil, err
+			}
+			return client.DialAdmin(serverOf(l.flags), options...)
+		}
+	}
+	return report
+}
+
+// lookup returns what looks at locks in a store; nil if the store cannot, or with a member.
+func (l *locking) lookup() lookup {
+	from, _ := l.client.(lookup)
+	return from
 }
 
 // open connects to a member, or opens a store.

@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
 // lineWriter writes lines to a file, on its own goroutine: a slow reader must not delay the end of the command. A nil
@@ -25,9 +26,9 @@ type lineWriter struct {
 	done    chan error  // gets the first error, when all is written
 	dropped atomic.Bool // lines were dropped
 
-	mu          sync.Mutex
-	closed      bool
-	replaceable bool // the terminal shows a line that will be replaced
+	mu     sync.Mutex
+	closed bool
+	drawn  int // width of the terminal's line that will be replaced
 }
 
 // closeLimit is how long close waits until all is written.
@@ -54,34 +55,36 @@ func (s *lineWriter) printf(format string, arguments ...any) {
 	s.write([]byte(name + ": " + fmt.Sprintf(format, arguments...) + "\n"))
 }
 
-// newLine restarts the current line of a terminal.
-const newLine = "\r\x1b[K"
+// Control sequences of a terminal.
+const (
+	lineUp    = "\x1b[A"
+	eraseDown = "\x1b[J" // to the end of the screen
+)
 
-// replace replaces the current line of a terminal, truncated to fit; "" removes it.
+// replace replaces the current line of a terminal; "" removes it. The line must fit the terminal.
 func (s *lineWriter) replace(sentence string) {
-	if width := supervise.Columns(s.file); sentence != "" && len([]rune(sentence)) >= width {
-		sentence = string([]rune(sentence)[:width-1])
-	}
-	s.enqueue([]byte(sentence), sentence != "")
+	s.enqueue([]byte(sentence), ansi.StringWidth(sentence))
 }
 
 func (s *lineWriter) write(line []byte) {
 	if s != nil {
-		s.enqueue(line, false)
+		s.enqueue(line, 0)
 	}
 }
 
-// enqueue queues a line; stays means that the next one replaces it.
-func (s *lineWriter) enqueue(line []byte, stays bool) {
+// enqueue queues a line. One with a width is replaced by the next. A terminal that has become narrower shows the
+// replaced one as several rows.
+func (s *lineWriter) enqueue(line []byte, width int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(line) == 0 && !s.replaceable {
+	if s.closed || len(line) == 0 && s.drawn == 0 {
 		return
 	}
-	if s.replaceable {
-		line = append([]byte(newLine), line...)
+	if s.drawn > 0 {
+		rows := (s.drawn - 1) / columns(s.file)
+		line = append([]byte(strings.Repeat(lineUp, rows)+"\r"+eraseDown), line...)
 	}
-	s.replaceable = stays
+	s.drawn = width
 	select {
 	case s.lines <- line:
 	default:
@@ -155,13 +158,15 @@ type occurrence struct {
 	Since    api.Time       `json:"since,omitzero"`     // since when
 	Reason   string         `json:"reason,omitempty"`   // the holder's
 	Position *int           `json:"position,omitempty"` // number of waiters ahead of it
-	Why      string         `json:"why,omitempty"`
+	Why      string         `json:"why,omitempty"`      // waiting: why nothing is granted, if nothing is held
 	Code     *int           `json:"code,omitempty"`
+
+	grant uint64 // waiting: the holder's token
 }
 
 // equal reports whether two lines about a wait are the same.
 func (o occurrence) equal(other occurrence) bool {
-	return o.Name == other.Name && o.Holder == other.Holder && o.Since.Equal(other.Since.Time) && o.Reason == other.Reason &&
+	return o.Name == other.Name && o.Holder == other.Holder && o.grant == other.grant && o.Reason == other.Reason && o.Why == other.Why &&
 		(o.Position == nil) == (other.Position == nil) && (o.Position == nil || *o.Position == *other.Position)
 }
 

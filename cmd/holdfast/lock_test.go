@@ -9,12 +9,10 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
@@ -496,24 +494,6 @@ func TestLockStatusUnread(t *testing.T) {
 	}
 	if err := s.close(); !errors.Is(err, errUnread) {
 		t.Errorf("close: %v", err)
-	}
-}
-
-// TestLockStatusOfALookWithoutAnswer: a look that fails, as at the end of the wait, takes back no earlier report.
-func TestLockStatusOfALookWithoutAnswer(t *testing.T) {
-	r, end := testPipe(t)
-	s := newLineWriter(end, 1<<10)
-	w := wait{locking: &locking{status: status{to: s, space: "default"}}, name: "n", waits: true}
-	w.report(nil)
-	w.report(&schema.Lock{Name: "n", Holders: []*schema.Grant{{Owner: "job-7"}}})
-	w.report(nil)
-	must(t, s.close())
-	must(t, end.Close())
-	written, err := io.ReadAll(r)
-	must(t, err)
-	lines := strings.Split(strings.TrimSpace(string(written)), "\n")
-	if len(lines) != 2 || strings.Contains(lines[0], "holder") || !strings.Contains(lines[1], `"holder":"job-7"`) {
-		t.Errorf("got:\n%s", written)
 	}
 }
 

@@ -5,228 +5,333 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// outerVariable has the sessions of all enclosing commands of lock.
-const outerVariable = "HOLDFAST_LOCK_OUTER"
-
-// outerSessions returns them.
-func (p *program) outerSessions() []string {
-	for _, variable := range p.environ {
-		if value, found := strings.CutPrefix(variable, outerVariable+"="); found {
-			return strings.Fields(value)
-		}
-	}
-	return nil
-}
-
-// ownParent returns the error of a wait that could never end: an enclosing command of lock, which waits for this one,
-// holds the name. It is nil if the modes are compatible.
-func (w *request) ownParent(outer []string, shown *schema.Lock) error {
-	wanted, err := holdfast.NewRequest(shown.Name, w.options...)
-	if err != nil {
-		return err
-	}
-	for _, holder := range shown.Holders {
-		if !slices.Contains(outer, holder.Session) || compatible(wanted, shown, holder) {
-			continue
-		}
-		err := fmt.Errorf("%w by the command that runs this one, which waits for its end: "+
-			"do without this lock (the outer one has token %v), take another name, or take both with --shared", holdfast.ErrHeld, holder.Token)
-		return &exitError{w.busy, &holdfast.Error{Op: "lock", Space: shown.Space, Name: shown.Name, Err: err}}
-	}
-	return nil
-}
-
-// compatible reports whether a request can be granted alongside a holder.
-func compatible(wanted holdfast.Request, shown *schema.Lock, holder *schema.Grant) bool {
-	switch {
-	case wanted.Mode != holdfast.Mode(holder.Mode):
-		return false
-	case wanted.Mode == holdfast.ModeSlots:
-		return wanted.Units+int(holder.Units) <= int(shown.Capacity)
-	}
-	return wanted.Mode == holdfast.ModeShared
-}
-
-// askOwnParent is ownParent for a command that prints no line when it waits. If the question fails, the request for the
-// lock will report the error.
-func (w *request) askOwnParent(ctx context.Context, space string, admin *client.Admin, outer []string) error {
-	if len(outer) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
-	for _, lock := range w.names {
-		shown, err := admin.Show(ctx, space, lock)
-		if err != nil {
-			return nil
-		}
-		if err := w.ownParent(outer, shown); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// How often a wait checks its name, and how long it waits for the answer.
+// How often a wait looks at its name, how long it waits for the answer, and how often it redraws the terminal's line.
 const (
 	waitLook  = 2 * time.Second
 	lookLimit = time.Second
+	waitDraw  = time.Second
 )
 
-// wait reports the progress of a wait: on the terminal, and to --status-fd.
-type wait struct {
-	*locking
-	admin  *client.Admin
-	name   string
-	screen bool // standard error is a terminal
+// lookup looks at one lock. An Admin does that at a member.
+type lookup interface {
+	Show(ctx context.Context, space, name string) (*schema.Lock, error)
+}
 
-	waits    bool // the authority has queued it
-	position int
+// statusLookup also knows why a space grants nothing.
+type statusLookup interface {
+	Status(ctx context.Context) (*schema.Status, error)
+}
+
+// waiting reports the progress of a wait for locks: on a terminal as one line that is redrawn in place, with --verbose
+// as lines, and to --status-fd. Its methods hand over to its goroutine, and may be called before start: then they do
+// nothing.
+type waiting struct {
+	names   []string
+	space   string
+	server  string        // the addresses of the members; "" with a store
+	limit   time.Duration // of the wait; asLongAsItTakes without one
+	say     *lineWriter
+	screen  bool // say writes to a terminal
+	verbose bool // say gets lines
+	status  status
+	found   func(*schema.Lock) // gets each answer; nil: not needed
+	open    func() (*client.Admin, error)
+	ours    func(*schema.Wait) bool // recognizes the request in a queue, before the session is known
+
+	began   time.Time
+	changes chan func()
+	answers chan finding
+	stop    context.CancelFunc // nil: not started
+	ended   chan struct{}
+
+	// The goroutine's own.
+	lookup   lookup
+	admin    *client.Admin // opened for the looks
+	asking   bool
+	session  string // "" unknown
+	at       int    // which of the names is awaited
+	queued   bool   // the authority has queued the request
+	position int    // number of waiters ahead of it; -1 unknown
+	finding  finding
 	last     occurrence
+	shown    bool // a line was printed
 }
 
-// reportWaits follows the requests for the names until ctx ends. It returns a function that the request for a name
-// calls once it is queued, and one that waits for the end of all. A name held by an enclosing command ends with fail.
-func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued func(name string, position int), stop func() error) {
-	queued, stop = func(name string, position int) {
-		l.status.write(occurrence{Event: "waiting", Name: name, Position: &position})
-	}, func() error { return nil }
-	outer, screen := l.program.outerSessions(), supervise.IsTerminal(l.program.stderr)
-	if l.order.store != nil || l.status.to == nil && !screen && len(outer) == 0 {
-		return queued, stop
+// finding is an answer to a question about a name.
+type finding struct {
+	name   string
+	lock   *schema.Lock
+	status *schema.Status // if nothing is held
+	err    error
+}
+
+// start begins to follow the wait, until ctx or finish ends it.
+func (w *waiting) start(ctx context.Context) {
+	w.began, w.position = time.Now(), -1
+	if w.status.to == nil && !w.screen && !w.verbose && w.found == nil {
+		return
 	}
-	options, err := optionsOf(l.flags)
-	if err != nil {
-		return queued, stop
-	}
-	admin, err := client.DialAdmin(serverOf(l.flags), options...)
-	if err != nil {
-		return queued, stop // the client has reported the invalid address
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	names, over := make(chan wait, len(l.order.names)), make(chan struct{})
+	ctx, w.stop = context.WithCancel(ctx)
+	w.changes, w.answers, w.ended = make(chan func(), len(w.names)+1), make(chan finding, 1), make(chan struct{})
 	go func() {
-		defer close(over)
-		w := wait{locking: l, admin: admin, name: l.order.names[0], screen: screen}
-		w.run(ctx, names, func(shown *schema.Lock) {
-			if err := l.order.ownParent(outer, shown); err != nil {
-				fail(err)
-			}
-		})
-		l.say.replace("")
+		defer close(w.ended)
+		w.run(ctx)
 	}()
-	return func(name string, position int) { names <- wait{name: name, position: position} },
-		func() error { cancel(); <-over; return admin.Close() }
 }
 
-// run checks the awaited name, repeatedly.
-func (w *wait) run(ctx context.Context, names <-chan wait, found func(*schema.Lock)) {
-	timer := time.NewTimer(lookLimit)
-	defer timer.Stop()
+// change runs a function on the goroutine.
+func (w *waiting) change(f func()) {
+	if w.stop == nil {
+		return
+	}
+	select {
+	case w.changes <- f:
+	case <-w.ended:
+	}
+}
+
+// opened reports the session of the requests, and who looks at locks from now on; nil keeps the present one.
+func (w *waiting) opened(session string, from lookup) {
+	w.change(func() {
+		w.session = session
+		if from != nil {
+			w.lookup = from
+		}
+	})
+}
+
+// queue reports that the request for a name waits at a position.
+func (w *waiting) queue(name string, position int) {
+	w.change(func() {
+		w.at, w.position, w.queued, w.last = max(0, slices.Index(w.names, name)), position, true, occurrence{}
+	})
+}
+
+// finish removes the line, and reports how long a visible wait for granted locks has taken.
+func (w *waiting) finish(granted bool) error {
+	if w.stop == nil {
+		return nil
+	}
+	w.stop()
+	<-w.ended
+	if w.shown && w.verbose && granted {
+		w.say.printf("%s granted after %s", lockNames(w.names), formatAge(time.Since(w.began)))
+	}
+	if w.admin == nil {
+		return nil
+	}
+	return w.admin.Close()
+}
+
+// run follows the wait.
+func (w *waiting) run(ctx context.Context) {
+	resized := make(chan os.Signal, 1)
+	if w.screen {
+		signal.Notify(resized, syscall.SIGWINCH)
+		defer signal.Stop(resized)
+	}
+	look, draw := time.NewTimer(lookLimit), time.NewTicker(waitDraw)
+	defer look.Stop()
+	defer draw.Stop()
 	for {
 		select {
-		case next := <-names:
-			w.name, w.position, w.waits, w.last = next.name, next.position, true, occurrence{}
-		case <-timer.C:
-		case <-ctx.Done():
-			// Names queued before this goroutine ran have been granted meanwhile.
-			for len(names) > 0 {
-				next := <-names
-				w.name, w.position, w.waits = next.name, next.position, true
-				w.status.write(w.describe(nil))
+		case change := <-w.changes:
+			if change(); w.queued {
+				w.ask(ctx)
 			}
+		case <-look.C:
+			w.ask(ctx)
+		case found := <-w.answers:
+			w.asking = false
+			if ctx.Err() != nil {
+				continue // it was cut off
+			}
+			again := w.take(found)
+			if w.report(); again {
+				w.ask(ctx)
+				continue
+			}
+			look.Reset(waitLook)
+		case <-draw.C:
+			w.draw()
+		case <-resized:
+			w.draw()
+		case <-ctx.Done():
+			w.leave()
 			return
 		}
-		w.look(ctx, found)
-		timer.Reset(waitLook)
 	}
 }
 
-// look asks the member once.
-func (w *wait) look(ctx context.Context, found func(*schema.Lock)) {
-	lookCtx, cancel := context.WithTimeout(ctx, lookLimit)
+// leave reports names queued before this goroutine ran, which have been granted meanwhile, and removes the line.
+func (w *waiting) leave() {
+	if w.asking {
+		<-w.answers // it was cut off
+	}
+	for len(w.changes) > 0 {
+		if (<-w.changes)(); w.queued && w.last.Event == "" {
+			w.last = w.describe()
+			w.status.write(w.last)
+		}
+	}
+	if w.screen {
+		w.say.replace("")
+	}
+}
+
+// ask looks at the awaited name, unless an answer is awaited.
+func (w *waiting) ask(ctx context.Context) {
+	if w.asking {
+		return
+	}
+	if w.lookup == nil && w.open != nil {
+		admin, err := w.open()
+		if w.open = nil; err == nil { // the request itself reports the error
+			w.lookup, w.admin = admin, admin
+		}
+	}
+	from, question := w.lookup, finding{name: w.names[w.at]}
+	w.asking = true
+	go func() {
+		if from != nil {
+			question.look(ctx, from, w.space, w.server)
+		}
+		w.answers <- question // it has room
+	}()
+}
+
+// look asks once, and also for the state of the space if nothing is held.
+func (f *finding) look(ctx context.Context, from lookup, space, server string) {
+	asking, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	shown, err := w.admin.Show(lookCtx, spaceOf(w.flags), w.name)
-	if err == nil {
-		found(shown)
+	f.lock, f.err = from.Show(asking, space, f.name)
+	if asking.Err() != nil && ctx.Err() == nil && f.err != nil {
+		f.err = fmt.Errorf("no answer from %s within %v", cmp.Or(server, "the store"), lookLimit)
+		return
 	}
-	now := w.report(shown)
-	if w.screen && ctx.Err() == nil {
-		w.say.replace(sentenceOf(now, shown, err))
+	var unreachable *client.UnreachableError
+	if errors.As(f.err, &unreachable) && !unreachable.Answered() {
+		return
+	}
+	if f.err != nil || len(f.lock.Holders) == 0 {
+		if from, can := from.(statusLookup); can {
+			// Without an answer the sentence has the first error, or only the name.
+			f.status, _ = from.Status(asking)
+		}
 	}
 }
 
-// report writes the result of a check, if it is new; nil if the member has not answered. That does not change a wait
-// that was reported before.
-func (w *wait) report(shown *schema.Lock) occurrence {
-	now, reported := w.describe(shown), w.last.Event != ""
-	if w.waits && !now.equal(w.last) && (shown != nil || !reported) {
-		w.last = now
-		w.status.write(now)
+// take keeps an answer. It reports whether another name is awaited instead.
+func (w *waiting) take(found finding) (again bool) {
+	if found.name != w.names[w.at] {
+		return true
 	}
-	return now
+	if w.finding = found; found.lock == nil {
+		return false
+	}
+	if w.found != nil {
+		w.found(found.lock)
+	}
+	for _, waiter := range found.lock.Waiters {
+		if w.session != "" && waiter.Session == w.session || w.session == "" && w.ours != nil && w.ours(waiter) {
+			w.session, w.position = waiter.Session, int(waiter.Position)
+			return false
+		}
+	}
+	granted := slices.ContainsFunc(found.lock.Holders, func(g *schema.Grant) bool { return g.Session == w.session })
+	if w.session != "" && granted && w.at < len(w.names)-1 && !w.queued {
+		w.at, w.position = w.at+1, -1
+		return true
+	}
+	return false
 }
 
-// describe returns the holder of the name, and the number of waiters ahead of us.
-func (w *wait) describe(shown *schema.Lock) occurrence {
-	o := occurrence{Event: "waiting", Name: w.name}
-	if shown != nil {
-		for _, waiter := range shown.Waiters {
-			if waiter.Session == w.client.Session() {
-				w.position = int(waiter.Position)
-			}
+// report writes a new state of the wait as a line, and to --status-fd; and it redraws the terminal's line.
+func (w *waiting) report() {
+	now := w.describe()
+	if !now.equal(w.last) {
+		if w.last = now; w.queued {
+			w.status.write(now)
 		}
-		if len(shown.Holders) > 0 {
-			holder := shown.Holders[0]
-			o.Holder, o.Since, o.Reason = cmp.Or(holder.Owner, holder.Client), api.At(api.TimeOf(holder.Since)), holder.Reason
+		if w.verbose && !w.screen {
+			w.say.printf("%s", w.sentence(now).line())
+			w.shown = true
 		}
 	}
-	if w.waits {
-		position := w.position
-		o.Position = &position
-	}
-	return o
+	w.draw()
 }
 
-// sentenceOf returns the terminal's line.
-func sentenceOf(o occurrence, shown *schema.Lock, err error) string {
-	text := fmt.Sprintf("%s: waiting for lock %q", name, o.Name)
-	if o.Position != nil {
-		text += fmt.Sprintf(", %d before it", *o.Position)
+// draw redraws the terminal's line, once there is an answer about the name. A job in the background has no line.
+func (w *waiting) draw() {
+	if !w.screen || w.finding.name == "" {
+		return
 	}
-	switch {
-	case err != nil && o.Position == nil:
-		var opErr *holdfast.Error
-		if errors.As(err, &opErr) {
-			err = opErr.Err
-		}
-		return text + ": " + plain(err.Error())
-	case o.Holder != "":
-		text += ": held by " + o.Holder
-		if member := shown.Holders[0].Member; member != "" {
-			text += " on " + member
-		}
-		text += " since " + o.Since.Local().Format(time.TimeOnly)
-		if o.Reason != "" {
-			text += " (" + o.Reason + ")"
-		}
-		if others := len(shown.Holders) - 1; others > 0 {
-			text += fmt.Sprintf(" and %d more", others)
-		}
-		if first := shown.Holders[0]; first.Grace {
-			text += "; its hold limit has passed, and its grace ends at " + first.Until.AsTime().Local().Format(time.TimeOnly)
+	if !inForeground(w.say.file) {
+		w.say.replace("")
+		return
+	}
+	w.say.replace(w.sentence(w.describe()).fit(columns(w.say.file) - 1))
+	w.shown = true
+}
+
+// lockNames names locks in a sentence.
+func lockNames(names []string) string {
+	quoted := make([]string, len(names))
+	for i, lock := range names {
+		quoted[i] = fmt.Sprintf("%q", lock)
+	}
+	if len(names) == 1 {
+		return "lock " + quoted[0]
+	}
+	return "locks " + strings.Join(quoted, ", ")
+}
+
+// waitReport returns the reporter of a wait for the request's locks.
+func (p *program) waitReport(w *request, space string, say *lineWriter, verbose bool) *waiting {
+	report := &waiting{
+		names: w.names, space: space, limit: w.limit(), say: say, verbose: verbose,
+		screen: p.drawsOn(p.stderr),
+	}
+	if w.try {
+		report.screen, report.verbose = false, false // it does not wait
+	}
+	return report
+}
+
+// ownParents makes the report end a wait for a name that an enclosing command of lock holds.
+func (w *waiting) ownParents(order *request, outer []string, fail func(error)) {
+	if len(outer) == 0 {
+		return
+	}
+	w.found = func(shown *schema.Lock) {
+		if err := order.ownParent(outer, shown); err != nil {
+			fail(err)
 		}
 	}
-	return text
+}
+
+// reasonFor removes the operation and the kind from an error: the sentence around it has them.
+func reasonFor(err error) string {
+	var opErr *holdfast.Error
+	if errors.As(err, &opErr) {
+		err = opErr.Err
+	}
+	reason := strings.TrimPrefix(plain(err.Error()), holdfast.ErrUnavailable.Error()+": ")
+	var unreachable *client.UnreachableError
+	if errors.As(err, &unreachable) && unreachable.Refused() {
+		reason += "; start a member with '" + name + " serve'"
+	}
+	return reason
 }
