@@ -18,6 +18,7 @@ func (p *program) commands() []*cli.Command {
 		p.storeKeeperCommand(),
 		p.heirCommand(),
 		p.statusCommand(),
+		p.topCommand(),
 		p.locksCommand(),
 		p.showCommand(),
 		p.breakCommand(),

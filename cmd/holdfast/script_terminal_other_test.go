@@ -8,3 +8,8 @@ import "github.com/rogpeppe/go-internal/testscript"
 func scriptTerminal(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Fatalf("there are no pseudo-terminals here")
 }
+
+// scriptDialogue has none, either.
+func scriptDialogue(ts *testscript.TestScript, neg bool, args []string) {
+	scriptTerminal(ts, neg, args)
+}

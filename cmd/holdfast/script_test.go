@@ -103,6 +103,8 @@ func forgetEnvironment() {
 //	                        silence it never answers. It sets HOLDFAST_SERVER.
 //	terminal FILE COMMAND … runs a command on a terminal, at which a script types what the
 //	                        file has; what the terminal shows is there for stdout.
+//	dialogue FILE COMMAND … runs a command on a terminal, and talks with it: the file has lines
+//	                        "see REGEXP" and "type KEYS".
 //	greater A B             compares two whole numbers.
 //
 // A program that is ended by a signal n has the exit code 128+n for all of these. A script that
@@ -160,6 +162,7 @@ func TestScript(t *testing.T) {
 			"notified":     scriptNotified,
 			"fetch":        scriptFetch,
 			"terminal":     scriptTerminal,
+			"dialogue":     scriptDialogue,
 			"greater":      scriptGreater,
 			"addresses":    scriptAddresses,
 			"status-says":  scriptStatusSays,

@@ -82,6 +82,9 @@ var table = []row{
 	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/...", "internal/takeall", "protocol/consensus"})},
 	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/api/schema", "internal/clock"}},
 
+	// A view shows what its source answers.
+	{[]string{"internal/top"}, []string{"", "internal/api", "internal/api/schema"}},
+
 	{[]string{"examples/..."}, []string{"", "client", "node", "storelock", "storage/open"}},
 
 	// Only programs and tests import programs and test helpers.

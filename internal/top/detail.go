@@ -1,0 +1,124 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+)
+
+// detailText is the page of one lock: its holders, queue and latest grants.
+func (m *Model) detailText() string {
+	title := bold.Render(clean(m.lock.name)) + faint.Render("  space "+clean(m.lock.space))
+	lock := m.detail
+	if lock == nil {
+		return title + "\n\nasking …"
+	}
+	state := red.Render("held")
+	if len(lock.Holders) == 0 {
+		state = green.Render("free")
+	}
+	title += "  " + state + "  " + holdfast.Mode(lock.Mode).String()
+	if lock.Capacity > 0 {
+		title += fmt.Sprintf(" %d/%d", lock.Units, lock.Capacity)
+	}
+	if lock.Token != 0 {
+		title += "  token " + strconv.FormatUint(lock.Token, 10)
+	}
+	if rate := m.rates.names[m.lock]; m.rates.known {
+		title += "  grants/s " + m.rate(rate)
+	}
+	text := []string{title}
+	text = append(text, m.section("Holders", "no client holds it", grantColumns("HOLDER", "HELD", "ENDS IN"), m.grantRows(lock.Holders, false))...)
+	text = append(text, m.section("Queue", "no request waits", queueColumns, m.queueRows(lock.Waiters))...)
+	text = append(text, m.section("Latest grants", "none is known", grantColumns("HOLDER", "BEGAN", "ENDED"), m.grantRows(lock.History, true))...)
+	return strings.Join(text, "\n")
+}
+
+// section is a table with a title.
+func (m *Model) section(title, none string, columns []column, rows []row) []string {
+	lines := []string{"", bold.Render(title)}
+	if len(rows) == 0 {
+		return append(lines, faint.Render("  "+none))
+	}
+	g := layout(columns, rows, m.width-2)
+	lines = append(lines, faint.Render("  "+g.heading()))
+	for _, row := range rows {
+		lines = append(lines, "  "+g.line(row.cells))
+	}
+	return lines
+}
+
+func grantColumns(holder, since, until string) []column {
+	return []column{
+		{title: holder}, {title: "MEMBER", rank: 1}, {title: since, right: true}, {title: until, right: true}, {title: "MODE", rank: 4},
+		{title: "TOKEN", rank: 3, right: true, whole: true}, {title: "CLIENT", rank: 5}, {title: "SESSION", rank: 6, whole: true}, {title: "REASON", rank: 2},
+	}
+}
+
+// grantRows are grants; of former ones both times are ages.
+func (m *Model) grantRows(grants []*schema.Grant, former bool) (rows []row) {
+	for _, g := range grants {
+		since, until := m.ageOf(g.Since), m.inTime(g.Until)
+		if former {
+			if since, until = since+" ago", m.ageOf(g.Until); until != "" {
+				until += " ago"
+			}
+		} else if g.Grace {
+			until += " (grace)"
+		}
+		client := g.Client
+		if g.Owner == "" {
+			client = "" // it is shown as the holder
+		}
+		mode := holdfast.Mode(g.Mode).String()
+		if g.Units > 0 {
+			mode += " " + strconv.Itoa(int(g.Units))
+		}
+		rows = append(rows, row{cells: []string{
+			cmp.Or(g.Owner, g.Client), g.Member, since, until, mode, strconv.FormatUint(g.Token, 10), client, g.Session, g.Reason,
+		}})
+	}
+	return rows
+}
+
+var queueColumns = []column{
+	{title: "BEFORE", right: true}, {title: "WAITER"}, {title: "MEMBER", rank: 1}, {title: "WAITED", right: true}, {title: "GIVES UP IN", right: true, rank: 3},
+	{title: "MODE", rank: 4}, {title: "WAITS FOR", rank: 3}, {title: "CLIENT", rank: 5}, {title: "SESSION", rank: 6, whole: true}, {title: "REASON", rank: 2},
+}
+
+// queueRows are the waiting requests.
+func (m *Model) queueRows(waiters []*schema.Wait) (rows []row) {
+	for _, w := range waiters {
+		client := w.Client
+		if w.Owner == "" {
+			client = "" // it is shown as the waiter
+		}
+		mode := holdfast.Mode(w.Mode).String()
+		if w.Units > 0 {
+			mode += " " + strconv.Itoa(int(w.Units))
+		}
+		rows = append(rows, row{cells: []string{
+			strconv.Itoa(int(w.Position)), cmp.Or(w.Owner, w.Client), w.Member, m.ageOf(w.Since), m.inTime(w.Until), mode,
+			strings.Join(w.For, ","), client, w.Session, w.Reason,
+		}})
+	}
+	return rows
+}
+
+// helpText is the page of the keys.
+func (m *Model) helpText() string {
+	text := []string{bold.Render("Keys"), ""}
+	for _, binding := range helpKeys() {
+		text = append(text, fmt.Sprintf("  %-10s %s", binding.Help().Key, binding.Help().Desc))
+	}
+	return strings.Join(append(text, "",
+		bold.Render("What is shown"), "",
+		fmt.Sprintf("  A refresh every %v: the status, and at most %s names. A member that answers slowly", m.config.Interval, thousands(nameBound)),
+		"  is asked less often. GRANTS/S are averages over ten seconds, from the members' events.",
+		"  ± columns are changes per second since the refresh before. Missing members are red.",
+	), "\n")
+}
