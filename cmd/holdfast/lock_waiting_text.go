@@ -65,6 +65,9 @@ func (w *waiting) sentence(o occurrence) waitSentence {
 		s = append(s, waitPart{rank: 4, text: "of " + formatAge(w.limit) + " ", only: true})
 	}
 	s = append(s, waitPart{text: "for lock " + strconv.Quote(o.Name)})
+	if w.space != "" && w.space != holdfast.DefaultSpace {
+		s = append(s, waitPart{rank: 4, text: " in space " + strconv.Quote(w.space)})
+	}
 	if len(w.names) > 1 {
 		s = append(s, waitPart{rank: 3, text: fmt.Sprintf(" (%d of %d)", w.at+1, len(w.names))})
 	}

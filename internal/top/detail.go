@@ -32,7 +32,7 @@ func (m *Model) detailText() string {
 		title += "  grants/s " + m.rate(rate)
 	}
 	text := []string{title}
-	text = append(text, m.section("Holders", "no client holds it", grantColumns("HOLDER", "HELD", "ENDS IN"), m.grantRows(lock.Holders, false))...)
+	text = append(text, m.section("Holders", "no client holds it", grantColumns("HOLDER", "HELD", "VALID FOR"), m.grantRows(lock.Holders, false))...)
 	text = append(text, m.section("Queue", "no request waits", queueColumns, m.queueRows(lock.Waiters))...)
 	text = append(text, m.section("Latest grants", "none is known", grantColumns("HOLDER", "BEGAN", "ENDED"), m.grantRows(lock.History, true))...)
 	return strings.Join(text, "\n")
