@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -150,18 +151,19 @@ func (l *locking) waitReport(fail func(error)) *waiting {
 	if l.order.store == nil {
 		report.server = serverOf(l.flags)
 		report.ownParents(l.order.request, l.program.outerSessions(), fail)
-		report.open = func() (*client.Admin, error) {
+		report.open = func(context.Context) (lookup, io.Closer, error) {
 			options, err := optionsOf(l.flags)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return client.DialAdmin(serverOf(l.flags), options...)
+			admin, err := client.DialAdmin(serverOf(l.flags), options...)
+			return admin, admin, err
 		}
 	}
 	return report
 }
 
-// lookup returns what looks at locks in a store; nil if the store cannot, or with a member.
+// lookup returns what looks at locks in a store; nil with a member.
 func (l *locking) lookup() lookup {
 	from, _ := l.client.(lookup)
 	return from

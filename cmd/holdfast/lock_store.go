@@ -104,11 +104,12 @@ type lender interface {
 // storeLender is a lender of locks in a store.
 type storeLender struct {
 	holdfast.Locker // of the space
-	locker          *storelock.Locker
-	store           storage.Store
-	space           string
-	settings        storelock.Settings
-	clock           clock.Clock
+	lookup
+	locker   *storelock.Locker
+	store    storage.Store
+	space    string
+	settings storelock.Settings
+	clock    clock.Clock
 }
 
 // openLender opens the store and its locker, until ctx ends.
@@ -124,7 +125,7 @@ func (o *storeOrder) openLender(ctx context.Context, space string, limit time.Du
 		err = errors.Join(o.refused(err, limit), store.Close())
 		return nil, err
 	}
-	return &storeLender{locker.Space(space), locker, store, space, locker.Settings(), c}, nil
+	return &storeLender{locker.Space(space), &storeOperator{order: o, store: store}, locker, store, space, locker.Settings(), c}, nil
 }
 
 // refused gives an error of opening the store its exit code: only a store that does not answer is worth a retry.

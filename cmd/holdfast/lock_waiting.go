@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -46,9 +47,9 @@ type waiting struct {
 	screen  bool // say writes to a terminal
 	verbose bool // say gets lines
 	status  status
-	found   func(*schema.Lock) // gets each answer; nil: not needed
-	open    func() (*client.Admin, error)
-	ours    func(*schema.Wait) bool // recognizes the request in a queue, before the session is known
+	found   func(*schema.Lock)                               // gets each answer; nil: not needed
+	open    func(context.Context) (lookup, io.Closer, error) // what looks at locks; nil: opened gives it, or nothing does
+	ours    func(*schema.Wait) bool                          // recognizes the request in a queue, before the session is known
 
 	began   time.Time
 	changes chan func()
@@ -58,7 +59,7 @@ type waiting struct {
 
 	// The goroutine's own.
 	lookup   lookup
-	admin    *client.Admin // opened for the looks
+	closer   io.Closer // of what was opened for the looks
 	asking   bool
 	session  string // "" unknown
 	at       int    // which of the names is awaited
@@ -129,10 +130,10 @@ func (w *waiting) finish(granted bool) error {
 	if w.shown && w.verbose && granted {
 		w.say.printf("%s granted after %s", lockNames(w.names), formatAge(time.Since(w.began)))
 	}
-	if w.admin == nil {
+	if w.closer == nil {
 		return nil
 	}
-	return w.admin.Close()
+	return w.closer.Close()
 }
 
 // run follows the wait.
@@ -197,9 +198,9 @@ func (w *waiting) ask(ctx context.Context) {
 		return
 	}
 	if w.lookup == nil && w.open != nil {
-		admin, err := w.open()
+		from, closer, err := w.open(ctx)
 		if w.open = nil; err == nil { // the request itself reports the error
-			w.lookup, w.admin = admin, admin
+			w.lookup, w.closer = from, closer
 		}
 	}
 	from, question := w.lookup, finding{name: w.names[w.at]}

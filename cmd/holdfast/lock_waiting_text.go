@@ -94,7 +94,9 @@ func holderParts(o occurrence, shown *schema.Lock) waitSentence {
 	if first.Member != "" {
 		s = append(s, waitPart{rank: 7, text: " on " + first.Member})
 	}
-	s = append(s, waitPart{rank: 3, text: " for " + formatAge(time.Since(o.Since.Time))})
+	if !o.Since.IsZero() {
+		s = append(s, waitPart{rank: 3, text: " for " + formatAge(time.Since(o.Since.Time))})
+	}
 	if o.Reason != "" {
 		s = append(s, waitPart{rank: 6, text: " (" + o.Reason + ")"})
 	}

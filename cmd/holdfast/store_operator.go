@@ -177,6 +177,7 @@ func (p *program) usesStore(c *cli.Command) bool {
 var storeless = map[string]string{
 	"release": "the session of a lock in a store begins with \"store.\"",
 	"renew":   "the session of a lock in a store begins with \"store.\"",
+	"top":     "`holdfast locks` lists the locks of a store",
 	"status":  "`holdfast store show` shows how a store's locks are kept, and `holdfast locks` lists them",
 }
 

@@ -63,7 +63,9 @@ func (p *program) acquireInStore(ctx context.Context, c *cli.Command, order *sto
 	if w == nil {
 		return usageError(c.Name, "--no-keep is for a member; in a store a process has to renew its claims, so leave it out")
 	}
+	finish := p.reportStoreWait(ctx, c, order, request)
 	answer, err := p.spawnKeeper(ctx, storeKeeperArguments(c, w, order), w, order.url, 0)
+	finish(err == nil && strings.HasPrefix(answer, "0 "))
 	if err != nil {
 		return fmt.Errorf("start the keeper: %w", err)
 	}
@@ -97,6 +99,27 @@ func (p *program) acquireInStore(ctx context.Context, c *cli.Command, order *sto
 	}
 	p.say("kept while process %d lives; `%s release` gives a lock back before that", w.pid, name)
 	return nil
+}
+
+// reportStoreWait reports the keeper's wait for the locks, until finish is called.
+func (p *program) reportStoreWait(ctx context.Context, c *cli.Command, order *storeOrder, request *request) (finish func(granted bool)) {
+	say := newLineWriter(p.stderr, len(request.names))
+	report := p.waitReport(request, spaceOf(c), say, c.Bool("verbose"))
+	report.open = func(ctx context.Context) (lookup, io.Closer, error) {
+		store, err := openStore(ctx, c.Name, order.url, lookLimit)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &storeOperator{c: c, order: order, store: store}, store, nil
+	}
+	report.start(ctx)
+	return func(granted bool) {
+		if err := report.finish(granted); err != nil {
+			say.printf("%v", err)
+		}
+		// If standard error fails, there is no way to report that.
+		_ = say.close()
+	}
 }
 
 // storeKeeperArguments returns the keeper's arguments: the request's flags as they are. The store's URL is no argument.
