@@ -20,7 +20,7 @@ type Source interface {
 	Status(ctx context.Context) (*schema.Status, error)
 	List(ctx context.Context, space, prefix, after string, limit int) (*schema.LockPage, error)
 	Show(ctx context.Context, space, name string) (*schema.Lock, error)
-	Watch(ctx context.Context, space, prefix string) iter.Seq2[*schema.WatchEvent, error]
+	Watch(ctx context.Context, space, prefix string, begun ...func()) iter.Seq2[*schema.WatchEvent, error]
 }
 
 // Bounds of a refresh.
