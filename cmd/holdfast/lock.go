@@ -127,6 +127,7 @@ func (p *program) lock(ctx context.Context, c *cli.Command) error {
 	l := &locking{
 		order: order, program: p, flags: c, say: newLineWriter(p.stderr, len(order.names)),
 		status: status{events, spaceOf(c)}, clock: clock.Real(), renewed: make(chan struct{}, 1),
+		preparation: preparation{mark: newMark()},
 	}
 	err = l.run(ctx)
 	if order.skip && errors.Is(err, holdfast.ErrHeld) {

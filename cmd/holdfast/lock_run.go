@@ -33,6 +33,7 @@ type locking struct {
 	ends     func(*holdfast.Lock) time.Duration // nil: the lock's own Deadline
 	reported []bool                             // by lock: its end was reported
 	renewed  chan struct{}                      // receives when the deadline has moved
+	preparation
 
 	// mu orders the reports of different goroutines: that the member does not answer, and how the run ends. It guards
 	// everything below.
@@ -50,6 +51,7 @@ func (l *locking) run(ctx context.Context) error {
 	}
 	l.signals = supervise.NewSignals()
 	defer l.signals.Stop()
+	defer l.abandon()
 	err := l.acquire(ctx)
 	if err == nil {
 		err = l.command(ctx)
@@ -108,6 +110,9 @@ func (l *locking) acquire(ctx context.Context) error {
 	var locks []*holdfast.Lock
 	report := l.waitReport(nested)
 	report.start(ctx)
+	if l.order.store == nil {
+		l.prepare()
+	}
 	if err = l.open(dialing, timeout); err == nil {
 		report.opened(l.client.Session(), l.lookup())
 		if limit := l.order.limit(); limit < asLongAsItTakes {
@@ -115,7 +120,10 @@ func (l *locking) acquire(ctx context.Context) error {
 		}
 		options = append(slices.Clip(options), func(r *holdfast.Request) {
 			name := r.Name
-			r.Queued = func(position int) { report.queue(name, position) }
+			r.Queued = func(position int) {
+				report.queue(name, position)
+				go l.abandon()
+			}
 		})
 		locks, err = l.client.LockAll(ctx, l.order.names, options...)
 		if cause := context.Cause(ctx); err != nil && errors.Is(cause, holdfast.ErrHeld) {
@@ -177,6 +185,7 @@ func (l *locking) open(ctx context.Context, timeout time.Duration) error {
 			return err
 		}
 		l.client, l.ends = opened, opened.deadlineOf
+		l.prepare() // the guardian keeps files of the store
 		return nil
 	}
 	options, err := optionsOf(l.flags)
@@ -255,18 +264,8 @@ func (l *locking) command(ctx context.Context) error {
 		stop := context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) })
 		defer stop()
 	}
-	p := l.program
 	watch := newWatch(l, l.client.TTL(), l.client.Deadline)
-	heir, err := l.heir()
-	if err != nil {
-		return err
-	}
-	process, err := supervise.Start(held, supervise.Command{
-		Args: l.order.command, Env: l.environment(), Deadline: watch.kept,
-		Adopt: !l.order.detach, Mark: outerVariable + "=" + l.client.Session(), Heir: heir, Keep: attending(l.client),
-		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
-		Notice: func(sentence string) { l.say.printf("%s", sentence) },
-	})
+	process, err := l.start(held, watch)
 	if err != nil {
 		return l.notStarted(err)
 	}
@@ -348,7 +347,7 @@ func (l *locking) release(ctx context.Context) error {
 			first = cmp.Or(first, err)
 		}
 	}
-	err = l.client.Settle(settling)
+	err = l.client.Shutdown(settling)
 	interrupted := stop()
 	switch {
 	case first != nil:
@@ -358,7 +357,7 @@ func (l *locking) release(ctx context.Context) error {
 		return err
 	case err != nil && interrupted != nil:
 		return interrupted
-	case errors.Is(err, context.DeadlineExceeded):
+	case settling.Err() != nil && err != nil:
 		err = fmt.Errorf("%w: the release was not acknowledged within %v; the name is free when %s expires",
 			holdfast.ErrUnavailable, short(timeout), l.expires())
 		return &holdfast.Error{Op: "unlock", Space: l.status.space, Name: l.order.names[0], Err: err}
@@ -405,7 +404,7 @@ func (l *locking) environment() []string {
 		"HOLDFAST_LOCK_TOKEN="+strings.Join(tokens, "\n"),
 		"HOLDFAST_LOCK_MODE="+l.locks[0].Mode().String(),
 		"HOLDFAST_LOCK_SESSION="+l.client.Session(),
-		outerVariable+"="+strings.Join(append(l.program.outerSessions(), l.client.Session()), " "),
+		outerVariable+"="+strings.Join(append(l.program.outerSessions(), l.client.Session(), l.mark), " "),
 		"HOLDFAST_LOCK_DEADLINE="+l.until().UTC().Format(time.RFC3339Nano),
 	)
 }

@@ -94,7 +94,8 @@ func (p *program) typed(flag string) bool {
 // lender grants the locks: a client of a member, or a store's locker.
 type lender interface {
 	LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error)
-	Settle(ctx context.Context) error // waits until all releases are recorded
+	// Shutdown waits until all releases are recorded, and closes.
+	Shutdown(ctx context.Context) error
 	Close() error
 	Session() string
 	TTL() time.Duration      // how long locks last without renewal
@@ -154,8 +155,13 @@ func attending(from lender) []*os.File {
 	return store.Attending()
 }
 
-// Settle waits until the store has recorded the releases.
-func (l *storeLender) Settle(ctx context.Context) error { return l.locker.Settle(ctx) }
+// Shutdown waits until the store has recorded the releases, and closes it.
+func (l *storeLender) Shutdown(ctx context.Context) error {
+	if err := l.locker.Settle(ctx); err != nil {
+		return err
+	}
+	return l.Close()
+}
 
 // Close releases the locks, and closes the store.
 func (l *storeLender) Close() error { return errors.Join(l.locker.Close(), l.store.Close()) }

@@ -62,7 +62,7 @@ func (s *testSource) Show(_ context.Context, space, name string) (*schema.Lock, 
 	return &schema.Lock{Space: space, Name: name}, nil
 }
 
-func (s *testSource) Watch(ctx context.Context, space, _ string) iter.Seq2[*schema.WatchEvent, error] {
+func (s *testSource) Watch(ctx context.Context, space, _ string, _ ...func()) iter.Seq2[*schema.WatchEvent, error] {
 	return func(yield func(*schema.WatchEvent, error) bool) {
 		s.feeds.Add(1)
 		for range s.grants {

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
+)
+
+// preparation is the start of the command's processes, which takes as long as an uncontended lock: the two go on at the
+// same time. A command whose lock has to be waited for gets its processes when the lock is granted, so that a wait costs
+// one process.
+type preparation struct {
+	mark     string              // in the command's environment; see supervise.Command.Mark
+	begun    chan struct{}       // closed when prepared is set; nil if nothing is prepared
+	prepared *supervise.Prepared // the first to take it sets it to nil
+}
+
+// prepare begins to start the command's processes. An error is reported by start, which tries again.
+func (l *locking) prepare() {
+	command, err := l.supervised()
+	if err != nil {
+		return
+	}
+	l.begun = make(chan struct{})
+	go func() {
+		defer close(l.begun)
+		l.prepared, _ = supervise.Prepare(command)
+	}()
+}
+
+// takePrepared returns the processes that have been prepared, to one caller.
+func (l *locking) takePrepared() *supervise.Prepared {
+	if l.begun == nil {
+		return nil
+	}
+	<-l.begun
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	prepared := l.prepared
+	l.prepared = nil
+	return prepared
+}
+
+// abandon ends the processes that have been prepared, and are not needed, or not yet.
+func (l *locking) abandon() {
+	if prepared := l.takePrepared(); prepared != nil {
+		prepared.Abandon()
+	}
+}
+
+// start runs the command.
+func (l *locking) start(ctx context.Context, watch *watch) (*supervise.Process, error) {
+	command, err := l.supervised()
+	if err != nil {
+		return nil, err
+	}
+	command.Env, command.Deadline = l.environment(), watch.kept
+	if command.Heir != nil {
+		command.Heir.Input = l.heirInput()
+	}
+	if prepared := l.takePrepared(); prepared != nil {
+		return prepared.Start(ctx, command)
+	}
+	return supervise.Start(ctx, command)
+}
+
+// supervised returns what is known of the command before its lock is granted.
+func (l *locking) supervised() (supervise.Command, error) {
+	p := l.program
+	heir, err := l.heir()
+	return supervise.Command{
+		Args: l.order.command, Keep: attending(l.client),
+		Adopt: !l.order.detach, Mark: outerVariable + "=" + l.mark, Heir: heir,
+		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
+		Notice: func(sentence string) { l.say.printf("%s", sentence) },
+	}, err
+}
+
+// newMark returns a word that no other command has in its environment.
+func newMark() string { return rand.Text() }
+
+// heir returns what the guardian starts to release the locks, without its input. A store that knows when a process has
+// ended needs none.
+func (l *locking) heir() (*supervise.Heir, error) {
+	arguments := []string{"heir"}
+	switch {
+	case l.order.store == nil:
+		member, err := memberArguments(l.flags)
+		if err != nil {
+			return nil, err
+		}
+		arguments = append(arguments, member...)
+	case len(attending(l.client)) > 0:
+		return nil, nil
+	}
+	return &supervise.Heir{Args: slices.Concat([]string{l.program.args[0]}, arguments), Env: l.program.keeperEnvironment()}, nil
+}
+
+// heirInput returns the heir's input, once the locks are held: the session, or the claims in a store.
+func (l *locking) heirInput() []byte {
+	if lender, is := l.client.(*client.Client); is {
+		return []byte(lender.Credentials() + "\n")
+	}
+	input, err := json.Marshal(legacy{URL: l.order.store.url, Group: l.order.store.claims.Group, Space: l.status.space, RID: l.client.Session(), Names: l.order.names})
+	if err != nil {
+		panic(fmt.Sprintf("encode an heir's input: %v", err)) // it has nothing that could not be encoded
+	}
+	if len(input) >= supervise.MostInput {
+		return nil // too many names: their claims expire
+	}
+	return append(input, '\n')
+}
