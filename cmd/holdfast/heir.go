@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,29 +18,27 @@ import (
 )
 
 // The heir of lock is this program, started by the guardian when lock was killed, or stopped until its lock was about
-// to end, and all of its command has ended. It ends the session, or deletes the claims in a store, so that the names are
-// free at once, and not when the session or the claims expire. It reads what it needs from its standard input, since
-// others can list arguments and environments. It retries a member for --timeout; if none has answered by then, the session
-// expires.
+// to end, and all of its command has ended. It releases the locks, so that the names are free at once, and not when the
+// session or the claims expire: at a member it ends the session, in a store it removes the claims. It reads the session,
+// or the URL of the store, from its standard input, since others can list arguments and environments. It tries for
+// --timeout; after that the locks expire.
 
 // heirCommand is internal.
 func (p *program) heirCommand() *cli.Command {
 	return &cli.Command{
-		Name:            "heir",
-		Usage:           "end the session of a lock that was killed; started by its guardian",
-		Hidden:          true,
-		Flags:           memberFlags(),
+		Name:   "heir",
+		Usage:  "release the locks of a lock command that was killed; started by its guardian",
+		Hidden: true,
+		Flags: clientFlags(append(lockStoreFlags(),
+			textFlag("rid", "`RID` of the process in its claims: the names are in a store"))...),
 		HideHelpCommand: true,
 		Action:          p.inherit,
 	}
 }
 
-// maxCredentials bounds what an heir reads, in bytes.
-const maxCredentials = supervise.MostInput
-
-// inherit ends the session.
+// inherit releases the locks.
 func (p *program) inherit(ctx context.Context, c *cli.Command) error {
-	line, err := bufio.NewReader(io.LimitReader(p.stdin, maxCredentials)).ReadString('\n')
+	line, err := bufio.NewReader(io.LimitReader(p.stdin, supervise.MostInput)).ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("read the session: %w", err)
 	}
@@ -51,18 +48,19 @@ func (p *program) inherit(ctx context.Context, c *cli.Command) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if strings.HasPrefix(line, "{") {
-		var claims legacy
-		if err := json.Unmarshal([]byte(line), &claims); err != nil {
-			return fmt.Errorf("read the claims: %w", err)
-		}
-		return claims.release(ctx, timeout)
+	if rid := c.String("rid"); rid != "" {
+		return releaseClaims(ctx, c, strings.TrimSpace(line), rid, timeout)
 	}
+	return endAs(ctx, c, strings.TrimSpace(line))
+}
+
+// endAs ends the session of the client with the credentials.
+func endAs(ctx context.Context, c *cli.Command, credentials string) error {
 	options, err := optionsOf(c)
 	if err != nil {
 		return err
 	}
-	options = append(options, client.Succeed(strings.TrimSpace(line)))
+	options = append(options, client.Succeed(credentials))
 	for {
 		same, err := client.Dial(ctx, serverOf(c), options...)
 		if err == nil {
@@ -78,27 +76,25 @@ func (p *program) inherit(ctx context.Context, c *cli.Command) error {
 	}
 }
 
-// legacy is what a lock in a store leaves to its heir.
-type legacy struct {
-	URL   string   `json:"url"`
-	Group string   `json:"group,omitempty"` // option group
-	Space string   `json:"space"`
-	RID   string   `json:"rid"` // the process that held them
-	Names []string `json:"names"`
-}
-
-// release releases the locks of a process that has ended, for limit.
-func (l *legacy) release(ctx context.Context, limit time.Duration) (err error) {
-	store, err := openStore(ctx, "heir", l.URL, limit)
+// releaseClaims releases the names that a process had claimed in a store.
+func releaseClaims(ctx context.Context, c *cli.Command, url, rid string, limit time.Duration) error {
+	order, err := newStoreOrder(c, url)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	operator, err := storelock.Operate(ctx, store, storelock.GroupOf(l.Space, l.Group))
-	for _, name := range l.Names {
+	store, err := openStore(ctx, c.Name, url, limit)
+	for errors.Is(err, holdfast.ErrUnavailable) && ctx.Err() == nil { // another process may have it for a moment
+		pause(ctx, retryPause)
+		store, err = openStore(ctx, c.Name, url, limit)
+	}
+	if err != nil {
+		return err
+	}
+	operator, err := storelock.Operate(ctx, store, storelock.GroupOf(spaceOf(c), order.claims.Group))
+	for _, lock := range c.Args().Slice() {
 		if err == nil {
-			err = operator.Release(ctx, name, l.RID)
+			err = operator.Release(ctx, lock, rid)
 		}
 	}
-	return err
+	return errors.Join(err, store.Close())
 }

@@ -49,10 +49,14 @@ func (p *program) lockCommand() *cli.Command {
 			"by protocol claim. They are as safe as the clocks of all users of the store are close (class advisory), or,\n" +
 			"with --store-options cas, as safe as the store (class fenced). All users of a store must have the same\n" +
 			"options. `" + name + " serve --space NAME=claim,store=URL` serves the same locks. A claim is renewed while the\n" +
-			"command runs. If holdfast itself is killed, the command's group is killed too, and the claim stays until it\n" +
-			"expires (expiry, 30s). Process lists show a password in a URL: put such a URL into $HOLDFAST_STORE.\n" +
-			"\n" +
-			"A folder (--store /FOLDER) is shared by all processes of the machine, as the files of flock are. There cas is\n" +
+			"command runs, and otherwise expires (expiry, 30s). Process lists show a password in a URL: put such a URL
+" +
+			"into $HOLDFAST_STORE.
+" +
+			"
+" +
+			"A folder (--store /FOLDER) is shared by all processes of the machine, as the files of flock are. There cas is
+" +
 			"on by default, and the name of a killed holder is free as soon as its command is dead.",
 		Flags: clientFlags(append(append(requestFlags(), lockStoreFlags()...),
 			durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's TTL (a sixth of expiry with --store) and a third of --hold"),

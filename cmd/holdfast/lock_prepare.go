@@ -3,9 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
@@ -87,31 +86,32 @@ func newMark() string { return rand.Text() }
 // heir returns what the guardian starts to release the locks, without its input. A store that knows when a process has
 // ended needs none.
 func (l *locking) heir() (*supervise.Heir, error) {
-	arguments := []string{"heir"}
-	switch {
-	case l.order.store == nil:
-		member, err := memberArguments(l.flags)
-		if err != nil {
-			return nil, err
-		}
-		arguments = append(arguments, member...)
-	case len(attending(l.client)) > 0:
-		return nil, nil
+	arguments, err := memberArguments(l.flags)
+	if err != nil {
+		return nil, err
 	}
-	return &supervise.Heir{Args: slices.Concat([]string{l.program.args[0]}, arguments), Env: l.program.keeperEnvironment()}, nil
+	heir := &supervise.Heir{
+		Args: slices.Concat([]string{l.program.args[0], "heir"}, arguments),
+		Env:  l.program.keeperEnvironment(),
+	}
+	switch lender, is := l.client.(*storeLender); {
+	case is && len(attending(lender)) > 0:
+		return nil, nil
+	case is:
+		heir.Args = slices.Concat(heir.Args, []string{
+			"--space=" + l.status.space, "--store-options=" + l.order.store.options, "--rid=" + lender.Session(), "--",
+		}, l.order.names)
+	}
+	return heir, nil
 }
 
-// heirInput returns the heir's input, once the locks are held: the session, or the claims in a store.
+// heirInput returns the heir's input, once the locks are held: the session, or the URL of the store.
 func (l *locking) heirInput() []byte {
 	if lender, is := l.client.(*client.Client); is {
 		return []byte(lender.Credentials() + "\n")
 	}
-	input, err := json.Marshal(legacy{URL: l.order.store.url, Group: l.order.store.claims.Group, Space: l.status.space, RID: l.client.Session(), Names: l.order.names})
-	if err != nil {
-		panic(fmt.Sprintf("encode an heir's input: %v", err)) // it has nothing that could not be encoded
-	}
-	if len(input) >= supervise.MostInput {
-		return nil // too many names: their claims expire
-	}
-	return append(input, '\n')
+	return []byte(l.order.store.url + "\n")
 }
+
+// word names the session among those of the enclosing commands. The name of a process in a store may have spaces.
+func (l *locking) word() string { return strings.Join(strings.Fields(l.client.Session()), "_") }

@@ -404,7 +404,7 @@ func (l *locking) environment() []string {
 		"HOLDFAST_LOCK_TOKEN="+strings.Join(tokens, "\n"),
 		"HOLDFAST_LOCK_MODE="+l.locks[0].Mode().String(),
 		"HOLDFAST_LOCK_SESSION="+l.client.Session(),
-		outerVariable+"="+strings.Join(append(l.program.outerSessions(), l.client.Session(), l.mark), " "),
+		outerVariable+"="+strings.Join(append(l.program.outerSessions(), l.word(), l.mark), " "),
 		"HOLDFAST_LOCK_DEADLINE="+l.until().UTC().Format(time.RFC3339Nano),
 	)
 }

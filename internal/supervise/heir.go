@@ -67,7 +67,11 @@ func startHeir(args []string) {
 		return
 	}
 	defer null.Close()
-	pid, err := fork(args, os.Environ(), []uintptr{guardianWill, null.Fd(), null.Fd()})
+	files := []uintptr{guardianWill, null.Fd(), null.Fd()}
+	for range inherited() {
+		files = append(files, closed)
+	}
+	pid, err := fork(args, os.Environ(), files)
 	for err == nil {
 		_, err = syscall.Wait4(pid, nil, 0, nil)
 		if errors.Is(err, syscall.EINTR) {
