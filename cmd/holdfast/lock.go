@@ -49,14 +49,10 @@ func (p *program) lockCommand() *cli.Command {
 			"by protocol claim. They are as safe as the clocks of all users of the store are close (class advisory), or,\n" +
 			"with --store-options cas, as safe as the store (class fenced). All users of a store must have the same\n" +
 			"options. `" + name + " serve --space NAME=claim,store=URL` serves the same locks. A claim is renewed while the\n" +
-			"command runs, and otherwise expires (expiry, 30s). Process lists show a password in a URL: put such a URL
-" +
-			"into $HOLDFAST_STORE.
-" +
-			"
-" +
-			"A folder (--store /FOLDER) is shared by all processes of the machine, as the files of flock are. There cas is
-" +
+			"command runs, and otherwise expires (expiry, 30s). Process lists show a password in a URL: put such a URL\n" +
+			"into $HOLDFAST_STORE.\n" +
+			"\n" +
+			"A folder (--store /FOLDER) is shared by all processes of the machine, as the files of flock are. There cas is\n" +
 			"on by default, and the name of a killed holder is free as soon as its command is dead.",
 		Flags: clientFlags(append(append(requestFlags(), lockStoreFlags()...),
 			durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's TTL (a sixth of expiry with --store) and a third of --hold"),
@@ -76,7 +72,7 @@ type lockOrder struct {
 	store     *storeOrder // nil: locks come from a member
 	command   []string
 	killAfter time.Duration
-	explicit  bool // --kill-after was given, or its limit
+	explicit  bool // --kill-after was given
 	onLost    string
 	skip      bool
 	detach    bool // do not wait for processes that the command leaves running
@@ -99,7 +95,7 @@ func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
 	}
 	o := &lockOrder{
 		request: request, command: p.command, skip: c.Bool("skip"), detach: c.Bool("detach"), onLost: c.String("on-lost"),
-		killAfter: c.Duration("kill-after"), explicit: c.IsSet("kill-after") || c.IsSet("ttl") || c.IsSet("hold"),
+		killAfter: c.Duration("kill-after"), explicit: c.IsSet("kill-after"),
 	}
 	switch {
 	case o.killAfter < 0:

@@ -34,6 +34,7 @@ type locking struct {
 	reported []bool                             // by lock: its end was reported
 	renewed  chan struct{}                      // receives when the deadline has moved
 	preparation
+	saidCut bool // --kill-after was reported as cut
 
 	// mu orders the reports of different goroutines: that the member does not answer, and how the run ends. It guards
 	// everything below.
@@ -115,6 +116,7 @@ func (l *locking) acquire(ctx context.Context) error {
 	}
 	if err = l.open(dialing, timeout); err == nil {
 		report.opened(l.client.Session(), l.lookup())
+		l.grace(l.client.TTL()) // a cut is reported before the wait
 		if limit := l.order.limit(); limit < asLongAsItTakes {
 			options = append(slices.Clip(options), holdfast.Wait(max(1, limit-(l.clock.Now()-began))))
 		}

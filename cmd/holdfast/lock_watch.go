@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -63,7 +64,7 @@ func newWatch(l *locking, lease time.Duration, session func() time.Duration) *wa
 	if l.order.hold > 0 {
 		lease = min(lease, l.order.hold)
 	}
-	w.grace = min(l.order.killAfter, lease/3)
+	w.grace = l.grace(lease)
 	w.guard = guardOf(lease)
 	w.known = l.deadline()
 	w.kept = w.lastMoment()
@@ -72,11 +73,27 @@ func newWatch(l *locking, lease time.Duration, session func() time.Duration) *wa
 		l.lead = w.grace + w.guard
 		l.mu.Unlock()
 	}
-	if w.grace < l.order.killAfter && l.order.explicit {
-		w.say.printf("--kill-after %v is cut to %v, a third of how long the lock may go unrenewed or be held",
-			short(w.order.killAfter), short(w.grace.Round(time.Millisecond)))
-	}
 	return w
+}
+
+// grace returns how long the command has between TERM and KILL, if its locks end lease after the last renewal, or after
+// the grant. It reports, once, that this is less than --kill-after.
+func (l *locking) grace(lease time.Duration) time.Duration {
+	limit, wanted := "a third of the session's ttl", l.order.killAfter
+	fix := fmt.Sprintf("--ttl %v", short(3*wanted))
+	switch {
+	case l.order.hold > 0 && l.order.hold <= lease:
+		lease, limit, fix = l.order.hold, "a third of --hold", fmt.Sprintf("--hold %v", short(3*wanted))
+	case l.order.store != nil:
+		limit, fix = "a sixth of expiry", fmt.Sprintf("--store-options expiry=%v", short(6*wanted))
+	}
+	grace := min(wanted, lease/3)
+	if grace < wanted && l.order.explicit && !l.saidCut {
+		l.saidCut = true
+		l.say.printf("--kill-after %v is cut to %v, %s: KILL comes before another client can be granted the name; for %v give %s or more",
+			short(wanted), short(grace.Round(time.Millisecond)), limit, short(wanted), fix)
+	}
+	return grace
 }
 
 // lastMoment returns when the guardian must kill the command: half a guard after this process would have done it. With
