@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/sim"
 )
@@ -97,7 +96,7 @@ func parseTyped(root *cli.Command, words []string) *typed {
 }
 
 // askingFlags are the flags that say which member is asked, and about which lockspace.
-var askingFlags = []string{"server", "space", "store", "tls-ca", "tls-cert", "tls-key", "tls-server-name"}
+var askingFlags = []string{"server", "space", "store", "store-options", "tls-ca", "tls-cert", "tls-key", "tls-server-name"}
 
 // flagNamed returns a flag of the command; nil if it has none of that name.
 func (t *typed) flagNamed(flag string) cli.Flag {
@@ -107,6 +106,14 @@ func (t *typed) flagNamed(flag string) cli.Flag {
 		}
 	}
 	return nil
+}
+
+// prefix returns what the word, or the value of the flag, begins with so far.
+func (t *typed) prefix() string {
+	if _, value, found := strings.Cut(t.current, "="); found && t.flag != nil && strings.HasPrefix(t.current, "--") {
+		return value
+	}
+	return t.current
 }
 
 // asks reports whether the command asks a member.
@@ -144,11 +151,17 @@ func commandsOffered(c *cli.Command) (offered []candidate) {
 // flagsOffered returns the long flags of a command.
 func flagsOffered(c *cli.Command) (offered []candidate) {
 	for _, f := range c.Flags {
-		if doc, is := f.(cli.DocGenerationFlag); is {
+		if doc, is := f.(cli.DocGenerationFlag); is && isShown(f) {
 			offered = append(offered, candidate{"--" + f.Names()[0], strings.ReplaceAll(doc.GetUsage(), "`", "")})
 		}
 	}
 	return append(offered, candidate{"--help", "show help"})
+}
+
+// isShown reports whether the help lists a flag.
+func isShown(f cli.Flag) bool {
+	visible, is := f.(cli.VisibleFlag)
+	return !is || visible.IsVisible()
 }
 
 // fixedValues are the values of flags that have few.
@@ -180,7 +193,7 @@ func (p *program) flagValues(ctx context.Context, t *typed) []candidate {
 	case flag == "members":
 		return p.asked(ctx, t, membersOffered)
 	case flag == "prefix":
-		return p.asked(ctx, t, namesOffered(t.current))
+		return p.asked(ctx, t, p.namesOffered)
 	}
 	return nil
 }
@@ -198,13 +211,13 @@ func (p *program) argumentsOffered(ctx context.Context, t *typed) []candidate {
 	switch path := strings.Join(t.path, " "); path {
 	case "lock":
 		if t.dashes == 0 || t.dashes == 1 && first {
-			return p.asked(ctx, t, namesOffered(t.current))
+			return p.asked(ctx, t, p.namesOffered)
 		}
 	case "acquire":
-		return p.asked(ctx, t, namesOffered(t.current))
+		return p.asked(ctx, t, p.namesOffered)
 	case "show", "break", "release":
 		if first {
-			return p.asked(ctx, t, namesOffered(t.current))
+			return p.asked(ctx, t, p.namesOffered)
 		}
 	case "suspend", "resume", "space open", "space close":
 		if first {
@@ -233,9 +246,12 @@ func (p *program) argumentsOffered(ctx context.Context, t *typed) []candidate {
 	return nil
 }
 
-// asked returns what a member offers. The parser reads the flags that were typed and the variables, as for the command
-// itself. A store is not asked.
-func (p *program) asked(ctx context.Context, t *typed, question func(context.Context, *cli.Command, *client.Admin) ([]candidate, error)) (offered []candidate) {
+// question asks what may be at a place where a word that is being typed begins with a text.
+type question func(ctx context.Context, c *cli.Command, prefix string) ([]candidate, error)
+
+// asked returns the answer to a question. The parser reads the flags that were typed and the variables, as for the
+// command itself.
+func (p *program) asked(ctx context.Context, t *typed, question question) (offered []candidate) {
 	ctx, cancel := context.WithTimeout(ctx, completeLimit)
 	defer cancel()
 	root := p.root()
@@ -243,14 +259,9 @@ func (p *program) asked(ctx context.Context, t *typed, question func(context.Con
 	for _, word := range t.path {
 		command = command.Command(word)
 	}
-	command.Action = func(ctx context.Context, c *cli.Command) error {
-		if c.String("store") != "" {
-			return nil
-		}
-		return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-			offered, err = question(ctx, c, admin)
-			return err
-		})
+	command.Action = func(ctx context.Context, c *cli.Command) (err error) {
+		offered, err = question(ctx, c, t.prefix())
+		return err
 	}
 	if root.Run(ctx, slices.Concat([]string{name}, t.path, t.asking)) != nil {
 		return nil
@@ -258,21 +269,21 @@ func (p *program) asked(ctx context.Context, t *typed, question func(context.Con
 	return offered
 }
 
-// namesOffered returns a question for the names of locks that are held or waited for. A name that begins with a dash
-// would be taken for a flag.
-func namesOffered(prefix string) func(context.Context, *cli.Command, *client.Admin) ([]candidate, error) {
-	return func(ctx context.Context, c *cli.Command, admin *client.Admin) (offered []candidate, err error) {
-		page, err := admin.List(ctx, spaceOf(c), prefix, "", completeMost)
+// namesOffered asks the member or the store for the names of locks that are held or waited for. A name that begins with
+// a dash would be taken for a flag.
+func (p *program) namesOffered(ctx context.Context, c *cli.Command, prefix string) (offered []candidate, err error) {
+	return offered, p.withOperator(ctx, c, func(ctx context.Context, o operator) error {
+		page, err := o.List(ctx, spaceOf(c), prefix, "", completeMost)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, lock := range page.Locks {
 			if !strings.HasPrefix(lock.Name, "-") {
 				offered = append(offered, candidate{lock.Name, printable(heldBy(lock))})
 			}
 		}
-		return offered, nil
-	}
+		return nil
+	})
 }
 
 // heldBy describes a lock in a few words.
@@ -287,8 +298,8 @@ func heldBy(lock *schema.Lock) string {
 	return stateOf(lock) + " by " + holder
 }
 
-func spacesOffered(ctx context.Context, _ *cli.Command, admin *client.Admin) (offered []candidate, err error) {
-	status, err := admin.Status(ctx)
+func spacesOffered(ctx context.Context, c *cli.Command, _ string) (offered []candidate, err error) {
+	status, err := askStatus(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -298,8 +309,8 @@ func spacesOffered(ctx context.Context, _ *cli.Command, admin *client.Admin) (of
 	return offered, nil
 }
 
-func membersOffered(ctx context.Context, _ *cli.Command, admin *client.Admin) (offered []candidate, err error) {
-	status, err := admin.Status(ctx)
+func membersOffered(ctx context.Context, c *cli.Command, _ string) (offered []candidate, err error) {
+	status, err := askStatus(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -310,11 +321,13 @@ func membersOffered(ctx context.Context, _ *cli.Command, admin *client.Admin) (o
 }
 
 // serversOffered asks for the addresses of all members of the view.
-func serversOffered(ctx context.Context, c *cli.Command, admin *client.Admin) (offered []candidate, err error) {
-	members, err := membersOffered(ctx, c, admin)
-	for _, member := range members {
-		address, state, _ := strings.Cut(member.about, ", ")
-		offered = append(offered, candidate{address, member.word + ", " + state})
+func serversOffered(ctx context.Context, c *cli.Command, _ string) (offered []candidate, err error) {
+	status, err := askStatus(ctx, c)
+	if err != nil {
+		return nil, err
 	}
-	return offered, err
+	for _, member := range status.View.Members {
+		offered = append(offered, candidate{member.Address, member.Name + ", " + member.State})
+	}
+	return offered, nil
 }

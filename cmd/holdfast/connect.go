@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 )
 
@@ -170,6 +171,11 @@ func askLong(ctx context.Context, c *cli.Command, question func(context.Context,
 		return reworded(calledAs(c), "", err)
 	}
 	return errors.Join(question(ctx, admin), admin.Close())
+}
+
+// askStatus asks the member in c's flags for its status.
+func askStatus(ctx context.Context, c *cli.Command) (*schema.Status, error) {
+	return ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Status, error) { return admin.Status(ctx) })
 }
 
 // within bounds one question by --timeout.

@@ -81,6 +81,9 @@ func manBody(c *cli.Command, section string) string {
 	}
 	text += section + " OPTIONS\n"
 	for _, f := range c.Flags {
+		if !isShown(f) {
+			continue
+		}
 		d := describe(f)
 		title := make([]string, len(d.names))
 		for i, n := range d.names {

@@ -4,9 +4,6 @@ import (
 	"context"
 
 	"github.com/urfave/cli/v3"
-
-	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // spaceListCommand lists the lockspaces of a member.
@@ -25,7 +22,7 @@ func (p *program) listSpaces(ctx context.Context, c *cli.Command) error {
 	if c.Args().Present() {
 		return usageError(calledAs(c), "argument %q: the command takes none", c.Args().First())
 	}
-	status, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Status, error) { return admin.Status(ctx) })
+	status, err := askStatus(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/host"
 )
@@ -32,7 +31,7 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	status, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Status, error) { return admin.Status(ctx) })
+	status, err := askStatus(ctx, c)
 	if err != nil {
 		return err
 	}
