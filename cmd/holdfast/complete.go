@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/sim"
 )
@@ -298,8 +299,17 @@ func heldBy(lock *schema.Lock) string {
 	return stateOf(lock) + " by " + holder
 }
 
+// seenBy asks the member in c's flags for its status. Its --timeout does not matter.
+func seenBy(ctx context.Context, c *cli.Command) (status *schema.Status, err error) {
+	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
+		status, err = admin.Status(ctx)
+		return err
+	})
+	return status, err
+}
+
 func spacesOffered(ctx context.Context, c *cli.Command, _ string) (offered []candidate, err error) {
-	status, err := askStatus(ctx, c)
+	status, err := seenBy(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +320,7 @@ func spacesOffered(ctx context.Context, c *cli.Command, _ string) (offered []can
 }
 
 func membersOffered(ctx context.Context, c *cli.Command, _ string) (offered []candidate, err error) {
-	status, err := askStatus(ctx, c)
+	status, err := seenBy(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +332,7 @@ func membersOffered(ctx context.Context, c *cli.Command, _ string) (offered []ca
 
 // serversOffered asks for the addresses of all members of the view.
 func serversOffered(ctx context.Context, c *cli.Command, _ string) (offered []candidate, err error) {
-	status, err := askStatus(ctx, c)
+	status, err := seenBy(ctx, c)
 	if err != nil {
 		return nil, err
 	}
