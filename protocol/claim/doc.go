@@ -103,6 +103,12 @@
 // cell; a waiting process records that in it, and gets it when HoldOn has passed. A cell that was used is then
 // rewritten, a few times.
 //
+// # Ends of processes
+//
+// If the store reports that a process has ended (ends.go), its cells are taken over at once, and its claims are passed
+// over. Only a process whose clients end with it has its end reported. A process of which the store knows nothing is
+// waited for by its lease, as in other stores.
+//
 // # Settings
 //
 // Wait, expiry, skew and unit must be the same for all users of a store. They are stored next to the locks
@@ -145,7 +151,7 @@
 //	bid.go     dating, writing, reading held.go      renewing, releasing
 //	cell.go    CAS                      keep.go      holding on to cells
 //	clock.go   the store's time         cleaner.go   claims that have expired
-//	settings.go
+//	ends.go    processes that have ended settings.go
 //	client.go  what clients need of it  condition.go how it is
 //	options.go what a space can have    notes.go     what is noted
 //	probe.go   what the simulator knows of it

@@ -2,10 +2,14 @@ package folder
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,5 +122,27 @@ func TestPolling(t *testing.T) {
 	case <-changed:
 	case <-time.After(time.Minute):
 		t.Fatal("no change is reported")
+	}
+}
+
+// TestExplain: an error names the folder, its owner if that is another user, and the fix.
+func TestExplain(t *testing.T) {
+	path := t.TempDir()
+	err := explain(path, "open", &fs.PathError{Op: "open", Path: path, Err: syscall.EACCES})
+	if want := fmt.Sprintf("open folder %q: permission denied; use a folder that this user may write, or run as its owner", path); !strings.HasPrefix(err.Error(), want) || !errors.Is(err, storage.ErrInvalid) {
+		t.Errorf("%v; want %s", err, want)
+	}
+	if owner := ownedBy("/"); os.Geteuid() != 0 && owner != "/ belongs to user root; " || os.Geteuid() == 0 && owner != "" {
+		t.Errorf("the owner of / is %q", owner)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	const stranger = 54321
+	if err := os.Chown(path, stranger, stranger); err != nil {
+		t.Fatal(err)
+	}
+	if owner := ownedBy(filepath.Join(path, "not", "there")); owner != path+" belongs to user 54321; " {
+		t.Errorf("the owner is %q", owner)
 	}
 }
