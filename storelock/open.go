@@ -18,12 +18,14 @@ import (
 type Option func(*config)
 
 type config struct {
-	claim  Settings
-	whole  bool // all of claim was given: no default depends on the store
-	spaces []string
-	limits host.Limits
-	logger *slog.Logger
-	clock  clock.Clock
+	claim Settings
+	whole bool // all of claim was given: no default depends on the store
+	// outlived reports that users outside of this process rely on its locks.
+	outlived bool
+	spaces   []string
+	limits   host.Limits
+	logger   *slog.Logger
+	clock    clock.Clock
 }
 
 // Claims sets all the settings that the options up to Cleaner set one by one.
@@ -73,6 +75,11 @@ func Cleaner() Option { return func(c *config) { c.claim.Cleaner = true } }
 func Spaces(names ...string) Option {
 	return func(c *config) { c.spaces = append(c.spaces, names...) }
 }
+
+// Outlived declares that users outside of this process rely on its locks, as those of a keeper or a proxy do. A store
+// that learns the end of a process from the kernel, as a folder, then ends the process's locks by their lease, and not
+// at once. The default is that all users end with the process.
+func Outlived() Option { return func(c *config) { c.outlived = true } }
 
 // Limits limits the state of this process's own users. The default is that of node.Limits.
 func Limits(l node.Limits) Option { return func(c *config) { c.limits = host.Limits(l) } }
@@ -135,7 +142,11 @@ func (c *config) spacesOver(store storage.Store) (spaces []host.Space) {
 	}
 	rows := c.claim
 	rows.Group = cells
-	return append(spaces, spaceOver(store, cells, &rows).Tuned(map[string]string{"cells": "true"}))
+	spaces = append(spaces, spaceOver(store, cells, &rows).Tuned(map[string]string{"cells": "true"}))
+	for i := range spaces {
+		spaces[i].Attends = !c.outlived
+	}
+	return spaces
 }
 
 // Session opens another session: a Locker with separate owners, whose Close releases only the locks held through it.

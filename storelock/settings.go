@@ -25,7 +25,7 @@ func Unit(u claim.Unit) Option { return func(c *config) { c.claim.Unit = u } }
 
 // spaceOver returns one lockspace over a store.
 func spaceOver(store storage.Store, name string, options *Settings) host.Space {
-	return host.Space{Name: name, Protocol: claim.Descriptor().Name, Store: store, Options: options.List().Given(), Attends: true}
+	return host.Space{Name: name, Protocol: claim.Descriptor().Name, Store: store, Options: options.List().Given()}
 }
 
 // cellName returns the name of a cell's lock.

@@ -113,15 +113,15 @@ type storeLender struct {
 	clock    clock.Clock
 }
 
-// openLender opens the store and its locker, until ctx ends.
-func (o *storeOrder) openLender(ctx context.Context, space string, limit time.Duration, c clock.Clock) (*storeLender, error) {
+// openLender opens the store and its locker, with more options, until ctx ends.
+func (o *storeOrder) openLender(ctx context.Context, space string, limit time.Duration, c clock.Clock, more ...storelock.Option) (*storeLender, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	store, err := openStore(ctx, "lock", o.url, limit)
 	if err != nil {
 		return nil, err
 	}
-	locker, err := storelock.Open(ctx, store, storelock.Claims(*o.claims), storelock.Spaces(space))
+	locker, err := storelock.Open(ctx, store, append(more, storelock.Claims(*o.claims), storelock.Spaces(space))...)
 	if err != nil {
 		err = errors.Join(o.refused(err, limit), store.Close())
 		return nil, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/storelock"
 )
 
 // Locks of acquire in a store are held by a keeper, because a claim is renewed by the process that has made it. The
@@ -142,7 +143,7 @@ func (k *storeKeeper) take(ctx context.Context, c *cli.Command, order *storeOrde
 		patience = request.patience(timeout)
 	}
 	var err error
-	if k.lender, err = order.openLender(ctx, spaceOf(c), patience, local); err != nil {
+	if k.lender, err = order.openLender(ctx, spaceOf(c), patience, local, storelock.Outlived()); err != nil {
 		return nil, err
 	}
 	options := request.options
