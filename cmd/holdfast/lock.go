@@ -35,6 +35,9 @@ func (p *program) lockCommand() *cli.Command {
 		Description: "Waits until every NAME is granted, runs COMMAND, and releases the names when COMMAND has ended. On Linux it\n" +
 			"also waits for what COMMAND left behind: background jobs, daemons, setsid.\n" +
 			"\n" +
+			"While it waits on a terminal, one line says which lock it waits for, its holder, for how long and why that\n" +
+			"one has held it, and how many requests are before it; or why nothing is granted.\n" +
+			"\n" +
 			"The exit code is the command's own if the locks were held to the end; otherwise 79, or 81 if an operator\n" +
 			"broke a lock. When a lock is lost, the command's whole process group is ended before another client can be\n" +
 			"granted the name: first by TERM, then by KILL. From then on the lock counts as lost, even if the member\n" +

@@ -34,7 +34,8 @@ func (p *program) topCommand() *cli.Command {
 			"\n" +
 			"A refresh asks for the status and at most 1,000 names, one request after the other; the view says if there\n" +
 			"are more. A member that takes long to answer is asked less often. Grants per second come from the members'\n" +
-			"events, which cost a busy member some of its speed: --no-rates does not follow them.\n" +
+			"events, which cost a busy member up to half of its speed. Where there are more than about 10,000 a second, they\n" +
+			"are followed for an instant, and again after five minutes; --no-rates does not follow them.\n" +
 			"\n" +
 			"If no member answers, the view stays, says since when, and goes on when one does.",
 		Flags: append([]cli.Flag{

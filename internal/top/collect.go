@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,8 +27,9 @@ type Source interface {
 // Bounds of a refresh.
 const (
 	nameBound  = 1000             // names of all spaces together
-	eventBound = 20_000           // events between two refreshes, before the feed rests
-	restFor    = 9                // how many times as long as it was read a feed rests
+	busyBound  = 10               // names that are busy and not among those, each with a request of its own
+	eventBound = 20_000           // events between two refreshes, before the feeds rest
+	restFor    = 5 * time.Minute  // how long; a member goes on with a feed for a minute after its watcher has left
 	rateBound  = 10_000           // names with a rate
 	feedBound  = 8                // spaces whose events are followed
 	rateMemory = 10 * time.Second // rates are averages over about this time
@@ -57,10 +59,10 @@ type sample struct {
 
 // rates are grants per second.
 type rates struct {
-	known   bool
-	sampled bool // read for a part of the time only
-	names   map[lockKey]float64
-	spaces  map[string]float64
+	known  bool
+	at     time.Time // when they were read, if the feeds rest since then
+	names  map[lockKey]float64
+	spaces map[string]float64
 }
 
 // collector asks for samples. Its methods are safe for concurrent use; collect runs once at a time.
@@ -77,9 +79,10 @@ type collector struct {
 	counts  map[lockKey]int               // grants since the last refresh
 	events  int                           // all events since then
 	since   time.Time                     // since when it has counted
+	half    time.Time                     // when the events reached half of their bound; counts are of the other half
 	full    time.Time                     // when the events reached their bound
 	resting time.Time                     // no feed before then
-	sampled bool
+	frozen  time.Time                     // when the feeds began to rest; zero while they are followed
 	rates   map[lockKey]float64
 }
 
@@ -120,6 +123,14 @@ func (c *collector) ask(s *sample) (err error) {
 		s.detail, err = limited(c, func(ctx context.Context) (*schema.Lock, error) { return c.source.Show(ctx, lock.space, lock.name) })
 		return unlessRefused(err)
 	}
+	if err := c.listAll(s); err != nil {
+		return err
+	}
+	return c.showBusy(s)
+}
+
+// listAll adds the names of all spaces, as far as the bound allows.
+func (c *collector) listAll(s *sample) error {
 	for _, space := range s.status.Spaces {
 		if s.question.space != "" && s.question.space != space.Name || space.Locks == 0 && space.Waiters == 0 {
 			continue
@@ -151,6 +162,36 @@ func (c *collector) list(s *sample, space string) error {
 	return nil
 }
 
+// showBusy adds the names with the most grants among those that the lists have left out.
+func (c *collector) showBusy(s *sample) error {
+	if len(s.cut) == 0 {
+		return nil
+	}
+	listed := map[lockKey]bool{}
+	for _, lock := range s.locks {
+		listed[lockKey{lock.Space, lock.Name}] = true
+	}
+	c.mu.Lock()
+	rates := maps.Clone(c.rates)
+	c.mu.Unlock()
+	maps.DeleteFunc(rates, func(lock lockKey, _ float64) bool {
+		return listed[lock] || !slices.Contains(s.cut, lock.space) || !strings.HasPrefix(lock.name, s.question.prefix)
+	})
+	busy := slices.SortedFunc(maps.Keys(rates), func(a, b lockKey) int {
+		return cmp.Or(cmp.Compare(rates[b], rates[a]), cmp.Compare(a.name, b.name))
+	})
+	for _, lock := range busy[:min(len(busy), busyBound)] {
+		shown, err := limited(c, func(ctx context.Context) (*schema.Lock, error) { return c.source.Show(ctx, lock.space, lock.name) })
+		switch {
+		case err != nil && unlessRefused(err) != nil:
+			return fmt.Errorf("lock %q in space %s: %w", lock.name, lock.space, err)
+		case err == nil:
+			s.locks = append(s.locks, shown)
+		}
+	}
+	return nil
+}
+
 // unlessRefused drops the error of a member that has answered: the state of the space says why it grants nothing.
 func unlessRefused(err error) error {
 	var network interface{ Answered() bool }
@@ -175,26 +216,25 @@ func (c *collector) count(status *schema.Status) rates {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	counted := now
-	if c.sampled = c.sampled && len(c.open) == 0 || !c.full.IsZero(); !c.full.IsZero() {
-		counted = c.full
-	}
-	if window := max(counted.Sub(c.since), time.Millisecond); len(c.open) > 0 {
-		c.average(window)
-		if !c.full.IsZero() {
-			c.resting = now.Add(restFor * window)
-			for space, stop := range c.open {
-				stop()
-				delete(c.open, space)
-			}
+	switch {
+	case len(c.open) == 0:
+	case c.full.IsZero():
+		c.average(max(now.Sub(c.since), time.Millisecond))
+		c.frozen = time.Time{}
+	default:
+		c.replace(max(c.full.Sub(c.half), time.Millisecond))
+		c.frozen, c.resting = c.full, now.Add(restFor)
+		for space, stop := range c.open {
+			stop()
+			delete(c.open, space)
 		}
 	}
-	if now.After(c.resting) {
+	if !now.Before(c.resting) {
 		c.openFeeds(status)
 	}
 	clear(c.counts)
 	c.events, c.since, c.full = 0, now, time.Time{}
-	found := rates{known: true, sampled: c.sampled, names: maps.Clone(c.rates), spaces: map[string]float64{}}
+	found := rates{known: true, at: c.frozen, names: maps.Clone(c.rates), spaces: map[string]float64{}}
 	for lock, rate := range c.rates {
 		found.spaces[lock.space] += rate
 	}
@@ -215,6 +255,14 @@ func (c *collector) average(window time.Duration) {
 		if _, known := c.rates[lock]; known || len(c.rates) < rateBound {
 			c.rates[lock] += float64(count) / window.Seconds() * (1 - keep)
 		}
+	}
+}
+
+// replace takes the rates from the window of the second half of the events.
+func (c *collector) replace(window time.Duration) {
+	clear(c.rates)
+	for lock, count := range c.counts {
+		c.rates[lock] = float64(count) / window.Seconds()
 	}
 }
 
@@ -246,6 +294,10 @@ func (c *collector) read(ctx context.Context, space string) {
 		c.events++
 		if lock := (lockKey{event.Space, event.Name}); event.Event == eventGranted && (len(c.counts) < rateBound || c.counts[lock] > 0) {
 			c.counts[lock]++
+		}
+		if c.events == eventBound/2 {
+			clear(c.counts)
+			c.half = time.Now()
 		}
 		full := c.events >= eventBound
 		if full && c.full.IsZero() {

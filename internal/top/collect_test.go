@@ -143,8 +143,8 @@ func TestRates(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		s := c.collect(question{})
-		if rate := s.rates.names[lockKey{"jobs", "counter"}]; rate < 25 || rate > 50 || s.rates.sampled {
-			t.Errorf("rate %v of 50/s, sampled %v", rate, s.rates.sampled)
+		if rate := s.rates.names[lockKey{"jobs", "counter"}]; rate < 25 || rate > 50 || !s.rates.at.IsZero() {
+			t.Errorf("rate %v of 50/s, of %v", rate, s.rates.at)
 		}
 		for range 9 {
 			time.Sleep(10 * time.Second)
@@ -156,23 +156,43 @@ func TestRates(t *testing.T) {
 	})
 }
 
-// TestAFeedOfTooManyEventsRests: it is read for a second, until the bound, and again after nine times that.
-func TestAFeedOfTooManyEventsRests(t *testing.T) {
+// TestFeedsOfTooManyEventsRest: they are read until the bound, which gives the rates, and again five minutes later.
+func TestFeedsOfTooManyEventsRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &testSource{t: t, grants: 10 * eventBound, every: 4 * time.Second / eventBound}
 		c := newCollector(t.Context(), Config{Source: source, Timeout: time.Second, Rates: true})
 		defer c.close()
-		for at := range 7 {
+		c.collect(question{})
+		synctest.Wait()
+		time.Sleep(2 * time.Second)
+		read := time.Now()
+		for at := time.Duration(0); at < restFor; at += 10 * time.Second {
 			s := c.collect(question{})
 			rate := s.rates.names[lockKey{"jobs", "counter"}]
-			synctest.Wait()
-			if feeds := source.feeds.Load(); at < 6 && feeds != 2 || at == 6 && feeds != 4 {
-				t.Errorf("%d feeds after %d s", feeds, 2*at)
+			if synctest.Wait(); source.feeds.Load() != 2 || !s.rates.at.Before(read) || rate < 4900 || rate > 5100 {
+				t.Fatalf("after %v %d feeds, rate %v of 5000/s of %v", at, source.feeds.Load(), rate, s.rates.at)
 			}
-			if at > 0 && (!s.rates.sampled || rate < 400 || rate > 5000) {
-				t.Errorf("after %d s sampled %v, rate %v of 5000/s", 2*at, s.rates.sampled, rate)
-			}
-			time.Sleep(2 * time.Second)
+			time.Sleep(10 * time.Second)
+		}
+		c.collect(question{})
+		if synctest.Wait(); source.feeds.Load() != 4 {
+			t.Errorf("%d feeds after the rest, want 4", source.feeds.Load())
 		}
 	})
+}
+
+// TestBusyNamesAreShown: those with the most grants are asked for where the list leaves them out.
+func TestBusyNamesAreShown(t *testing.T) {
+	source := &testSource{t: t, names: map[string]int{"default": 5000, "jobs": 1}}
+	c := newCollector(t.Context(), Config{Source: source, Timeout: time.Second})
+	defer c.close()
+	for i := range 20 {
+		c.rates[lockKey{"default", fmt.Sprintf("hot/%02d", i)}] = float64(i)
+	}
+	c.rates[lockKey{"default", "7"}] = 100 // it is listed
+	c.rates[lockKey{"other", "n"}] = 100   // all names of that space are listed
+	s := c.collect(question{})
+	if s.err != nil || len(source.asked) != 2+busyBound || source.asked[2] != "show default hot/19" || len(s.locks) != nameBound+busyBound {
+		t.Errorf("asked %q, %d names, %v", source.asked, len(s.locks), s.err)
+	}
 }

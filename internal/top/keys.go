@@ -84,9 +84,9 @@ func (m *Model) tableKey(pressed tea.KeyPressMsg) tea.Cmd {
 	v := &m.views[m.pane]
 	switch {
 	case key.Matches(pressed, keys.order):
-		v.order, v.reversed = (v.order+1)%len(panes[m.pane].orders), false
+		v.order, v.reversed, v.moved = (v.order+1)%len(panes[m.pane].orders), false, false
 	case key.Matches(pressed, keys.reverse):
-		v.reversed = !v.reversed
+		v.reversed, v.moved = !v.reversed, false
 	case key.Matches(pressed, keys.filter):
 		m.typing = true
 	case key.Matches(pressed, keys.enter):
@@ -168,7 +168,10 @@ func (m *Model) move(pressed tea.KeyPressMsg) {
 		v.at = 0
 	case key.Matches(pressed, keys.last):
 		v.at = len(rows) - 1
+	default:
+		return
 	}
+	v.moved = true
 	if v.at = max(0, min(v.at, len(rows)-1)); len(rows) > 0 {
 		v.selected = rows[v.at].key
 	}

@@ -3,6 +3,7 @@ package top
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"charm.land/bubbles/v2/viewport"
@@ -72,8 +73,9 @@ type Model struct {
 type paneView struct {
 	order    int // index in the pane's orders
 	reversed bool
-	selected string // key of a row
-	at       int    // its index, if the row has gone
+	moved    bool   // a user has chosen the row: it stays selected when it moves
+	selected string // key of the row
+	at       int    // its index
 	top      int    // first visible row
 }
 
@@ -180,11 +182,11 @@ func (m *Model) take(s sampleMsg) {
 func (m Model) settled() Model {
 	v := &m.views[m.pane]
 	rows := m.rows()
-	at := min(v.at, len(rows)-1)
-	for i, row := range rows {
-		if row.key == v.selected {
+	at := 0
+	if v.moved {
+		at = min(v.at, len(rows)-1)
+		if i := slices.IndexFunc(rows, func(r row) bool { return r.key == v.selected }); i >= 0 {
 			at = i
-			break
 		}
 	}
 	v.at = max(0, at)

@@ -216,7 +216,11 @@ func (m *Model) nameRows() (rows []row) {
 	}
 	for key := range maps.Keys(m.rates.names) {
 		if !listed[key] && strings.HasPrefix(key.name, m.filter) && (m.space == "" || m.space == key.space) && m.rates.names[key] >= 0.05 {
-			rows = append(rows, m.nameRow(key, &schema.Lock{Space: key.space, Name: key.name}))
+			row := m.nameRow(key, &schema.Lock{Space: key.space, Name: key.name})
+			if slices.Contains(m.cut, key.space) {
+				row.cells[2] = "?" // the list has left it out
+			}
+			rows = append(rows, row)
 		}
 	}
 	return rows

@@ -217,17 +217,26 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestSelectionFollowsItsRow: a refresh that moves the selected row moves the selection.
+// TestSelectionFollowsItsRow: a refresh that moves the selected row moves the selection, if a user has chosen the row;
+// otherwise the first row is selected, as after a change of the order.
 func TestSelectionFollowsItsRow(t *testing.T) {
 	s := newScreen(t, 80, 24)
+	s.answer(func(found *sample) { found.locks = found.locks[1:] })
 	s.answer(nil)
+	if v := s.model.views[paneNames]; v.selected != "default/deploy" || v.at != 0 {
+		t.Errorf("%q is selected, in row %d", v.selected, v.at)
+	}
 	s.press("down", "down")
 	before := s.model.views[paneNames].selected
 	s.answer(func(found *sample) { found.locks[3].Waiters = make([]*schema.Wait, 9); fill(found.locks[3].Waiters) })
 	if v := s.model.views[paneNames]; before != "default/counter" || v.selected != before || v.at != 3 {
 		t.Errorf("%q is selected, in row %d; before it was %q", v.selected, v.at, before)
 	}
-	s.press("end", "enter")
+	s.press("s")
+	if v := s.model.views[paneNames]; v.at != 0 {
+		t.Errorf("row %d is selected after a change of the order", v.at)
+	}
+	s.press("r", "r", "s", "s", "s", "end", "enter")
 	if s.model.lock != (lockKey{"jobs", "spare"}) {
 		t.Errorf("enter shows %v", s.model.lock)
 	}
@@ -371,7 +380,7 @@ func TestColours(t *testing.T) {
 func TestCut(t *testing.T) {
 	s := newScreen(t, 80, 24)
 	s.answer(func(found *sample) { found.cut = []string{"default"} })
-	if !strings.Contains(s.frame(), "the first 4 names are shown; there are more in default") {
+	if !strings.Contains(s.frame(), "the first 1,000 names are shown; there are more in default") {
 		t.Errorf("got:\n%s", s.frame())
 	}
 }

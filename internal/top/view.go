@@ -244,10 +244,10 @@ func (m Model) notes() []string {
 	var notes []string
 	if len(m.cut) > 0 {
 		notes = append(notes, faint.Render(fmt.Sprintf("the first %s names are shown; there are more in %s: / shows those with a prefix",
-			thousands(len(m.locks)), clean(strings.Join(m.cut, ", ")))))
+			thousands(nameBound), clean(strings.Join(m.cut, ", ")))))
 	}
-	if m.rates.sampled {
-		notes = append(notes, faint.Render("grants/s are estimates: there are too many events to follow all the time"))
+	if !m.rates.at.IsZero() {
+		notes = append(notes, faint.Render("grants/s are of "+m.rates.at.Format(time.TimeOnly)+": there are too many events to follow them all the time"))
 	}
 	return notes
 }
