@@ -206,12 +206,17 @@ func (w *waiting) ask(ctx context.Context) {
 	from, question := w.lookup, finding{name: w.names[w.at]}
 	w.asking = true
 	go func() {
-		if from != nil {
+		if from == nil {
+			question.err = errUnopened
+		} else {
 			question.look(ctx, from, w.space, w.server)
 		}
 		w.answers <- question // it has room
 	}()
 }
+
+// errUnopened is why nothing is granted before a store is open.
+var errUnopened = errors.New("the store has not answered yet")
 
 // look asks once, and also for the state of the space if nothing is held.
 func (f *finding) look(ctx context.Context, from lookup, space, server string) {

@@ -65,6 +65,18 @@ func TestWaitingSaysWhy(t *testing.T) {
 	}
 }
 
+// TestWaitingForAStore: a store that has not answered yet is the cause.
+func TestWaitingForAStore(t *testing.T) {
+	w := testWait()
+	w.answers = make(chan finding, 1)
+	w.ask(t.Context())
+	w.take(<-w.answers)
+	want := `waiting 14s of 1m for lock "deploy" (2 of 2): the store has not answered yet`
+	if got := w.sentence(w.describe()).fit(80); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // TestWaitingLooksChange: a change of the holder, the queue or the cause is a line; the passing of time is none.
 func TestWaitingLooksChange(t *testing.T) {
 	r, end := testPipe(t)
