@@ -38,7 +38,7 @@ func (p *program) acquireCommand() *cli.Command {
 			"SESSION contains a secret: a process that knows it can release and renew.",
 		Flags: clientFlags(append(append(requestFlags(), lockStoreFlags()...),
 			&cli.IntFlag{Name: "while-pid", Usage: "keep the locks as long as process `PID` lives", DefaultText: "the caller", Sources: variables("while-pid")},
-			switchFlag("no-keep", "start no keeper: the locks end after --ttl unless `renew` is called in time"),
+			switchFlag("no-keep", "start no keeper: the locks end after --ttl unless 'holdfast renew' is called in time"),
 			switchFlag("json", "print the answer as JSON"),
 		)...),
 		HideHelpCommand: true,
@@ -80,6 +80,9 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		if err := request.askOwnParent(ctx, spaceOf(c), admin, p.outerSessions()); err != nil {
 			return err
+		}
+		if witness != nil && !request.try {
+			p.sayKept(ctx, request, admin, spaceOf(c), witness.pid)
 		}
 		got, err := p.acquireVisibly(ctx, c, request, admin)
 		if err != nil {

@@ -23,7 +23,8 @@ func (p *program) demoCommand() *cli.Command {
 		Description: "Starts three members and six worker processes, kills the coordinator, stops another member for longer than\n" +
 			"its lease, and checks what all workers saw against the guarantees.\n" +
 			"It takes about 20 seconds, and at most 30. The last line is the verdict; the exit code is 0 only if no\n" +
-			"guarantee was broken. It uses free ports and a temporary folder, and leaves nothing behind.",
+			"guarantee was broken. It uses free ports and a temporary folder, and leaves nothing behind. Standard error\n" +
+			"then has three commands to try next.",
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if err := noArguments(c); err != nil {
 				return err
@@ -32,13 +33,33 @@ func (p *program) demoCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return untilSignal(ctx, c.Name, func(ctx context.Context) error {
+			err = untilSignal(ctx, c.Name, func(ctx context.Context) error {
 				return demo.Run(ctx, demo.Config{
 					Program: program, WorkerArgs: []string{demoWorker}, Out: p.stdout, Terminal: supervise.IsTerminal(p.stdout),
 				})
 			})
+			if err == nil {
+				p.sayNext()
+			}
+			return err
 		},
 	}
+}
+
+// afterDemo are commands to try after the demo.
+var afterDemo = []struct{ command, what string }{
+	{name + ` lock --store /tmp/locks deploy -- echo "I have it"`, "a lock in a folder, without any member"},
+	{name + " serve", "a member; then, in another terminal: " + name + " lock deploy -- sleep 60"},
+	{name + " sim --as-published H3", "what one rule prevents: a run of the published algorithm"},
+}
+
+// sayNext prints them, on standard error: the last line of the output is the verdict.
+func (p *program) sayNext() {
+	text := "three things to try next:"
+	for _, next := range afterDemo {
+		text += "\n  " + next.command + "\n      " + next.what
+	}
+	p.say("%s", text)
 }
 
 // untilSignal runs a function that has started processes, and that ends them when a signal stops it: an interrupted

@@ -49,6 +49,26 @@ func TestVariablesOfClientsAreKnownToServe(t *testing.T) {
 	}
 }
 
+// A switch has no value, and so its help names none. A rule may follow --as-published.
+func TestSwitchesHaveNoValue(t *testing.T) {
+	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	switches := 0
+	for _, command := range withSubcommands(p.commands()) {
+		for _, flag := range command.Flags {
+			is, ok := flag.(*cli.BoolFlag)
+			if !ok || is.Name == "as-published" {
+				continue
+			}
+			if switches++; strings.Contains(is.Usage, "`") {
+				t.Errorf("%s: the help of switch --%s shows a value: %s", command.Name, is.Name, is.Usage)
+			}
+		}
+	}
+	if switches < 20 {
+		t.Errorf("%d switches were looked at", switches)
+	}
+}
+
 func withSubcommands(commands []*cli.Command) []*cli.Command {
 	var all []*cli.Command
 	for _, command := range commands {

@@ -41,6 +41,7 @@ func (p *program) keeperCommand() *cli.Command {
 		Hidden: true,
 		Flags: append([]cli.Flag{
 			&cli.IntFlag{Name: "while-pid", Usage: "keep the session as long as process `PID` lives"},
+			&cli.StringFlag{Name: "keeps", Usage: "public id of the `SESSION`, for others to see"},
 		}, memberFlags()...),
 		HideHelpCommand: true,
 		Action:          p.keep,
@@ -216,7 +217,7 @@ func (p *program) startKeeper(ctx context.Context, c *cli.Command, w *witness, s
 	if err != nil {
 		return err
 	}
-	arguments, err := keeperArguments(c, w)
+	arguments, err := keeperArguments(c, w, session)
 	if err != nil {
 		return err
 	}

@@ -72,10 +72,13 @@ func (p *program) spawnKeeper(ctx context.Context, arguments []string, w *witnes
 	return string(answer), keeper.Process.Release()
 }
 
+// whilePID is the keeper's argument with the process for whose lifetime it keeps.
+const whilePID = "--while-pid="
+
 // keeperArguments returns a keeper's arguments.
-func keeperArguments(c *cli.Command, w *witness) ([]string, error) {
+func keeperArguments(c *cli.Command, w *witness, session string) ([]string, error) {
 	arguments, err := memberArguments(c)
-	return append([]string{"keeper", "--while-pid=" + strconv.Itoa(w.pid)}, arguments...), err
+	return append([]string{"keeper", whilePID + strconv.Itoa(w.pid), keeps + publicID(session)}, arguments...), err
 }
 
 // memberArguments returns the arguments for reaching the member, from any folder.

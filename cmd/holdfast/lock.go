@@ -44,6 +44,10 @@ func (p *program) lockCommand() *cli.Command {
 			"answers again. A guardian process sends KILL at the deadline if holdfast itself is stopped or frozen. If it\n" +
 			"is killed, the guardian kills the command, and releases the locks when all of it has ended.\n" +
 			"\n" +
+			"COMMAND finds in its environment HOLDFAST_LOCK_NAME and HOLDFAST_LOCK_TOKEN: with several names one in\n" +
+			"each line, in the order of the names. HOLDFAST_LOCK_MODE, HOLDFAST_LOCK_SESSION, HOLDFAST_LOCK_DEADLINE,\n" +
+			"HOLDFAST_SERVER or HOLDFAST_STORE, and HOLDFAST_SPACE concern all of them.\n" +
+			"\n" +
 			"Another user cannot kill a command that changes its user, as sudo does. When such a command's lock is lost,\n" +
 			"the command runs on; holdfast names its process and exits with 79. Run holdfast as that user instead:\n" +
 			"sudo " + name + " lock NAME -- COMMAND.\n" +

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package main
+
+// argumentsOfProcesses returns nothing: this system lists no processes in files.
+func argumentsOfProcesses() [][]string { return nil }
