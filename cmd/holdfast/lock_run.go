@@ -187,6 +187,9 @@ func (l *locking) open(ctx context.Context, timeout time.Duration) error {
 			return err
 		}
 		l.client, l.ends = opened, opened.deadlineOf
+		if err := opened.attend(ctx); err != nil {
+			l.say.printf("%v; if this process is killed, its locks end by their lease of %v", err, opened.settings.Expiry)
+		}
 		l.prepare() // the guardian keeps files of the store
 		return nil
 	}

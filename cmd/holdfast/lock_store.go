@@ -141,6 +141,14 @@ func (o *storeOrder) refused(err error, limit time.Duration) error {
 	return misconfigured("lock: store %s: %w", where, err)
 }
 
+// attend makes the files that attending returns, before the guardian is prepared.
+func (l *storeLender) attend(ctx context.Context) error {
+	if store, is := l.store.(storage.Attender); is {
+		return store.Attend(ctx, l.settings.RID)
+	}
+	return nil
+}
+
 // attending returns the files by which a lender's store knows that this process lives. The guardian keeps them, so the
 // locks of a killed process stay taken until the guardian has ended the command.
 func attending(from lender) []*os.File {
