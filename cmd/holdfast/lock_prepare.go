@@ -5,18 +5,21 @@ import (
 	"crypto/rand"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
 // preparation is the start of the command's processes, which takes as long as an uncontended lock: the two go on at the
-// same time. A command whose lock has to be waited for gets its processes when the lock is granted, so that a wait costs
-// one process.
+// same time. After a longer wait a command gets its processes when the lock is granted, so that such a wait costs one
+// process.
 type preparation struct {
 	mark     string              // in the command's environment; see supervise.Command.Mark
 	begun    chan struct{}       // closed when prepared is set; nil if nothing is prepared
 	prepared *supervise.Prepared // the first to take it sets it to nil
+	waits    sync.Once           // the first request is queued
 }
 
 // prepare begins to start the command's processes. An error is reported by start, which tries again.
@@ -26,7 +29,7 @@ func (l *locking) prepare() {
 		return
 	}
 	l.begun = make(chan struct{})
-	go func() {
+	func() {
 		defer close(l.begun)
 		l.prepared, _ = supervise.Prepare(command)
 	}()
@@ -43,6 +46,14 @@ func (l *locking) takePrepared() *supervise.Prepared {
 	prepared := l.prepared
 	l.prepared = nil
 	return prepared
+}
+
+// longWait is how long processes are kept that wait for a lock.
+const longWait = 2 * time.Second
+
+// abandonLater ends the processes that have been prepared if the lock is still waited for after a while.
+func (l *locking) abandonLater() {
+	l.waits.Do(func() { time.AfterFunc(longWait, l.abandon) })
 }
 
 // abandon ends the processes that have been prepared, and are not needed, or not yet.

@@ -124,7 +124,7 @@ func (l *locking) acquire(ctx context.Context) error {
 			name := r.Name
 			r.Queued = func(position int) {
 				report.queue(name, position)
-				go l.abandon()
+				l.abandonLater()
 			}
 		})
 		locks, err = l.client.LockAll(ctx, l.order.names, options...)

@@ -124,12 +124,14 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 		stop := context.AfterFunc(lock.Context(), func() { w.gone <- i })
 		defer stop()
 	}
-	done, left := w.process.Done(), w.process.Left()
+	done, left, remains := w.process.Done(), w.process.Left(), (<-chan time.Time)(nil)
 	for left != nil || w.ending > 0 {
 		w.timer.Reset(w.next())
 		select {
 		case <-done:
-			done = nil
+			done, remains = nil, time.After(remainsAfter)
+		case <-remains:
+			remains = nil
 			w.reportRemaining()
 		case <-left:
 			done, left = nil, nil
@@ -162,6 +164,10 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 	}
 	return exit, w.first, err
 }
+
+// remainsAfter is how long after the end of a command processes that it has left running are reported. Most commands
+// leave none, which is known sooner than a look at all processes takes.
+const remainsAfter = 50 * time.Millisecond
 
 // reportRemaining reports why the lock of an ended command is kept.
 func (w *watch) reportRemaining() {
