@@ -46,13 +46,14 @@ func (p *program) simCommand() *cli.Command {
 		Description: "Runs the members' own code, with simulated clocks, networks, disks, clients and faults. Each seed is one run;\n" +
 			"the same seed is the same run, step by step, on every machine. Faults happen for --duration; then everything\n" +
 			"heals, and every request must be answered. The promises are checked all the time, from the holders' side.\n" +
-			"For a seed that breaks one, sim prints its settings and how to repeat it, writes its trace, and shrinks it\n" +
-			"to the smallest script that breaks the same promise, for `sim replay`.\n" +
+			"For a seed that breaks one, sim prints its settings and how to repeat it, and shrinks it to the smallest\n" +
+			"script that breaks the same promise, for `sim replay`. It prints the script; --save FOLDER writes it and the\n" +
+			"trace. Files are written only where a flag says so.\n" +
 			"--sweep runs fresh seeds: it draws the first one, prints it, and goes on for the given time, or until a seed\n" +
 			"fails.\n" +
 			"--as-published switches one rule off and shows what goes wrong without it: the hole of a published algorithm\n" +
-			"that the rule closes. Without RULE it takes the most telling one of the protocol. It leaves the smallest\n" +
-			"script that shows the hole.\n" +
+			"that the rule closes. Without RULE it takes the most telling one of the protocol. With --save FOLDER it writes\n" +
+			"the smallest script that shows the hole.\n" +
 			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash). With\n" +
 			"1,000 seeds or more and all faults, also 125: a fault, message or handler was never hit.\n" +
 			simFaults("Faults within the promised bounds, all:", sim.Within) +
@@ -65,6 +66,7 @@ func (p *program) simCommand() *cli.Command {
 			durationFlag("duration", time.Minute, "for how long faults happen in each run"),
 			countFlag("jobs", runtime.NumCPU(), "number of `RUNS` at a time"),
 			recordFlag("trace", "`FILE` for the trace of the run of --seed, or of the failing run"),
+			textFlag("save", "`FOLDER` for sim-SEED.txt and sim-SEED.script, the trace and the smallest script of a failing seed"),
 			textFlag("trace-member", "write the trace of this `MEMBER` in the run of --seed to sim-SEED-MEMBER.txt, for sim replay"),
 			switchFlag("as-published", "show what goes wrong without this `RULE`; list prints all rules"),
 			switchFlag("linearizable", "check that the history of each name is linearizable: compare it with a model of a lock"),
@@ -108,6 +110,7 @@ type simOrder struct {
 	first       uint64
 	seeds, jobs int
 	files       simFiles
+	save        string // folder for the files of a failing seed; "" for none
 	picture     *drawing
 	shrink      shrink.Config
 	sweep       time.Duration // duration of the sweep; 0 if seeds determines it
@@ -122,7 +125,7 @@ func simOrderOf(c *cli.Command) (*simOrder, error) {
 	}
 	o := &simOrder{
 		config: config, first: c.Uint64("seed"), seeds: c.Int("seeds"), jobs: c.Int("jobs"),
-		files: simFiles{c.String("trace"), c.String("history")}, sweep: c.Duration("sweep"), began: time.Now(),
+		files: simFiles{c.String("trace"), c.String("history")}, save: c.String("save"), sweep: c.Duration("sweep"), began: time.Now(),
 	}
 	o.config.Linearizable = config.Linearizable || o.files.history != ""
 	o.shrink = shrink.Config{Runs: c.Int("shrink"), Jobs: o.jobs}
@@ -151,6 +154,9 @@ func (p *program) sim(ctx context.Context, c *cli.Command) error {
 	}
 	o, err := simOrderOf(c)
 	if err != nil {
+		return err
+	}
+	if err := makeFolder(o.save); err != nil {
 		return err
 	}
 	// A run keeps little and discards much: collecting that rarely is worth its memory.
@@ -228,7 +234,7 @@ func simConfig(c *cli.Command) (sim.Config, error) {
 func (p *program) simFailed(o *simOrder, failed *sim.Result) error {
 	files := o.files
 	if files.trace == "" {
-		files.trace = fmt.Sprintf("sim-%d.txt", failed.Seed)
+		files.trace = saved(o.save, fmt.Sprintf("sim-%d.txt", failed.Seed))
 	}
 	again, err := files.write(o.config, failed.Seed)
 	if err != nil {
@@ -248,15 +254,42 @@ func (p *program) simFailed(o *simOrder, failed *sim.Result) error {
 		return err
 	}
 	if o.shrink.Runs > 0 {
-		if err := p.simShrink(o.config, failed.Seed, filepath.Dir(files.trace), o.shrink); err != nil {
+		if err := p.simShrink(o.config, failed.Seed, o.save, o.shrink); err != nil {
 			return err
 		}
 	}
-	if err := written(fmt.Fprintf(p.stdout, "sim: %v protocol=%s seed=%d%s step=%d trace=%s%s\n",
-		failed.Outcome, o.config.Protocol.Name, failed.Seed, promise, failed.Steps, files.trace, o.picture.field())); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "sim: %v protocol=%s seed=%d%s step=%d%s%s\n",
+		failed.Outcome, o.config.Protocol.Name, failed.Seed, promise, failed.Steps, traceField(files.trace), o.picture.field())); err != nil {
 		return err
 	}
 	return &exitError{code: simExit(failed.Outcome)}
+}
+
+// saved returns the path of a file in the folder of --save; "" without one.
+func saved(folder, file string) string {
+	if folder == "" {
+		return ""
+	}
+	return filepath.Join(folder, file)
+}
+
+// traceField names the file of a trace in a verdict, if there is one.
+func traceField(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " trace=" + path
+}
+
+// makeFolder creates the folder of --save.
+func makeFolder(folder string) error {
+	if folder == "" {
+		return nil
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("sim: make the folder of --save: %w", err)
+	}
+	return nil
 }
 
 func simExit(o sim.Outcome) int {

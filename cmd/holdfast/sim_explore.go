@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -69,7 +68,7 @@ func (p *program) simExploreCommand() *cli.Command {
 			memory,
 			textFlag("checkpoint", "`FILE` for the state of a stopped exploration"),
 			textFlag("resume", "`FILE` of a checkpoint to continue; it fixes what is explored"),
-			recordFlag("trace", "`FILE` for the shortest run that breaks a promise (default: explore.txt)"),
+			recordFlag("trace", "`FILE` for the shortest run that breaks a promise; without it that run is printed"),
 		},
 		Action: p.simExplore,
 	}
@@ -217,12 +216,16 @@ func (p *program) explored(c *cli.Command, r *explore.Report) error {
 	return p.exploreBroken(c, r.Found.Promise, r.Found.Detail, fields, r.Elapsed, trace.String())
 }
 
-// exploreBroken writes the trace of a run that breaks a promise, and reports which; fields are further fields of the
+// exploreBroken writes, or prints, the trace of a run that breaks a promise, and reports which; fields are further fields of the
 // verdict.
 func (p *program) exploreBroken(c *cli.Command, promise, detail, fields string, took time.Duration, trace string) error {
-	path := cmp.Or(c.String("trace"), "explore.txt")
-	if err := os.WriteFile(path, []byte(trace), 0o644); err != nil {
-		return fmt.Errorf("write the trace: %w", err)
+	path := c.String("trace")
+	if path != "" {
+		if err := os.WriteFile(path, []byte(trace), 0o644); err != nil {
+			return fmt.Errorf("write the trace: %w", err)
+		}
+	} else if err := written(fmt.Fprintln(p.stdout, strings.TrimSuffix(trace, "\n"))); err != nil {
+		return err
 	}
 	code, verdict := exitViolation, "VIOLATION"
 	switch promise {
@@ -231,7 +234,7 @@ func (p *program) exploreBroken(c *cli.Command, promise, detail, fields string, 
 	case "panic":
 		code, verdict = exitCrash, "CRASH"
 	}
-	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s %s trace=%s in=%.1fs\n", promise, detail, verdict, fields, path, took.Seconds())); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s %s%s in=%.1fs\n", promise, detail, verdict, fields, traceField(path), took.Seconds())); err != nil {
 		return err
 	}
 	return &exitError{code: code}

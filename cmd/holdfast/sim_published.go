@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -40,10 +41,13 @@ func (p *program) simAsPublished(c *cli.Command) error {
 	if err := row.Introduce(p.stdout); err != nil {
 		return err
 	}
+	if err := makeFolder(c.String("save")); err != nil {
+		return err
+	}
 	seed := row.Seed()
 	if c.IsSet("seed") {
 		seed = c.Uint64("seed")
-	} else if err := p.writePublished(&row); err != nil {
+	} else if err := p.writePublished(&row, c.String("save")); err != nil {
 		return err
 	}
 	if seed == 0 {
@@ -52,7 +56,7 @@ func (p *program) simAsPublished(c *cli.Command) error {
 	if err := publishedPicture(&row, seed, picture); err != nil {
 		return err
 	}
-	return p.showPublished(&row, seed, c.String("trace"))
+	return p.showPublished(&row, seed, cmp.Or(c.String("trace"), saved(c.String("save"), fmt.Sprintf("sim-%d.txt", seed))))
 }
 
 // chosenRow returns the row of a rule, or the protocol's most telling one.
@@ -85,8 +89,9 @@ func (p *program) listPublished() error {
 	return t.Flush()
 }
 
-// writePublished writes the smallest script that shows a row, which is easier to follow than a seed's run.
-func (p *program) writePublished(row *published.Row) error {
+// writePublished writes the smallest script that shows a row, which is easier to follow than a seed's run, into a
+// folder. Without one it reports that there is a script.
+func (p *program) writePublished(row *published.Row, folder string) error {
 	if !row.Scripted() {
 		return nil
 	}
@@ -94,25 +99,27 @@ func (p *program) writePublished(row *published.Row) error {
 	if err != nil {
 		return err
 	}
-	path := "sim-" + row.Slug() + ".script"
+	path := saved(folder, "sim-"+row.Slug()+".script")
+	if path == "" {
+		return written(fmt.Fprintf(p.stdout, "in short: %s --save FOLDER, which writes a script of it, for sim replay\n", row.Command()))
+	}
 	if err := os.WriteFile(path, []byte(script.Text(transcript)), 0o644); err != nil {
 		return fmt.Errorf("write the script: %w", err)
 	}
 	return written(fmt.Fprintf(p.stdout, "in short: %s sim replay %s, with --svg FILE for a picture\n", name, path))
 }
 
-// showPublished runs a seed without a rule, and reports the events.
+// showPublished runs a seed without a rule, and reports the events. It writes the trace if there is a path for it.
 func (p *program) showPublished(row *published.Row, seed uint64, path string) error {
 	var trace bytes.Buffer
 	result, err := row.Run(seed, &trace)
 	if err != nil {
 		return err
 	}
-	if path == "" {
-		path = fmt.Sprintf("sim-%d.txt", seed)
-	}
-	if err := os.WriteFile(path, trace.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write the trace: %w", err)
+	if path != "" {
+		if err := os.WriteFile(path, trace.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write the trace: %w", err)
+		}
 	}
 	if result.Outcome == sim.OK {
 		return written(fmt.Fprintf(p.stdout, "sim: ok protocol=%s seeds=1 steps=%d violations=0 first_seed=%d\n", row.Protocol, result.Steps, seed))
@@ -129,7 +136,7 @@ func (p *program) showPublished(row *published.Row, seed uint64, path string) er
 	lines = append(lines, "", result.Violation.String(),
 		fmt.Sprintf("with the rule in place: %v after %d steps", with.Outcome, with.Steps),
 		fmt.Sprintf("repeat it with: %s --seed %d", row.Command(), seed),
-		fmt.Sprintf("sim: %v protocol=%s seed=%d%s step=%d trace=%s", result.Outcome, row.Protocol, seed, promise, result.Steps, path))
+		fmt.Sprintf("sim: %v protocol=%s seed=%d%s step=%d%s", result.Outcome, row.Protocol, seed, promise, result.Steps, traceField(path)))
 	if err := written(fmt.Fprintln(p.stdout, strings.Join(lines, "\n"))); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/shrink"
 )
 
-// simShrink finds the smallest script of a failing seed, and writes it.
+// simShrink finds the smallest script of a failing seed, and writes it into a folder, or prints it if there is none.
 func (p *program) simShrink(config sim.Config, seed uint64, folder string, budget shrink.Config) error {
 	shrunk, err := shrink.Seed(config, seed, budget)
 	if err != nil {
@@ -21,16 +21,20 @@ func (p *program) simShrink(config sim.Config, seed uint64, folder string, budge
 	if err != nil {
 		return fmt.Errorf("shrink seed %d: %w", seed, err)
 	}
-	path := filepath.Join(folder, fmt.Sprintf("sim-%d.script", seed))
-	if err := os.WriteFile(path, []byte(shrunk.Script.Text(transcript)), 0o644); err != nil {
-		return fmt.Errorf("write the script: %w", err)
-	}
 	more := ""
 	if !shrunk.Done {
 		more = "; with more runs than --shrink allows it may become smaller"
 	}
-	return written(fmt.Fprintf(p.stdout, "shrunk in %d runs from %v to %v%s\nplay it with: %s sim replay %s\n",
-		shrunk.To.Runs, shrunk.From, shrunk.To, more, name, path))
+	text := shrunk.Script.Text(transcript)
+	rest := fmt.Sprintf("this is the script, for sim replay FILE; --save FOLDER writes it and the trace:\n\n%s\n", strings.TrimSuffix(text, "\n"))
+	if path := saved(folder, fmt.Sprintf("sim-%d.script", seed)); path != "" {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return fmt.Errorf("write the script: %w", err)
+		}
+		rest = fmt.Sprintf("play it with: %s sim replay %s", name, path)
+	}
+	return written(fmt.Fprintf(p.stdout, "shrunk in %d runs from %v to %v%s\n%s\n",
+		shrunk.To.Runs, shrunk.From, shrunk.To, more, rest))
 }
 
 // replayScript plays a script, reports the events, and compares the verdict with the one at its end.
