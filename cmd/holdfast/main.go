@@ -41,7 +41,14 @@ func (p *program) run(ctx context.Context) int {
 	if len(args) > 1 && args[1] == "lock" {
 		args = p.cut(args)
 	}
-	err := p.root().Run(ctx, args)
+	root := p.root()
+	if len(args) > 1 {
+		// The parser prepares all commands that it has, which takes longer than most of them do.
+		if named := root.Command(args[1]); named != nil && named.Name != "help" {
+			root.Commands = []*cli.Command{named}
+		}
+	}
+	err := root.Run(ctx, args)
 	return p.end(p.classify(err, args))
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,21 +74,22 @@ func (g group) members() (members []member, known bool) {
 // A child leaves its list when it is reaped, or when its thread ends and another one takes it over. So the lists are
 // complete if no thread has ended between the first and the last look, and the caller reaps none meanwhile.
 func childrenOf(parent int) (children []member) {
-	pattern := "/proc/" + strconv.Itoa(parent) + "/task/*/children"
-	lists, err := filepath.Glob(pattern)
-	for err == nil && len(lists) > 0 {
+	folder := "/proc/" + strconv.Itoa(parent) + "/task"
+	threads := numbers(folder)
+	for found := true; found && len(threads) > 0; {
 		children = children[:0]
-		for _, list := range lists {
-			text, _ := os.ReadFile(list) // a thread that has ended is missing below
+		for _, thread := range threads {
+			text, err := os.ReadFile(folder + "/" + strconv.Itoa(thread) + "/children")
+			found = found && (err == nil || errors.Is(err, syscall.ESRCH)) // a thread that has ended is missing below
 			for word := range strings.FieldsSeq(string(text)) {
 				if id, err := strconv.Atoi(word); err == nil {
 					children = appendMember(children, id)
 				}
 			}
 		}
-		before := lists
-		lists, err = filepath.Glob(pattern)
-		if !slices.ContainsFunc(before, func(list string) bool { return !slices.Contains(lists, list) }) {
+		before := threads
+		threads = numbers(folder)
+		if found && !slices.ContainsFunc(before, func(thread int) bool { return !slices.Contains(threads, thread) }) {
 			return children
 		}
 	}
@@ -99,7 +99,7 @@ func childrenOf(parent int) (children []member) {
 
 // processes lists all processes that /proc shows.
 func processes() (all []member, known bool) {
-	for _, id := range numbers() {
+	for _, id := range numbers("/proc") {
 		all = appendMember(all, id)
 	}
 	return all, len(all) > 0
@@ -117,9 +117,9 @@ func appendMember(all []member, id int) []member {
 	return all
 }
 
-// numbers lists the process ids.
-func numbers() (ids []int) {
-	folder, err := os.Open("/proc")
+// numbers lists the processes of /proc, or the threads of a task folder.
+func numbers(path string) (ids []int) {
+	folder, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
@@ -172,7 +172,7 @@ func marked(mark string) (ids []int) {
 	if !found {
 		return nil
 	}
-	for _, id := range numbers() {
+	for _, id := range numbers("/proc") {
 		environment, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/environ")
 		if err == nil && hasMark(environment, name, word) {
 			ids = append(ids, id)
