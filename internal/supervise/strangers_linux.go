@@ -15,7 +15,7 @@ import (
 var isInit = os.Getpid() == 1
 
 // The first thread must belong to the goroutine that runs main, before any other can start a process from it.
-func init() {
+func init() { //nolint:gochecknoinits // see above
 	if isInit {
 		runtime.LockOSThread()
 	}

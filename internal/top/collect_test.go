@@ -67,7 +67,7 @@ func (s *testSource) Watch(ctx context.Context, space, _ string, _ ...func()) it
 		s.feeds.Add(1)
 		for range s.grants {
 			if s.every > 0 {
-				time.Sleep(s.every)
+				time.Sleep(s.every) //nolint:forbidigo // inside a synctest bubble
 			}
 			if !yield(&schema.WatchEvent{Event: eventGranted, Space: space, Name: "counter"}, nil) {
 				return
@@ -141,13 +141,13 @@ func TestRates(t *testing.T) {
 		if synctest.Wait(); source.feeds.Load() != 2 {
 			t.Fatalf("%d feeds, want one for each space", source.feeds.Load())
 		}
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) //nolint:forbidigo // inside a synctest bubble
 		s := c.collect(question{})
 		if rate := s.rates.names[lockKey{"jobs", "counter"}]; rate < 25 || rate > 50 || !s.rates.at.IsZero() {
 			t.Errorf("rate %v of 50/s, of %v", rate, s.rates.at)
 		}
 		for range 9 {
-			time.Sleep(10 * time.Second)
+			time.Sleep(10 * time.Second) //nolint:forbidigo // inside a synctest bubble
 			s = c.collect(question{})
 		}
 		if len(s.rates.names) != 0 || len(s.rates.spaces) != 0 {
@@ -164,7 +164,7 @@ func TestFeedsOfTooManyEventsRest(t *testing.T) {
 		defer c.close()
 		c.collect(question{})
 		synctest.Wait()
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) //nolint:forbidigo // inside a synctest bubble
 		read := time.Now()
 		for at := time.Duration(0); at < restFor; at += 10 * time.Second {
 			s := c.collect(question{})
@@ -172,7 +172,7 @@ func TestFeedsOfTooManyEventsRest(t *testing.T) {
 			if synctest.Wait(); source.feeds.Load() != 2 || !s.rates.at.Before(read) || rate < 4900 || rate > 5100 {
 				t.Fatalf("after %v %d feeds, rate %v of 5000/s of %v", at, source.feeds.Load(), rate, s.rates.at)
 			}
-			time.Sleep(10 * time.Second)
+			time.Sleep(10 * time.Second) //nolint:forbidigo // inside a synctest bubble
 		}
 		c.collect(question{})
 		if synctest.Wait(); source.feeds.Load() != 4 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
@@ -62,9 +63,9 @@ func grantColumns(holder, since, until string) []column {
 // grantRows are grants; of former ones both times are ages.
 func (m *Model) grantRows(grants []*schema.Grant, former bool) (rows []row) {
 	for _, g := range grants {
-		since, until := m.ageOf(g.Since), m.inTime(g.Until)
+		since, until := m.ageOf(api.TimeOf(g.Since)), m.inTime(api.TimeOf(g.Until))
 		if former {
-			if since, until = since+" ago", m.ageOf(g.Until); until != "" {
+			if since, until = since+" ago", m.ageOf(api.TimeOf(g.Until)); until != "" {
 				until += " ago"
 			}
 		} else if g.Grace {
@@ -102,7 +103,7 @@ func (m *Model) queueRows(waiters []*schema.Wait) (rows []row) {
 			mode += " " + strconv.Itoa(int(w.Units))
 		}
 		rows = append(rows, row{cells: []string{
-			strconv.Itoa(int(w.Position)), cmp.Or(w.Owner, w.Client), w.Member, m.ageOf(w.Since), m.inTime(w.Until), mode,
+			strconv.Itoa(int(w.Position)), cmp.Or(w.Owner, w.Client), w.Member, m.ageOf(api.TimeOf(w.Since)), m.inTime(api.TimeOf(w.Until)), mode,
 			strings.Join(w.For, ","), client, w.Session, w.Reason,
 		}})
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
@@ -93,28 +91,28 @@ func (m *Model) rows() (rows []row) {
 	return rows
 }
 
-// since formats the time from t until now.
-func (m *Model) ageOf(t *timestamppb.Timestamp) string {
-	if t == nil || t.AsTime().IsZero() {
+// ageOf formats the time from t until now. The zero time is not known.
+func (m *Model) ageOf(t time.Time) string {
+	if t.IsZero() {
 		return ""
 	}
-	return m.config.Age(m.now.Sub(t.AsTime()))
+	return m.config.Age(m.now.Sub(t))
 }
 
-// inTime formats the time from now until t.
-func (m *Model) inTime(t *timestamppb.Timestamp) string {
-	if t == nil {
+// inTime formats the time from now until t. The zero time is not known.
+func (m *Model) inTime(t time.Time) string {
+	if t.IsZero() {
 		return ""
 	}
-	return m.config.Age(t.AsTime().Sub(m.now))
+	return m.config.Age(t.Sub(m.now))
 }
 
 // unix orders times; one that is not known is last.
-func unix(t *timestamppb.Timestamp) float64 {
-	if t == nil {
+func unix(t time.Time) float64 {
+	if t.IsZero() {
 		return math.Inf(1)
 	}
-	return float64(api.TimeOf(t).UnixMilli())
+	return float64(t.UnixMilli())
 }
 
 // memberRows are the members of the view, and the missing ones.
@@ -123,7 +121,7 @@ func (m *Model) memberRows() (rows []row) {
 	for _, member := range m.status.Missing {
 		missing[member.Name] = member
 	}
-	add := func(name, role, state, election, address, http string, since *timestamppb.Timestamp, trouble float64) {
+	add := func(name, role, state, election, address, http string, since time.Time, trouble float64) {
 		rows = append(rows, row{
 			key: name, cells: []string{name, role, state, m.ageOf(since), election, address, http},
 			ranks: []float64{trouble, -unix(since), 0}, bad: trouble < 0,
@@ -141,15 +139,15 @@ func (m *Model) memberRows() (rows []row) {
 		delete(missing, member.Name)
 		switch {
 		case gone != nil:
-			add(member.Name, role, "missing", "", member.Address, member.Http, gone.Since, -2)
+			add(member.Name, role, "missing", "", member.Address, member.Http, api.TimeOf(gone.Since), -2)
 			continue
 		case member.State != "normal":
 			trouble = -1
 		}
-		add(member.Name, role, member.State, member.Election, member.Address, member.Http, member.Since, trouble)
+		add(member.Name, role, member.State, member.Election, member.Address, member.Http, api.TimeOf(member.Since), trouble)
 	}
 	for _, member := range missing {
-		add(member.Name, "voter", "missing", "", member.Address, "", member.Since, -2)
+		add(member.Name, "voter", "missing", "", member.Address, "", api.TimeOf(member.Since), -2)
 	}
 	return rows
 }
@@ -228,15 +226,15 @@ func (m *Model) nameRows() (rows []row) {
 
 func (m *Model) nameRow(key lockKey, lock *schema.Lock) row {
 	state, holder, member, reason := "free", "", "", ""
-	var since *timestamppb.Timestamp
+	var since time.Time
 	if len(lock.Holders) > 0 {
 		first := lock.Holders[0]
 		for _, grant := range lock.Holders {
-			if unix(grant.Since) < unix(first.Since) {
+			if unix(api.TimeOf(grant.Since)) < unix(api.TimeOf(first.Since)) {
 				first = grant
 			}
 		}
-		state, holder, member, reason, since = holdfast.Mode(lock.Mode).String(), cmp.Or(first.Owner, first.Client), first.Member, first.Reason, first.Since
+		state, holder, member, reason, since = holdfast.Mode(lock.Mode).String(), cmp.Or(first.Owner, first.Client), first.Member, first.Reason, api.TimeOf(first.Since)
 		if first.Grace {
 			state = "grace"
 		}
@@ -273,10 +271,10 @@ func (m *Model) waitRows() (rows []row) {
 			rows = append(rows, row{
 				key: lock.Space + "/" + lock.Name + "/" + wait.Session + "/" + strconv.Itoa(int(wait.Position)), lock: lockKey{lock.Space, lock.Name},
 				cells: []string{
-					lock.Name, lock.Space, cmp.Or(wait.Owner, wait.Client), wait.Member, m.ageOf(wait.Since), strconv.Itoa(int(wait.Position)),
-					m.inTime(wait.Until), holder, wait.Reason,
+					lock.Name, lock.Space, cmp.Or(wait.Owner, wait.Client), wait.Member, m.ageOf(api.TimeOf(wait.Since)), strconv.Itoa(int(wait.Position)),
+					m.inTime(api.TimeOf(wait.Until)), holder, wait.Reason,
 				},
-				ranks: []float64{unix(wait.Since), float64(wait.Position), 0},
+				ranks: []float64{unix(api.TimeOf(wait.Since)), float64(wait.Position), 0},
 			})
 		}
 	}

@@ -26,7 +26,6 @@ type screen struct {
 	t         *testing.T
 	model     Model
 	questions []question // that it has asked, oldest first
-	pending   []tea.Cmd
 }
 
 func newScreen(t *testing.T, width, height int) *screen {
