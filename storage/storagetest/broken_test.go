@@ -254,6 +254,31 @@ func (m *mutant) Clock(ctx context.Context) (int64, error) {
 	return at, m.errs(err)
 }
 
+func (m *mutant) Scan(ctx context.Context, r *storage.Scan, found func(string, []storage.Entry) error) error {
+	own := *r
+	switch {
+	case m.is("scans find all rows"):
+		own.Prefix = ""
+	case m.is("scans find one kind of rows"):
+		own.Serial = false
+	}
+	err := m.Store.(storage.Scanner).Scan(m.context(ctx), &own, func(key string, entries []storage.Entry) error {
+		const page = 1000
+		for m.is("scans cut rows") && len(entries) > page {
+			if err := found(key, entries[:page]); err != nil {
+				return err
+			}
+			entries = entries[page:]
+		}
+		err := found(key, entries)
+		if m.is("scans go on") {
+			return nil
+		}
+		return err
+	})
+	return m.errs(err)
+}
+
 func (m *mutant) Watch(ctx context.Context, key string, changed func()) error {
 	own := m.context(ctx)
 	switch {
