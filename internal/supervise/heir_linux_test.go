@@ -184,13 +184,16 @@ func TestHeirComesAfterTheLastProcess(t *testing.T) {
 	}
 }
 
-// A process of another user that could not be killed may still use what the command protects: there is no heir.
-func TestNoHeirOfSurvivors(t *testing.T) {
-	const nobody = 65534
-	if os.Getuid() != 0 {
-		t.Skip("only root can make a program that another user may start and not kill")
+// openFolder returns a folder in which every user may start and write files. That of other temporary files may be closed
+// to others.
+func openFolder(t *testing.T) string {
+	parent := os.TempDir()
+	for path := parent; path != "/"; path = filepath.Dir(path) {
+		if info, err := os.Stat(path); err != nil || info.Mode()&0o001 == 0 {
+			parent = "/tmp"
+		}
 	}
-	folder, err := os.MkdirTemp("", "heir-")
+	folder, err := os.MkdirTemp(parent, "heir-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,6 +201,16 @@ func TestNoHeirOfSurvivors(t *testing.T) {
 	if err := os.Chmod(folder, 0o777); err != nil {
 		t.Fatal(err)
 	}
+	return folder
+}
+
+// A process of another user that could not be killed may still use what the command protects: there is no heir.
+func TestNoHeirOfSurvivors(t *testing.T) {
+	const nobody = 65534
+	if os.Getuid() != 0 {
+		t.Skip("only root can make a program that another user may start and not kill")
+	}
+	folder := openFolder(t)
 	ours, program := filepath.Join(folder, "ours"), filepath.Join(folder, "program")
 	copyProgram(t, ours, 0o755)
 	copyProgram(t, program, 0o755|os.ModeSetuid)
