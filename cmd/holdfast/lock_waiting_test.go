@@ -30,7 +30,7 @@ func TestWaitingFits(t *testing.T) {
 	w := testWait()
 	for width, want := range map[int]string{
 		200: `holdfast: waiting 14s of 1m for lock "deploy" (2 of 2): held by ann on m1 for 3m12s (release 7); 2 before it`,
-		95:  `holdfast: waiting 14s of 1m for lock "deploy" (2 of 2): held by ann for 3m12s; 2 before it`,
+		98:  `waiting 14s of 1m for lock "deploy" (2 of 2): held by ann for 3m12s (release 7); 2 before it`,
 		79:  `waiting 14s for lock "deploy" (2 of 2): held by ann for 3m12s; 2 before it`,
 		60:  `waiting 14s for lock "deploy": held by ann; 2 before it`,
 		50:  `waiting 14s for lock "deploy": held by ann`,

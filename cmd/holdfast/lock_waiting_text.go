@@ -60,7 +60,7 @@ func (s waitSentence) fit(width int) string {
 
 // sentence describes the wait.
 func (w *waiting) sentence(o occurrence) waitSentence {
-	s := waitSentence{{rank: 5, text: name + ": "}, {text: "waiting "}, {text: formatAge(time.Since(w.began)) + " ", only: true}}
+	s := waitSentence{{rank: 7, text: name + ": "}, {text: "waiting "}, {text: formatAge(time.Since(w.began)) + " ", only: true}}
 	if w.limit < asLongAsItTakes {
 		s = append(s, waitPart{rank: 4, text: "of " + formatAge(w.limit) + " ", only: true})
 	}
@@ -80,7 +80,7 @@ func (w *waiting) sentence(o occurrence) waitSentence {
 	switch {
 	case o.Position == nil:
 	case *o.Position == 0:
-		s = append(s, waitPart{rank: 2, text: "; it is next"})
+		s = append(s, waitPart{rank: 2, text: "; next", long: "; it is next"})
 	default:
 		s = append(s, waitPart{rank: 2, text: fmt.Sprintf("; %d before it", *o.Position)})
 	}
@@ -92,7 +92,7 @@ func holderParts(o occurrence, shown *schema.Lock) waitSentence {
 	first := shown.Holders[0]
 	s := waitSentence{{rank: 1, text: ": held by " + o.Holder}}
 	if first.Member != "" {
-		s = append(s, waitPart{rank: 7, text: " on " + first.Member})
+		s = append(s, waitPart{rank: 8, text: " on " + first.Member})
 	}
 	if !o.Since.IsZero() {
 		s = append(s, waitPart{rank: 3, text: " for " + formatAge(time.Since(o.Since.Time))})
@@ -104,7 +104,7 @@ func holderParts(o occurrence, shown *schema.Lock) waitSentence {
 		s = append(s, waitPart{rank: 3, text: fmt.Sprintf(" and %d more", others)})
 	}
 	if first.Grace {
-		s = append(s, waitPart{rank: 8, text: "; its hold limit has passed, and its grace ends in " + formatAge(time.Until(api.TimeOf(first.Until)))})
+		s = append(s, waitPart{rank: 9, text: "; its hold limit has passed, and its grace ends in " + formatAge(time.Until(api.TimeOf(first.Until)))})
 	}
 	return s
 }
