@@ -184,12 +184,12 @@ func (w *wearing) look(ctx context.Context, entries []storage.Entry) (over bool,
 	if now.Token != w.first.Token {
 		return true, nil // the next grant of the same process
 	}
-	if !claim.Same(cell, w.cell) {
+	if !claim.SameHold(cell, w.cell) {
 		w.cell, w.since = cell, o.clock.Now()
 	}
 	key := claim.Row(o.settings.Group, w.name)
 	switch {
-	case o.clock.Now()-w.since > stretched(now.Lease):
+	case o.clock.Now()-w.since > now.Over():
 		swapped, err := o.store.Swap(ctx, claim.Freeing(key, cell))
 		return swapped.Done, err
 	case now.Breaking:
@@ -199,10 +199,6 @@ func (w *wearing) look(ctx context.Context, entries []storage.Entry) (over bool,
 	_, err = o.store.Swap(ctx, claim.Breaking(key, cell))
 	return false, err
 }
-
-// stretched returns for how long a cell must not change until its lease is over on every clock. It leaves more room than
-// the drift that processes allow for.
-func stretched(lease time.Duration) time.Duration { return lease + lease/100 }
 
 // Release releases a lock that a process held under a token, once that process has ended: a guardian calls it for the
 // process that it has guarded. Nothing happens if the process does not hold the lock.

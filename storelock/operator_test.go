@@ -200,3 +200,12 @@ func TestReleaseOfTheDead(t *testing.T) {
 		}
 	})
 }
+
+// TestLeaseOfTheSlowest: a break waits for a lease as long as a process does whose clock may be the fastest.
+func TestLeaseOfTheSlowest(t *testing.T) {
+	shown := storelock.Shown{}
+	shown.Lease = time.Minute
+	if least := time.Minute + time.Minute*5/100; shown.Over() < least {
+		t.Errorf("a lease of 1m is over after %v, want %v or more", shown.Over(), least)
+	}
+}

@@ -35,9 +35,6 @@ func lockStoreFlags() []cli.Flag {
 	}
 }
 
-// mostRID is how long the name of a process in its claims may be, in bytes.
-const mostRID = 96
-
 // storeOrder is the store for the locks, instead of a member.
 type storeOrder struct {
 	url     string
@@ -73,8 +70,8 @@ func newStoreOrder(c *cli.Command, url string) (*storeOrder, error) {
 		return nil, misconfigured("%s: %w", calledAs(c), err)
 	}
 	o.claims = claims.(*storelock.Settings)
-	if owner := c.String("owner"); len(owner) <= mostRID {
-		o.claims.RID = cmp.Or(o.claims.RID, owner)
+	if owner := c.String("owner"); o.claims.RID == "" && owner != "" {
+		_ = o.claims.List().Set("rid", owner, true) // an owner that is no rid leaves the default
 	}
 	return o, nil
 }

@@ -12,7 +12,6 @@ import (
 )
 
 func main() {
-	supervise.GuardianMain()
 	p := &program{
 		args: os.Args, environ: os.Environ(),
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,

@@ -16,14 +16,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
-	"github.com/holdfast-locks/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
 // TestMain lets the test program be holdfast, its guardian and its starter.
 func TestMain(m *testing.M) {
-	supervise.GuardianMain()
 	parallel.Programs()
 	testscript.Main(leakless{m}, map[string]func(){name: main, registerName: register})
 }

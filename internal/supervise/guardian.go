@@ -30,11 +30,11 @@ const (
 
 // A guardian or starter begins its work while the program's packages are initialized: this package needs few others, so
 // that is after about a third of them. It halves the time of a start.
-func init() { GuardianMain() } //nolint:gochecknoinits // see above
+func init() { guardianMain() } //nolint:gochecknoinits // see above
 
-// GuardianMain does the work of a guardian or starter if [Prepare] has started this process as one, and does not return
-// then; otherwise it returns at once. It runs when this package is initialized.
-func GuardianMain() {
+// guardianMain does the work of a guardian or starter if [Prepare] has started this process as one, and does not return
+// then; otherwise it returns at once.
+func guardianMain() {
 	switch os.Args[0] {
 	case guardianName:
 		guard(os.Args[1:])

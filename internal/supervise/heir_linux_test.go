@@ -206,7 +206,7 @@ func openFolder(t *testing.T) string {
 
 // A process of another user that could not be killed may still use what the command protects: there is no heir.
 func TestNoHeirOfSurvivors(t *testing.T) {
-	const nobody = 65534
+	const other = 65534 // a user
 	if os.Getuid() != 0 {
 		t.Skip("only root can make a program that another user may start and not kill")
 	}
@@ -218,7 +218,7 @@ func TestNoHeirOfSurvivors(t *testing.T) {
 	out := newOutput(t)
 	cmd := exec.Command(ours, "role:testator", file, report, "3s", "sh", "-c", `"$1" role:root & wait`, "sh", program)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, out.w, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: other, Gid: other}}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

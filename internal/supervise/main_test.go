@@ -24,7 +24,6 @@ import (
 // TestMain lets the test program play every process of a conversation: guardian
 // and starter, as in any program, and the roles below.
 func TestMain(m *testing.M) {
-	GuardianMain()
 	if len(os.Args) > 1 {
 		for _, roles := range []map[string]func([]string) int{roles, terminalRoles, heirRoles} {
 			if role, ok := roles[os.Args[1]]; ok {

@@ -1,7 +1,6 @@
 package top
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -71,19 +70,29 @@ func (m *Model) grantRows(grants []*schema.Grant, former bool) (rows []row) {
 		} else if g.Grace {
 			until += " (grace)"
 		}
-		client := g.Client
-		if g.Owner == "" {
-			client = "" // it is shown as the holder
-		}
-		mode := holdfast.Mode(g.Mode).String()
-		if g.Units > 0 {
-			mode += " " + strconv.Itoa(int(g.Units))
-		}
+		who, client := whoIs(g.Owner, g.Client)
 		rows = append(rows, row{cells: []string{
-			cmp.Or(g.Owner, g.Client), g.Member, since, until, mode, strconv.FormatUint(g.Token, 10), client, g.Session, g.Reason,
+			who, g.Member, since, until, modeOf(g.Mode, g.Units), strconv.FormatUint(g.Token, 10), client, g.Session, g.Reason,
 		}})
 	}
 	return rows
+}
+
+// whoIs returns the name of a holder or waiter, and its client unless that is the name.
+func whoIs(owner, client string) (who, rest string) {
+	if owner == "" {
+		return client, ""
+	}
+	return owner, client
+}
+
+// modeOf formats a mode, with the units of slots.
+func modeOf(mode schema.Mode, units int32) string {
+	text := holdfast.Mode(mode).String()
+	if units > 0 {
+		text += " " + strconv.Itoa(int(units))
+	}
+	return text
 }
 
 var queueColumns = []column{
@@ -94,16 +103,9 @@ var queueColumns = []column{
 // queueRows are the waiting requests.
 func (m *Model) queueRows(waiters []*schema.Wait) (rows []row) {
 	for _, w := range waiters {
-		client := w.Client
-		if w.Owner == "" {
-			client = "" // it is shown as the waiter
-		}
-		mode := holdfast.Mode(w.Mode).String()
-		if w.Units > 0 {
-			mode += " " + strconv.Itoa(int(w.Units))
-		}
+		who, client := whoIs(w.Owner, w.Client)
 		rows = append(rows, row{cells: []string{
-			strconv.Itoa(int(w.Position)), cmp.Or(w.Owner, w.Client), w.Member, m.ageOf(api.TimeOf(w.Since)), m.inTime(api.TimeOf(w.Until)), mode,
+			strconv.Itoa(int(w.Position)), who, w.Member, m.ageOf(api.TimeOf(w.Since)), m.inTime(api.TimeOf(w.Until)), modeOf(w.Mode, w.Units),
 			strings.Join(w.For, ","), client, w.Session, w.Reason,
 		}})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -36,6 +37,9 @@ type Waiter struct {
 	RID   string
 	Since time.Time
 }
+
+// Over returns for how long a cell must not change until its lease is over on every clock, as for a process that waits.
+func (s *State) Over() time.Duration { return lock.Stretch(s.Lease, lock.DefaultDrift) }
 
 // ParseSettings parses a result of Settings: how the locks of a store are written. The error names the invalid part.
 func ParseSettings(text string) (*Options, error) {
@@ -131,8 +135,8 @@ func (c *content) state() (s State) {
 	return s
 }
 
-// Same reports whether two states of a cell are the same, so that its lease runs on.
-func Same(a, b string) bool {
+// SameHold reports whether two contents of a cell are of one hold without a renewal in between, so that its lease runs on.
+func SameHold(a, b string) bool {
 	is, ok1 := decodeCell(a)
 	was, ok2 := decodeCell(b)
 	is.flags, was.flags = 0, 0

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/internal/location"
 )
 
 // Config configures the use of a folder.
@@ -40,43 +40,11 @@ const format = "holdfast folder 1\n"
 // Open opens the folder of a URL, as described in the package documentation. An error is an ErrInvalid if the URL or
 // the folder is unsuitable, and an ErrRefused if a retry may succeed.
 func Open(ctx context.Context, address string) (*Store, error) {
-	path, config, err := parse(address)
+	path, synced, err := location.ParseFolder(address, "folder")
 	if err != nil {
 		return nil, fmt.Errorf("open store %q: %w: %w", address, err, storage.ErrInvalid)
 	}
-	return OpenPath(ctx, path, config)
-}
-
-// parse parses a URL.
-func parse(address string) (path string, config Config, err error) {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
-		return "", config, err
-	case u.Scheme != "folder":
-		return "", config, fmt.Errorf("it begins with %q; it must begin with folder:///", u.Scheme+":")
-	case u.Host != "" || u.User != nil:
-		return "", config, fmt.Errorf("it names the host %q; a folder of this machine has three slashes: folder:///%s%s", u.Host, u.Host, u.Path)
-	case u.Path == "" || u.Path == "/":
-		return "", config, errors.New("it names no folder; put one behind folder://, as in folder:///var/lib/holdfast")
-	case u.Fragment != "":
-		return "", config, fmt.Errorf("it has #%s; write %%23 for a # in a folder's name", u.Fragment)
-	}
-	options, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return "", config, fmt.Errorf("read its options: %w", err)
-	}
-	for name, values := range options {
-		value := values[len(values)-1]
-		switch {
-		case name != "sync":
-			return "", config, fmt.Errorf("it has the option %q; sync is the only one", name)
-		case len(values) > 1 || value != "true" && value != "false":
-			return "", config, fmt.Errorf("its option sync is %q; true or false, once, is allowed", strings.Join(values, ", "))
-		}
-		config.NoSync = value == "false"
-	}
-	return u.Path, config, nil
+	return OpenPath(ctx, path, Config{NoSync: !synced})
 }
 
 // OpenPath opens a folder by its path. Its errors are as those of Open.

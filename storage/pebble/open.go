@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/internal/location"
 )
 
 // Config configures the use of a folder.
@@ -31,43 +30,11 @@ const sharedFormat = "format"
 // Open opens the folder of a URL, as described in the package documentation. An error is an ErrInvalid if the URL or
 // the folder is unsuitable, and an ErrRefused if a retry may succeed, for example while another process has the folder.
 func Open(ctx context.Context, address string) (*Store, error) {
-	folder, config, err := parse(address)
+	folder, synced, err := location.ParseFolder(address, "pebble")
 	if err != nil {
 		return nil, fmt.Errorf("open store %q: %w: %w", address, err, storage.ErrInvalid)
 	}
-	return OpenFS(ctx, vfs.Default, folder, config)
-}
-
-// parse parses a URL.
-func parse(address string) (folder string, config Config, err error) {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
-		return "", config, err
-	case u.Scheme != "pebble":
-		return "", config, fmt.Errorf("it begins with %q; it must begin with pebble:///", u.Scheme+":")
-	case u.Host != "" || u.User != nil:
-		return "", config, fmt.Errorf("it names the host %q; a folder of this machine has three slashes: pebble:///%s%s", u.Host, u.Host, u.Path)
-	case u.Path == "" || u.Path == "/":
-		return "", config, errors.New("it names no folder; put one behind pebble://, as in pebble:///var/lib/holdfast")
-	case u.Fragment != "":
-		return "", config, fmt.Errorf("it has #%s; write %%23 for a # in a folder's name", u.Fragment)
-	}
-	options, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return "", config, fmt.Errorf("read its options: %w", err)
-	}
-	for name, values := range options {
-		value := values[len(values)-1]
-		switch {
-		case name != "sync":
-			return "", config, fmt.Errorf("it has the option %q; sync is the only one", name)
-		case len(values) > 1 || value != "true" && value != "false":
-			return "", config, fmt.Errorf("its option sync is %q; true or false, once, is allowed", strings.Join(values, ", "))
-		}
-		config.NoSync = value == "false"
-	}
-	return u.Path, config, nil
+	return OpenFS(ctx, vfs.Default, folder, Config{NoSync: !synced})
 }
 
 // OpenFS opens a folder of a file system. Its errors are as those of Open.
