@@ -20,6 +20,7 @@ var (
 
 	// leaves do not know locks.
 	leaves = []string{
+		"internal/access/jwt", "internal/access/token",
 		"internal/certificate", "internal/clock", "internal/descriptors", "internal/socket",
 		"internal/sparing", "internal/trace/text", "internal/turns",
 	}
