@@ -32,7 +32,7 @@ var (
 	engines = slices.Concat(contract, leaves, []string{
 		"internal/member/...",
 		"internal/api/...", "internal/transport/...", "internal/run", "internal/trace",
-		"internal/server/admin", "internal/server/edge", "internal/server/events",
+		"internal/server/admin", "internal/server/edge", "internal/server/events", "internal/access",
 	})
 )
 
@@ -63,6 +63,7 @@ var table = []row{
 	}},
 	{[]string{"internal/disk/..."}, []string{"storage", "internal/descriptors", "internal/sparing"}},
 	{[]string{"internal/api/..."}, []string{"", "internal/api/..."}},
+	{[]string{"internal/access"}, []string{""}},
 	{[]string{"internal/transport/..."}, slices.Concat([]string{""}, rules, leaves, []string{
 		"internal/api/schema", "internal/transport", "internal/transport/codec", "internal/transport/secure",
 	})},
