@@ -72,7 +72,7 @@ type reader struct {
 }
 
 // maxVisits bounds the work for a file. A file without aliases does not come near.
-const maxVisits = MaxBytes
+const maxVisits = MaxBytes / 2
 
 // visit counts the visit of an entry, and reports whether it is within the bound.
 func (r *reader) visit(node *yaml.Node) bool {
