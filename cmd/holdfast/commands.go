@@ -27,6 +27,7 @@ func (p *program) commands() []*cli.Command {
 		p.transferCommand(),
 		p.spaceCommand(),
 		p.storeCommand(),
+		p.accessCommand(),
 		p.checkCommand(),
 		p.memberCommand(),
 		p.snapshotCommand(),

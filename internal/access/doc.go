@@ -12,6 +12,7 @@
 //	policy.go    the policy that a file becomes, its digest, and the two policies without a file
 //	rights.go    the rights of one set of roles: the hot path
 //	explain.go   why a decision is as it is
+//	warning.go   what a file has by mistake
 //	assertion.go the assertions that a file has about itself
 //	quota.go     how much of a member one subject may use
 //

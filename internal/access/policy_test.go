@@ -354,3 +354,31 @@ func TestAliases(t *testing.T) {
 		t.Errorf("%d entries were visited; want the bound of %d to stop it", r.visits, maxVisits)
 	}
 }
+
+// TestWarnings: what a file has by mistake is named, and the example has none of it.
+func TestWarnings(t *testing.T) {
+	if all := parse(t, example).Warnings(); all != nil || Default().Warnings() != nil {
+		t.Errorf("the example has the warnings %v", all)
+	}
+	var got []string
+	for _, f := range parse(t, `roles:
+  one: {rules: [{space: s, names: n, verbs: [lock, break]}]}
+  two: {rules: [{space: s, names: n, verbs: [admin]}]}
+grants: [{role: one, to: "*"}]
+quotas:
+- {to: "cert:a", locks: 1}
+- {to: ["cert:b", "*"], locks: 1}
+- {to: "cert:c", locks: 1}
+`).Warnings() {
+		got = append(got, f.String())
+	}
+	want := []string{
+		"line 3: roles.two: no grant gives this role to a subject; grant it, or remove it",
+		"no grant gives the verb operate, so no subject can use it; give it to operators",
+		"no grant gives the verb admin, so no subject can use it; give it to operators",
+		`line 8: quotas[2]: it is never used, because the entry in line 7 is for "*" and comes first; write it before that entry`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
