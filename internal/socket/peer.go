@@ -9,8 +9,9 @@ import (
 
 // Peer is the process that has connected to a socket, as identified by the system.
 type Peer struct {
-	UID uint32
-	PID int // 0 if the system does not report it
+	UID  uint32
+	PID  int      // 0 if the system does not report it
+	GIDs []uint32 // the process's groups, the first one first
 }
 
 // Of returns the process at the other end of a connection, and whether it is a Unix socket at all. A wrapper of a
@@ -32,12 +33,21 @@ func Of(conn net.Conn) (peer Peer, is bool, err error) {
 	}
 }
 
-// Identity is the same for all connections of a user.
-func (p Peer) Identity() string { return "uid " + strconv.FormatUint(uint64(p.UID), 10) }
+// Subject names the user to policies. It is the same for all connections of a user.
+func (p Peer) Subject() string { return "uid:" + strconv.FormatUint(uint64(p.UID), 10) }
+
+// Groups names the groups of the process to policies.
+func (p Peer) Groups() []string {
+	all := make([]string, len(p.GIDs))
+	for i, gid := range p.GIDs {
+		all[i] = "gid:" + strconv.FormatUint(uint64(gid), 10)
+	}
+	return all
+}
 
 // String names the user and the process, for people.
 func (p Peer) String() string {
-	who := p.Identity()
+	who := "uid " + strconv.FormatUint(uint64(p.UID), 10)
 	if known, err := user.LookupId(strconv.FormatUint(uint64(p.UID), 10)); err == nil && known.Username != "" {
 		who = known.Username
 	}

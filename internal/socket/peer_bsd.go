@@ -18,7 +18,7 @@ func credentials(conn *net.UnixConn) (peer Peer, err error) {
 	err = raw.Control(func(fd uintptr) {
 		told, err := unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 		if asked = err; err == nil {
-			peer = Peer{UID: told.Uid, PID: process(int(fd))}
+			peer = Peer{UID: told.Uid, PID: process(int(fd)), GIDs: told.Groups[:min(max(0, int(told.Ngroups)), len(told.Groups))]}
 		}
 	})
 	if err == nil {

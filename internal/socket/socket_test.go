@@ -46,8 +46,8 @@ func TestPeer(t *testing.T) {
 	if err != nil || !is || who.UID != uint32(os.Getuid()) || who.PID != 0 && who.PID != os.Getpid() {
 		t.Errorf("%+v, %v, %v", who, is, err)
 	}
-	if who.Identity() != fmt.Sprintf("uid %d", os.Getuid()) {
-		t.Errorf("%q is %q", who, who.Identity())
+	if who.Subject() != fmt.Sprintf("uid:%d", os.Getuid()) {
+		t.Errorf("%q is %q", who, who.Subject())
 	}
 	if _, is, err := Of(&net.TCPConn{}); is || err != nil {
 		t.Errorf("a connection of the network is one of a socket: %v", err)

@@ -21,10 +21,13 @@ type Peer struct {
 	credentials.CommonAuthInfo
 	// TLS is the state of the connection; nil if it is not encrypted.
 	TLS *tls.ConnectionState
+	// Local is the process at the other end of a socket; nil on other connections.
+	Local *socket.Peer
 	// Name identifies the client for people: the name in its certificate, or the user and the process at the other end
 	// of a socket. Empty means unknown.
 	Name string
-	// Identity identifies the client for comparison: the same on all connections of one client. Empty means unknown.
+	// Identity is the subject of the client, the same on all its connections: of its certificate, or of the user at the
+	// other end of a socket. Empty means unknown.
 	Identity string
 	// Refusal is the reason why it is not admitted as a client; it may be a member.
 	Refusal error
@@ -91,15 +94,15 @@ func Accept(d Door) credentials.TransportCredentials {
 	return a
 }
 
-// CertificateIdentity is the identity of a caller with a client certificate of that name.
-func CertificateIdentity(name string) string { return "certificate " + name }
+// CertificateSubject is the subject of a caller with a client certificate of that name.
+func CertificateSubject(state *tls.ConnectionState, name string) string { return "cert:" + name }
 
 // MemberKey is the metadata, with the member's name, of a call by a member that has no part in a space and acts as a
 // client. It is believed if the certificate of the connection proves it.
 const MemberKey = "holdfast-member"
 
-// MemberIdentity is the identity of a member with that name, as a client.
-func MemberIdentity(name string) string { return "member " + name }
+// MemberIdentity is the subject of a member with that name, as a client.
+func MemberIdentity(name string) string { return "member:" + name }
 
 // accept admits clients and members.
 type accept struct {
@@ -117,7 +120,7 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	case local:
 		return raw, &Peer{
 			CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
-			Name:           who.String(), Identity: who.Identity(),
+			Local:          &who, Name: who.String(), Identity: who.Subject(),
 		}, nil
 	case a.encrypted == nil:
 		return raw, &Peer{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
@@ -132,7 +135,7 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	}
 	v := &Peer{CommonAuthInfo: known.CommonAuthInfo, TLS: &known.State}
 	if v.Name, v.Refusal = a.door.Certificates.Client(v.TLS); v.Name != "" {
-		v.Identity = CertificateIdentity(v.Name)
+		v.Identity = CertificateSubject(v.TLS, v.Name)
 	}
 	return conn, v, nil
 }
