@@ -15,8 +15,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/access/guard"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/audit"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/config"
 	"github.com/holdfast-locks/holdfast/internal/disk/cell"
@@ -42,6 +44,8 @@ type member struct {
 	socket     net.Listener       // nil for none
 	web        net.Listener       // nil if HTTP is off
 	identities *certificate.Store // nil without TLS
+	guard      *guard.Guard
+	audit      *audit.Log
 	observer   *server.Observer
 	peers      *grpc.Transport
 	stores     stores // for spaces of protocol claim
@@ -160,6 +164,17 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	if err != nil {
 		return misconfigured("serve: %w", err)
 	}
+	if err := m.openGuard(config.Name, config.State); err != nil {
+		return err
+	}
+	if err := m.serveNode(ctx, config); err != nil {
+		return errors.Join(err, m.audit.Close())
+	}
+	return nil
+}
+
+// serveNode starts the node, and makes its server.
+func (m *member) serveNode(ctx context.Context, config host.Config) (err error) {
 	if config, err = m.adopt(ctx, config); err != nil {
 		return err
 	}
@@ -180,7 +195,7 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	limits := m.settings.Limits
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Who: m.node.Who,
-		Members: m.peers, Others: m.peers, Insiders: m.node.Insiders, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer,
+		Members: m.peers, Others: m.peers, Insiders: m.node.Insiders, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer, Guard: m.guard,
 		Limits: server.Limits{
 			NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
 			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,

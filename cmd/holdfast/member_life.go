@@ -37,6 +37,7 @@ func (m *member) serveUntil(ctx context.Context, ready func()) error {
 	if m.web != nil {
 		accept(m.server.AcceptHTTP, m.web)
 	}
+	work.Go(func() { m.followGuard(ctx) })
 	waiting, served := context.WithCancel(ctx)
 	work.Go(func() { m.logRecovery(waiting) })
 	work.Go(func() {
@@ -166,6 +167,9 @@ func (m *member) stop() error {
 	closed := m.node.Close()
 	if err := m.stores.close(); err != nil {
 		m.log.Warn("a store was not closed in good order", "error", err)
+	}
+	if err := m.audit.Close(); err != nil {
+		m.log.Warn("the end of the audit log is not written", "error", err)
 	}
 	if closed != nil {
 		return fmt.Errorf("serve: leave in good order: %w", closed)

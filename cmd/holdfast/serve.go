@@ -130,13 +130,19 @@ func (p *program) ready(m *member, log *slog.Logger) {
 	notify("READY=1", log)
 }
 
-// untilSignal returns a context that a first INT, TERM or HUP ends. A second one ends the program at once; see heedEnd
-// for what counts as one. A signal that was ignored when the program started stays ignored.
+// untilSignal returns a context that a first INT or TERM ends and, on a terminal, a HUP. A second one ends the program
+// at once; see heedEnd for what counts as one. A signal that was ignored when the program started stays ignored.
 func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Context, func()) {
 	// A log without a reader must not end a member that has made promises.
 	signal.Ignore(syscall.SIGPIPE)
 	arrived := make(chan os.Signal, 2)
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if reloads() {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // it ends nothing, also before the member heeds it
+	} else {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	for _, sig := range ends {
 		if !signal.Ignored(sig) {
 			signal.Notify(arrived, sig)
 		}

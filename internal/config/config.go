@@ -27,6 +27,9 @@ type Config struct {
 	Drift      float64
 	Spaces     []Space // default first, then by name
 	TLS        TLS
+	Access     string // file of the policy; "" means the default policy, "none" that every caller may do everything
+	Tokens     string // file of the tokens; "" means the default of TokensFile
+	Audit      Audit
 	Limits     Limits
 	Log        Log
 	Trace      string // file for the trace of the member's steps; "" means none
@@ -46,6 +49,13 @@ type Space struct {
 	Name     string
 	Protocol string
 	Options  map[string]string // only the given ones; nil for none
+}
+
+// Audit is the audit log.
+type Audit struct {
+	To       string // stderr, syslog or a file; "" means that it is kept in memory alone
+	Locks    bool   // with every grant and release
+	Optional bool   // operators' calls are taken while it cannot be written
 }
 
 // TLS is the material for both ports. Without Cert and Key there is no TLS.

@@ -86,6 +86,7 @@ func TestKeys(t *testing.T) {
 	}
 	want := strings.Fields(`name listen socket_mode http hosts advertise join expect state data memory priority lease patience drift spaces
 		tls.cert tls.key tls.ca tls.client_ca tls.client_auth
+		access tokens audit audit_locks audit_optional
 		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.names limits.name_bytes limits.message_bytes
 		limits.connections limits.watchers limits.requests limits.requests_per_second limits.requests_burst
 		log.level log.format trace trace_size insecure config`)
@@ -154,6 +155,11 @@ func threeValues(t *testing.T, pem files) map[string][3]string {
 		"trace":                      {"/tmp/a.txt", "b.txt", ""},
 		"trace_size":                 {"65536", "65537", "1099511627776"},
 		"insecure":                   {"true", "false", "true"},
+		"access":                     {"/etc/holdfast/access.yaml", "none", ""},
+		"tokens":                     {"/etc/holdfast/tokens.yaml", "", "tokens.yaml"},
+		"audit":                      {"stderr", "syslog", "/var/log/holdfast.jsonl"},
+		"audit_locks":                {"true", "false", "true"},
+		"audit_optional":             {"true", "false", "true"},
 	}
 }
 

@@ -44,7 +44,7 @@ type flaw struct{ wrong, fix string }
 
 // Keys returns every key, in the order of the documentation. The caller owns the slice.
 func Keys() []Key {
-	keys := slices.Concat(memberKeys(), leaseKeys(), spaceKeys(), tlsKeys(), limitKeys(), logKeys(), startKeys())
+	keys := slices.Concat(memberKeys(), leaseKeys(), spaceKeys(), tlsKeys(), accessKeys(), limitKeys(), logKeys(), startKeys())
 	for i := range keys {
 		key := &keys[i]
 		if key.Flag == "" {
@@ -116,6 +116,24 @@ func tlsKeys() []Key {
 			"PEM file of the authorities that signed the clients' certificates, if they are not those of the members."),
 		choiceKey("tls.client_auth", authRequire, []string{authRequire, authVerify, authNone}, func(c *Config) *string { return &c.TLS.ClientAuth },
 			"Client certificates with TLS: required (require), verified if given (verify), or not asked for (none); tls.client_ca or tls.ca must have signed them."),
+	}
+}
+
+func accessKeys() []Key {
+	return []Key{
+		textKey("access", "", func(c *Config) *string { return &c.Access },
+			"a YAML file that can be read, none, or empty",
+			"File that says who may do what, read again when it changes; without it everyone may lock and read, and callers on this machine may do everything; none lets everyone do everything."),
+		textKey("tokens", "", func(c *Config) *string { return &c.Tokens },
+			"a file, or empty for tokens.yaml in the state folder",
+			"File of the tokens that this member accepts, without their secrets; holdfast token create writes it."),
+		textKey("audit", "", func(c *Config) *string { return &c.Audit.To },
+			"stderr, syslog, a file, or empty",
+			"Where the audit log goes: one line of JSON for each operator's call and each refusal; a file is rotated at 100 MiB, and opened anew on HUP."),
+		switchKey("audit_locks", func(c *Config) *bool { return &c.Audit.Locks },
+			"Add every grant, release and loss of a lock to the audit log."),
+		switchKey("audit_optional", func(c *Config) *bool { return &c.Audit.Optional },
+			"Take operators' calls even while the audit log cannot be written."),
 	}
 }
 

@@ -50,6 +50,11 @@ tls:
   ca: ""    # default
   client_ca: ""    # default
   client_auth: require    # default
+access: ""    # default
+tokens: ""    # default
+audit: ""    # default
+audit_locks: false    # default
+audit_optional: false    # default
 limits:
   ttl: 1m30s    # environment HOLDFAST_LIMITS_TTL
   sessions: 100000    # default

@@ -53,6 +53,14 @@ func (c *Config) StateDir(name string, environ []string) (string, error) {
 	return filepath.Join(home, ".local", "state", "holdfast", name), nil
 }
 
+// TokensFile returns the file of the tokens of a member with that state folder. "" means that there is none.
+func (c *Config) TokensFile(state string) string {
+	if c.Tokens != "" || state == "" {
+		return c.Tokens
+	}
+	return filepath.Join(state, "tokens.yaml")
+}
+
 // originOf is Origin for errors: a Config that Load did not make has none.
 func (c *Config) originOf(key string) string {
 	if origin := c.origins[key]; origin != "" {

@@ -201,5 +201,5 @@ func callerName(ctx context.Context) string {
 	if !known {
 		return ""
 	}
-	return clientName(caller.Addr.String(), callerOf(ctx).identity)
+	return clientName(caller.Addr.String(), callerOf(ctx).identity())
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -180,7 +179,7 @@ func TestClientName(t *testing.T) {
 		{"[2001:db8:1:2:3:4:5:6]:5", "", "2001:db8:1:2::/64"},
 		{"[fe80::1%eth0]:5", "", "fe80::/64"},
 		{"@", "", "this machine"},
-		{"10.0.0.1:5", secure.CertificateIdentity("worker-7"), "certificate worker-7"},
+		{"10.0.0.1:5", "cert:worker-7", "cert:worker-7"},
 	} {
 		if got := clientName(c.address, c.identity); got != c.want {
 			t.Errorf("%s: %q, want %q", c.address, got, c.want)

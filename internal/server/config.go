@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/access/guard"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/descriptors"
@@ -52,6 +53,9 @@ type Config struct {
 	Lag func() (late time.Duration, overloaded bool)
 	// Forcer makes a view without its permanently lost quorum: a *host.Node does. Nil refuses the calls.
 	Forcer Forcer
+	// Guard decides who a caller is and what it may do, and has the audit log. Nil means the default policy, and an audit
+	// log in memory.
+	Guard *guard.Guard
 	// Observer is fed by the driver's Config.Observe: metrics and events.
 	Observer *Observer
 	// Limits bound clients' requests. A zero field means its default.
@@ -184,6 +188,12 @@ func (c *Config) resolve() error {
 		var err error
 		if c.Certificates, err = certificate.Fixed(c.TLS); err != nil {
 			return fmt.Errorf("server: TLS: %w", err)
+		}
+	}
+	if c.Guard == nil {
+		var err error
+		if c.Guard, err = guard.Open(guard.Config{Logger: c.Logger}); err != nil {
+			return fmt.Errorf("server: Guard: %w", err)
 		}
 	}
 	return c.Limits.resolve()

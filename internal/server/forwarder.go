@@ -69,6 +69,9 @@ const (
 	forwarderKey = "holdfast-nonmember"
 	callerKey    = "holdfast-visitor"
 	identityKey  = "holdfast-identity"
+	groupsKey    = "holdfast-groups" // once for each group
+	nearKey      = "holdfast-near"
+	addressKey   = "holdfast-address"
 
 	insiderNext  = 250 * time.Millisecond // after this the next member is tried as well
 	insiderLimit = 2 * time.Second        // without a connection by then, the client is refused
@@ -124,8 +127,17 @@ func (o *forwarder) begin(ctx context.Context, by caller, about about) (*pass, c
 	if by.name != "" {
 		pairs = append(pairs, callerKey, by.name)
 	}
-	if by.identity != "" {
-		pairs = append(pairs, identityKey, by.identity)
+	if by.identity() != "" {
+		pairs = append(pairs, identityKey, by.identity())
+	}
+	for _, group := range by.subject.Also {
+		pairs = append(pairs, groupsKey, group)
+	}
+	if by.subject.Near {
+		pairs = append(pairs, nearKey, "true")
+	}
+	if by.address != "" {
+		pairs = append(pairs, addressKey, by.address)
 	}
 	ctx = metadata.NewOutgoingContext(ctx, metadata.Pairs(pairs...))
 	o.mu.Lock()

@@ -22,8 +22,10 @@ import (
 func (g *grpcServer) oneShot(service grpc.ServiceDesc) *grpc.ServiceDesc {
 	service.Streams = slices.Clone(service.Streams)
 	for i := range service.Streams {
-		handler := service.Streams[i].Handler
-		service.Streams[i].Handler = func(server any, stream grpc.ServerStream) error { return api.ToStatus(handler(server, stream)) }
+		handler, method := service.Streams[i].Handler, "/"+service.ServiceName+"/"+service.Streams[i].StreamName
+		service.Streams[i].Handler = func(server any, stream grpc.ServerStream) error {
+			return api.ToStatus(g.service.guardedStream(method, stream, func(stream grpc.ServerStream) error { return handler(server, stream) }))
+		}
 	}
 	for _, method := range service.Methods {
 		info := &grpc.StreamServerInfo{FullMethod: "/" + service.ServiceName + "/" + method.MethodName}
@@ -73,15 +75,19 @@ func (s *service) receiveOne(stream grpc.ServerStream, request proto.Message) er
 	return s.tooLarge(func() int { return proto.Size(request) })
 }
 
-// admitCall takes the tokens of a call.
-func (g *grpcServer) admitCall(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+// admitCall takes the tokens of a call, and makes it if its caller may.
+func (g *grpcServer) admitCall(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 	if g.service.clients != nil {
 		requests, returns := costOf(request)
 		if err := g.service.admit(callerName(ctx), requests, returns, g.service.now()); err != nil {
 			return nil, err
 		}
 	}
-	return handler(ctx, request)
+	err = g.service.guarded(ctx, info.FullMethod, request.(proto.Message), func() (err error) {
+		answer, err = handler(ctx, request)
+		return err
+	})
+	return answer, err
 }
 
 // costOf returns a request's number of new requests, and of those that keep or release, for admission.

@@ -65,6 +65,11 @@ type exchange struct {
 	caller  caller
 }
 
+// context returns the context of the request's call, with its caller.
+func (c *exchange) context() context.Context {
+	return context.WithValue(c.r.Context(), knownKey{}, known{c.caller, c.arrived})
+}
+
 // route is one row of the table of calls. Its path is split at slashes; {space} matches one part, and {name=**} all
 // that follow.
 type route struct {
@@ -264,6 +269,9 @@ func (h *web) health(c *exchange) error {
 // ready is GET /readyz: every space can grant, or one line gives the reason for each that cannot.
 func (h *web) ready(c *exchange) error {
 	if lines := h.service.unready(); len(lines) > 0 {
+		if !h.service.shownTo(c.caller).all() {
+			lines = []string{"not ready; a caller that may read everything learns why"}
+		}
 		c.w.Header().Set("Retry-After", "1")
 		h.writeBytes(c, http.StatusServiceUnavailable, plainText, []byte(strings.Join(lines, "\n")+"\n"))
 		return nil
@@ -273,8 +281,11 @@ func (h *web) ready(c *exchange) error {
 
 // measures is GET /metrics.
 func (h *web) measures(c *exchange) error {
+	if err := h.service.permit(c.caller, h.service.rights[schema.Locks_Status_FullMethodName], &schema.StatusRequest{}); err != nil {
+		return err
+	}
 	h.limitWrite(c)
-	h.metrics.ServeHTTP(c.w, c.r)
+	h.metricsOf(h.service.shownTo(c.caller)).ServeHTTP(c.w, c.r)
 	return nil
 }
 

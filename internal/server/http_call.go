@@ -68,6 +68,9 @@ func (h *web) calls(service protoreflect.ServiceDescriptor, served grpc.ServiceD
 		t.serve = func(x *exchange) error { return h.answerCall(x, c) }
 		if method.IsStreamingServer() {
 			t.serve = func(x *exchange) error { return h.events(x, c) }
+			if method.Name() == "WatchAudit" {
+				t.serve = func(x *exchange) error { return h.audit(x, c) }
+			}
 		}
 		routes = append(routes, t)
 	}
@@ -76,14 +79,18 @@ func (h *web) calls(service protoreflect.ServiceDescriptor, served grpc.ServiceD
 
 // answerCall answers a call of one request and one answer.
 func (h *web) answerCall(c *exchange, t *webCall) error {
-	ctx := context.WithValue(c.r.Context(), knownKey{}, known{c.caller, c.arrived})
+	ctx := c.context()
 	alone := false
 	answer, err := t.serve(h.service, ctx, func(request any) error { return h.read(c, t, request.(proto.Message)) },
-		func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
 			alone = t.given != nil && request.(proto.Message).ProtoReflect().Has(t.given)
 			ctx, cancel := h.within(ctx, t, request)
 			defer cancel()
-			return handler(ctx, request)
+			err = h.service.guarded(ctx, info.FullMethod, request.(proto.Message), func() (err error) {
+				answer, err = handler(ctx, request)
+				return err
+			})
+			return answer, err
 		})
 	if err != nil {
 		return err
@@ -121,7 +128,7 @@ func (h *web) read(c *exchange, t *webCall, into proto.Message) error {
 	if err == nil {
 		h.json.SetCaller(into, clientOf(c.r))
 		if requests, _ := costOf(into); requests > 1 { // the first was counted with the request
-			err = h.service.admit(clientName(c.r.RemoteAddr, c.caller.identity), requests-1, 0, c.arrived)
+			err = h.service.admit(clientName(c.r.RemoteAddr, c.caller.identity()), requests-1, 0, c.arrived)
 		}
 	}
 	return failed(t.op, strings.ToValidUTF8(c.space, "\uFFFD"), "", err)
@@ -129,7 +136,7 @@ func (h *web) read(c *exchange, t *webCall, into proto.Message) error {
 
 func (h *web) readParts(c *exchange, t *webCall, into proto.Message) error {
 	if requests, returns := costOf(into); h.service.clients != nil {
-		if err := h.service.admit(clientName(c.r.RemoteAddr, c.caller.identity), requests, returns, c.arrived); err != nil {
+		if err := h.service.admit(clientName(c.r.RemoteAddr, c.caller.identity()), requests, returns, c.arrived); err != nil {
 			return err
 		}
 	}

@@ -18,11 +18,14 @@ func (h *web) events(c *exchange, t *webCall) error {
 	if err := h.read(c, t, request); err != nil {
 		return err
 	}
+	if err := h.service.enter(c.caller, h.service.rights[schema.Locks_Watch_FullMethodName], request); err != nil {
+		return err
+	}
 	if last := c.r.Header.Get("Last-Event-ID"); last != "" {
 		request.After = last
 	}
 	to := &webFeed{h: h, c: c}
-	err := h.service.follow(c.r.Context(), request, to)
+	err := h.service.follow(c.context(), request, to)
 	switch {
 	case !to.begun:
 		return err
@@ -104,5 +107,38 @@ func (f *webFeed) write(parts ...[]byte) error {
 	if err := http.NewResponseController(f.c.w).Flush(); err != nil {
 		return fmt.Errorf("write events: %w", err)
 	}
+	return nil
+}
+
+// audit answers WatchAudit with server-sent events until either side ends it.
+func (h *web) audit(c *exchange, t *webCall) error {
+	request := &schema.WatchAuditRequest{}
+	if err := h.read(c, t, request); err != nil {
+		return err
+	}
+	right := h.service.rights[schema.Admin_WatchAudit_FullMethodName]
+	if err := h.service.enter(c.caller, right, request); err != nil {
+		return err
+	}
+	to := &webFeed{h: h, c: c}
+	if err := to.begin(); err != nil {
+		return nil // only the header was asked for, or the connection is broken
+	}
+	err := h.service.followAudit(c.r.Context(), request, func(entries []*schema.AuditEntry) error {
+		var text []byte
+		for _, entry := range entries {
+			text = append(text, "event: "+entry.GetEvent()+"\ndata: "...)
+			text = append(h.json.Append(text, entry), "\n\n"...)
+		}
+		if len(entries) == 0 {
+			return to.idle()
+		}
+		return to.write(text)
+	})
+	h.service.record(c.caller, right, request, nil)
+	if c.r.Context().Err() == nil {
+		err = errors.Join(err, to.comment("closed: "+err.Error()))
+	}
+	h.service.logger.Debug("a feed of the audit log has ended", "client", c.r.RemoteAddr, "error", err)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/access"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
@@ -24,16 +25,18 @@ type Observer struct {
 	registry *prometheus.Registry
 	spaces   []observed // by port, from port 1 on
 
-	operations *prometheus.CounterVec
-	messages   *prometheus.CounterVec
-	refusals   *prometheus.CounterVec
-	frames     *prometheus.CounterVec
-	recoveries *prometheus.CounterVec
-	recovery   *prometheus.HistogramVec
-	open       *prometheus.GaugeVec   // connections, by port
-	dropped    *prometheus.CounterVec // messages for other members that were never sent
-	unsaved    prometheus.Counter     // failed writes of the stable cell
-	heard      heard
+	operations      *prometheus.CounterVec
+	messages        *prometheus.CounterVec
+	refusals        *prometheus.CounterVec
+	frames          *prometheus.CounterVec
+	recoveries      *prometheus.CounterVec
+	recovery        *prometheus.HistogramVec
+	open            *prometheus.GaugeVec   // connections, by port
+	dropped         *prometheus.CounterVec // messages for other members that were never sent
+	denied          *prometheus.CounterVec // calls that the policy does not allow, by verb
+	unauthenticated *prometheus.CounterVec // callers whose credentials are not valid, by kind
+	unsaved         prometheus.Counter     // failed writes of the stable cell
+	heard           heard
 
 	source *events.Source
 	stirs  chan struct{} // holds one when the state of a space may have changed
@@ -73,6 +76,11 @@ func NewObserver(spaces []string) *Observer {
 	o.recovery = histogram("recovery_seconds", "Time for which the space could not grant during a recovery.")
 	o.dropped = counter("dropped_total", "Messages to other members that were dropped before they were sent; the member sends unanswered requests again.", "why")
 	o.unsaved = counter("unsaved_total", "Failed writes of the member's stable cell; until one succeeds, the member makes no promise that must survive a restart.").WithLabelValues()
+	o.denied = counter("denied_total", "Calls and requests for locks that the policy does not allow.", "verb")
+	for _, verb := range access.Verbs() {
+		o.denied.WithLabelValues(verb.String())
+	}
+	o.unauthenticated = counter("auth_failures_total", "Callers whose certificate, token or JWT is not valid, by what is wrong.", "kind")
 	o.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "holdfast_connections", Help: "Open connections."}, []string{"port"})
 	o.registry.MustRegister(o.open)
 	o.heard = heard{counters: map[heardKey]prometheus.Counter{}}

@@ -62,7 +62,7 @@ func newRequests(bound int, remember time.Duration) *requests {
 // join attaches a connection to the request of o, which is made if it is not known. The error is an ErrConflict for a
 // known id with different content, or an ErrLimit.
 func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q *request, made bool, err error) {
-	key := requestKey{o.given.id.String(), o.Caller.identity, o.Request}
+	key := requestKey{o.given.id.String(), o.Caller.identity(), o.Request}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forgetOld(now)

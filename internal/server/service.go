@@ -9,7 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/access/guard"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member"
@@ -45,6 +48,10 @@ type service struct {
 	limits            Limits
 	doors             *doors
 	clients           *clients // nil without a rate limit
+	guard             *guard.Guard
+	rights            map[string]*right // by the full name of the call
+	strangers         strangers
+	explains          *rate.Limiter // of denials
 	logger            *slog.Logger
 
 	spaces  []Space
@@ -102,6 +109,10 @@ func newService(c Config) (*service, error) {
 		requests: newRequests(c.Limits.Requests, c.Limits.Remember),
 		losses:   newLosses(),
 	}
+	if s.rights, err = rightsOf(); err != nil {
+		return nil, err
+	}
+	s.guard, s.explains = c.Guard, rate.NewLimiter(explained, explained)
 	s.forwarder = newForwarder(c, s)
 	if s.lag = c.Lag; s.lag == nil {
 		s.lag = c.Driver.Lag

@@ -136,7 +136,7 @@ func (s *service) takes(o *order, t *taken, answer *protocol.Reply) error {
 	switch result := answer.Result.(type) {
 	case *session.Opened:
 		if result.Err == nil {
-			t.session, t.opened = credentials{result.ID, result.Secret, o.Caller.identity}, true
+			t.session, t.opened = credentials{result.ID, result.Secret, o.Caller.identity()}, true
 			t.renewed = &session.Renewed{TTL: result.TTL, Cut: result.Cut}
 		}
 		return result.Err

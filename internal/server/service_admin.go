@@ -43,7 +43,7 @@ func deedOf(ctx context.Context, op string, r interface {
 	GetSpace() string
 	GetBy() string
 }) deed {
-	return deed{op: op, space: r.GetSpace(), by: callerOf(ctx).called(r.GetBy())}
+	return deed{op: op, space: r.GetSpace(), by: callerOf(ctx).actor(r.GetBy())}
 }
 
 // newAdmin makes the service for operators' actions on the spaces of a Config.

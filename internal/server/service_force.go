@@ -38,7 +38,7 @@ func (s *service) PlanForce(ctx context.Context, r *schema.PlanForceRequest) (pl
 // ForceView makes a view without a quorum. It continues if its caller leaves.
 func (s *service) ForceView(ctx context.Context, r *schema.ForceViewRequest) (forced *schema.ForcedView, err error) {
 	order := proto.CloneOf(r)
-	order.By = callerOf(ctx).called(r.GetBy())
+	order.By = callerOf(ctx).actor(r.GetBy())
 	err = s.do(ctx, opForce, leaveLimit, func(ctx context.Context) (err error) {
 		forced, err = s.forceView(ctx, order)
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -44,9 +45,16 @@ func (s *service) List(ctx context.Context, r *schema.ListRequest) (answer *sche
 	}
 	paper := s.paper()
 	answer = &schema.LockPage{}
-	for l, err := range s.names(ctx, space, protocol.Scan{After: r.GetAfter(), Prefix: r.GetPrefix(), Limit: limit + 1, Stale: r.GetStale()}) {
+	shown, scan := s.shownTo(callerOf(ctx)), protocol.Scan{After: r.GetAfter(), Prefix: r.GetPrefix(), Limit: limit + 1, Stale: r.GetStale()}
+	if !shown.all() {
+		scan.Limit = math.MaxInt // of which it may read some
+	}
+	for l, err := range s.names(ctx, space, scan) {
 		if err != nil {
 			return nil, failed("list", space.Name, "", s.whyUnavailable(err))
+		}
+		if !shown.name(space.Name, l.Name) {
+			continue
 		}
 		if len(answer.Locks) == limit {
 			answer.Next = answer.Locks[limit-1].Name
@@ -194,7 +202,7 @@ func (s *service) Break(ctx context.Context, r *schema.BreakRequest) (answer *sc
 		return nil, failed("break", "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, "break", err) }()
-	name, by := r.GetName(), callerOf(ctx).called(r.GetBy())
+	name, by := r.GetName(), callerOf(ctx).actor(r.GetBy())
 	if err := s.checkBreak(r, by); err != nil {
 		return nil, failed("break", space.Name, strings.ToValidUTF8(name, "\uFFFD"), api.BadRequest(err))
 	}

@@ -43,6 +43,7 @@ func (s *service) refusal(o *order, err error) error {
 	if late && errors.Is(err, holdfast.ErrHeld) && !errors.As(err, &known) { // no holder is known, and no decision has come
 		err = &holdfast.UnavailableError{Why: "the member that decides does not answer"}
 	}
+	err = s.conceal(o.Caller, o.space.Name, name, err)
 	if over {
 		err = &waitingError{holds(err), o.Request != ""}
 	}

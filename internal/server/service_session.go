@@ -96,14 +96,14 @@ func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest)
 	}
 	ttl := roundedTTL(opened.TTL)
 	return &schema.OpenedSession{
-		Session: credentials{opened.ID, opened.Secret, by.identity}.String(), Ttl: api.Span(ttl), ExpiresIn: s.expiresIn(ttl, arrived),
+		Session: credentials{opened.ID, opened.Secret, by.identity()}.String(), Ttl: api.Span(ttl), ExpiresIn: s.expiresIn(ttl, arrived),
 		TtlCut: s.whyCut(opened.Cut, wanted, opened.TTL), Until: s.wall(arrived + opened.TTL),
 	}, nil
 }
 
 // opening returns the call that opens a session kept alive by its requests, which ends with its last lock.
 func opening(client string, ttl time.Duration, by caller) *session.Open {
-	return &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity}
+	return &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity()}
 }
 
 // Renew renews a session. If it has lost a lock since the last report, the answer is that loss, once, though the
@@ -114,7 +114,7 @@ func (s *service) Renew(ctx context.Context, r *schema.RenewRequest) (answer *sc
 	if err != nil {
 		return nil, failed("renew", "", "", err)
 	}
-	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity)
+	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity())
 	if err != nil {
 		return nil, failed("renew", "", "", err)
 	}
@@ -149,7 +149,7 @@ func (s *service) expiresIn(ttl time.Duration, arrived protocol.Time) *durationp
 // EndSession ends a session and returns its former holds, in all spaces.
 func (s *service) EndSession(ctx context.Context, r *schema.EndSessionRequest) (answer *schema.SessionReleased, err error) {
 	defer func() { s.observer.operation("", "end", err) }()
-	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity)
+	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity())
 	if err != nil {
 		return nil, failed("end", "", "", err)
 	}
@@ -194,7 +194,7 @@ func (s *service) Release(ctx context.Context, r *schema.ReleaseRequest) (answer
 	if token == 0 {
 		return fail(api.Fail(api.CodeBadRequest, "token: it is missing; give the one that the acquire answered"))
 	}
-	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity)
+	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity())
 	if err != nil {
 		return fail(err)
 	}

@@ -16,9 +16,11 @@ import (
 )
 
 // Status returns this member's view of the cluster and of its spaces.
-func (s *service) Status(context.Context, *schema.StatusRequest) (answer *schema.Status, err error) {
+func (s *service) Status(ctx context.Context, _ *schema.StatusRequest) (answer *schema.Status, err error) {
 	defer func() { s.observer.operation("", "status", err) }()
-	answer, _, err = s.statusQuietly()
+	if answer, _, err = s.statusQuietly(); err == nil {
+		s.shownTo(callerOf(ctx)).status(answer)
+	}
 	return answer, err
 }
 
@@ -30,6 +32,7 @@ func (s *service) statusQuietly() (answer *schema.Status, sessions int, err erro
 	if err != nil {
 		return nil, 0, failed("status", "", "", err)
 	}
+	answer.Access = s.policyDocument()
 	for i := range s.spaces {
 		space, err := s.spaceDocument(view, self, &s.spaces[i])
 		if err != nil {

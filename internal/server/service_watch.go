@@ -106,6 +106,7 @@ func (s *service) follow(ctx context.Context, r *schema.WatchRequest, to feed) e
 	if err := to.begin(); err != nil {
 		return err
 	}
+	to = shownFeed{to, s, callerOf(ctx)}
 	turn := &feedTurn{pace: s.feeds}
 	for {
 		beat, done := context.WithTimeout(ctx, beatEvery)

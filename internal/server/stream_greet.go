@@ -23,7 +23,9 @@ func (s *stream) greet(frame *frames.Operations) (rest []*schema.Operation, arri
 		arrived = s.server.service.now()
 	}
 	by := callerOf(s.rpc.Context())
-	event, out := edge.Event{Operations: frame.List(), Caller: edge.Caller{Name: by.name, Identity: by.identity}}, edge.Effects{}
+	permit := &streamPermit{service: s.server.service, caller: by}
+	s.change(func(o *edge.Outbox) { o.For(permit) })
+	event, out := edge.Event{Operations: frame.List(), Caller: edge.Caller{Name: by.name, Identity: by.identity(), Permit: permit}}, edge.Effects{}
 	for {
 		out.Reset()
 		event.Overload = s.server.service.overload()

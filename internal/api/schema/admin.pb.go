@@ -1316,7 +1316,7 @@ var File_admin_proto protoreflect.FileDescriptor
 
 const file_admin_proto_rawDesc = "" +
 	"\n" +
-	"\vadmin.proto\x12\vholdfast.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\roptions.proto\x1a\fstatus.proto\"?\n" +
+	"\vadmin.proto\x12\vholdfast.v1\x1a\faccess.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\vlocks.proto\x1a\roptions.proto\x1a\fstatus.proto\"?\n" +
 	"\fLeaveRequest\x12/\n" +
 	"\x05limit\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05limit\"?\n" +
 	"\fDrainRequest\x12/\n" +
@@ -1407,30 +1407,49 @@ const file_admin_proto_rawDesc = "" +
 	"\x0fSnapshotRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\"#\n" +
 	"\rSnapshotPiece\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data2\xc6\b\n" +
-	"\x05Admin\x125\n" +
-	"\x05Leave\x12\x19.holdfast.v1.LeaveRequest\x1a\x11.holdfast.v1.Left\x125\n" +
-	"\x05Drain\x12\x19.holdfast.v1.DrainRequest\x1a\x11.holdfast.v1.Left\x12B\n" +
-	"\tPlanForce\x12\x1d.holdfast.v1.PlanForceRequest\x1a\x16.holdfast.v1.ForcePlan\x12C\n" +
-	"\tForceView\x12\x1d.holdfast.v1.ForceViewRequest\x1a\x17.holdfast.v1.ForcedView\x12\x85\x01\n" +
-	"\bTransfer\x12\x1c.holdfast.v1.TransferRequest\x1a\x18.holdfast.v1.Transferred\"A\x82\xce\x18\x17\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data2\xfe\x10\n" +
+	"\x05Admin\x12B\n" +
+	"\x05Leave\x12\x19.holdfast.v1.LeaveRequest\x1a\x11.holdfast.v1.Left\"\v\x82\xce\x18\a*\x05admin\x12B\n" +
+	"\x05Drain\x12\x19.holdfast.v1.DrainRequest\x1a\x11.holdfast.v1.Left\"\v\x82\xce\x18\a*\x05admin\x12O\n" +
+	"\tPlanForce\x12\x1d.holdfast.v1.PlanForceRequest\x1a\x16.holdfast.v1.ForcePlan\"\v\x82\xce\x18\a*\x05admin\x12P\n" +
+	"\tForceView\x12\x1d.holdfast.v1.ForceViewRequest\x1a\x17.holdfast.v1.ForcedView\"\v\x82\xce\x18\a*\x05admin\x12\x8e\x01\n" +
+	"\bTransfer\x12\x1c.holdfast.v1.TransferRequest\x1a\x18.holdfast.v1.Transferred\"J\x82\xce\x18 \n" +
 	"\bconflict\n" +
-	"\vunsupported\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/spaces/{space}/transfer\x129\n" +
-	"\x06Reform\x12\x1a.holdfast.v1.ReformRequest\x1a\x13.holdfast.v1.Shards\x129\n" +
-	"\x06Shards\x12\x1a.holdfast.v1.ShardsRequest\x1a\x13.holdfast.v1.Shards\x12|\n" +
-	"\aSuspend\x12\x1b.holdfast.v1.SuspendRequest\x1a\x16.holdfast.v1.Suspended\"<\x82\xce\x18\x13\n" +
+	"\vunsupported*\aoperate\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/spaces/{space}/transfer\x12F\n" +
+	"\x06Reform\x12\x1a.holdfast.v1.ReformRequest\x1a\x13.holdfast.v1.Shards\"\v\x82\xce\x18\a*\x05admin\x12G\n" +
+	"\x06Shards\x12\x1a.holdfast.v1.ShardsRequest\x1a\x13.holdfast.v1.Shards\"\f\x82\xce\x18\b*\x04read0\x01\x12\x85\x01\n" +
+	"\aSuspend\x12\x1b.holdfast.v1.SuspendRequest\x1a\x16.holdfast.v1.Suspended\"E\x82\xce\x18\x1c\n" +
 	"\x04held\n" +
-	"\vunsupported\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/suspend\x12s\n" +
-	"\x06Resume\x12\x1a.holdfast.v1.ResumeRequest\x1a\x16.holdfast.v1.Suspended\"5\x82\xce\x18\r\n" +
-	"\vunsupported\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/spaces/{space}/resume\x12\x83\x01\n" +
-	"\tOpenSpace\x12\x1d.holdfast.v1.OpenSpaceRequest\x1a\x18.holdfast.v1.OpenedSpace\"=\x82\xce\x18\x17\n" +
+	"\vunsupported*\aoperate\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/suspend\x12|\n" +
+	"\x06Resume\x12\x1a.holdfast.v1.ResumeRequest\x1a\x16.holdfast.v1.Suspended\">\x82\xce\x18\x16\n" +
+	"\vunsupported*\aoperate\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/spaces/{space}/resume\x12\x8c\x01\n" +
+	"\tOpenSpace\x12\x1d.holdfast.v1.OpenSpaceRequest\x1a\x18.holdfast.v1.OpenedSpace\"F\x82\xce\x18 \n" +
 	"\bconflict\n" +
-	"\vunsupported\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/spaces/{space}/open\x12\x86\x01\n" +
+	"\vunsupported*\aoperate\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/spaces/{space}/open\x12\x8f\x01\n" +
 	"\n" +
-	"CloseSpace\x12\x1e.holdfast.v1.CloseSpaceRequest\x1a\x18.holdfast.v1.OpenedSpace\">\x82\xce\x18\x17\n" +
+	"CloseSpace\x12\x1e.holdfast.v1.CloseSpaceRequest\x1a\x18.holdfast.v1.OpenedSpace\"G\x82\xce\x18 \n" +
 	"\bconflict\n" +
-	"\vunsupported\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/spaces/{space}/close\x12F\n" +
-	"\bSnapshot\x12\x1c.holdfast.v1.SnapshotRequest\x1a\x1a.holdfast.v1.SnapshotPiece0\x01B8Z6github.com/holdfast-locks/holdfast/internal/api/schemab\x06proto3"
+	"\vunsupported*\aoperate\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/spaces/{space}/close\x12S\n" +
+	"\bSnapshot\x12\x1c.holdfast.v1.SnapshotRequest\x1a\x1a.holdfast.v1.SnapshotPiece\"\v\x82\xce\x18\a*\x05admin0\x01\x12Y\n" +
+	"\x06WhoAmI\x12\x1a.holdfast.v1.WhoAmIRequest\x1a\x13.holdfast.v1.WhoAmI\"\x1e\x82\xce\x18\b*\x06anyone\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/access\x12t\n" +
+	"\vCheckAccess\x12\x1f.holdfast.v1.CheckAccessRequest\x1a\x1b.holdfast.v1.AccessDecision\"'\x82\xce\x18\b*\x06anyone\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/access/check\x12u\n" +
+	"\bAddToken\x12\x1c.holdfast.v1.AddTokenRequest\x1a\x12.holdfast.v1.Token\"7\x82\xce\x18\x1e\n" +
+	"\bconflict\n" +
+	"\vunsupported*\x05admin\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
+	"/v1/tokens\x12m\n" +
+	"\n" +
+	"ListTokens\x12\x1e.holdfast.v1.ListTokensRequest\x1a\x13.holdfast.v1.Tokens\"*\x82\xce\x18\x14\n" +
+	"\vunsupported*\x05admin\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/tokens\x12\x82\x01\n" +
+	"\vRevokeToken\x12\x1f.holdfast.v1.RevokeTokenRequest\x1a\x12.holdfast.v1.Token\">\x82\xce\x18\x1e\n" +
+	"\bnot_held\n" +
+	"\vunsupported*\x05admin\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/tokens/revoke\x12m\n" +
+	"\fListSessions\x12 .holdfast.v1.ListSessionsRequest\x1a\x18.holdfast.v1.SessionList\"!\x82\xce\x18\t*\aoperate\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/sessions\x12\x97\x01\n" +
+	"\x10TerminateSession\x12$.holdfast.v1.TerminateSessionRequest\x1a\x1c.holdfast.v1.SessionReleased\"?\x82\xce\x18\x1a\n" +
+	"\x0funknown_session*\aoperate\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/sessions/terminate\x12g\n" +
+	"\n" +
+	"WatchAudit\x12\x1e.holdfast.v1.WatchAuditRequest\x1a\x17.holdfast.v1.AuditEntry\"\x1e\x82\xce\x18\t \x01*\x05admin\x82\xd3\xe4\x93\x02\v\x12\t/v1/audit0\x01B8Z6github.com/holdfast-locks/holdfast/internal/api/schemab\x06proto3"
 
 var (
 	file_admin_proto_rawDescOnce sync.Once
@@ -1446,32 +1465,47 @@ func file_admin_proto_rawDescGZIP() []byte {
 
 var file_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_admin_proto_goTypes = []any{
-	(*LeaveRequest)(nil),          // 0: holdfast.v1.LeaveRequest
-	(*DrainRequest)(nil),          // 1: holdfast.v1.DrainRequest
-	(*Left)(nil),                  // 2: holdfast.v1.Left
-	(*PlanForceRequest)(nil),      // 3: holdfast.v1.PlanForceRequest
-	(*ForcePlan)(nil),             // 4: holdfast.v1.ForcePlan
-	(*ForcedPlace)(nil),           // 5: holdfast.v1.ForcedPlace
-	(*ForceViewRequest)(nil),      // 6: holdfast.v1.ForceViewRequest
-	(*TransferRequest)(nil),       // 7: holdfast.v1.TransferRequest
-	(*Transferred)(nil),           // 8: holdfast.v1.Transferred
-	(*ReformRequest)(nil),         // 9: holdfast.v1.ReformRequest
-	(*ShardsRequest)(nil),         // 10: holdfast.v1.ShardsRequest
-	(*Shards)(nil),                // 11: holdfast.v1.Shards
-	(*Shard)(nil),                 // 12: holdfast.v1.Shard
-	(*SuspendRequest)(nil),        // 13: holdfast.v1.SuspendRequest
-	(*ResumeRequest)(nil),         // 14: holdfast.v1.ResumeRequest
-	(*Suspended)(nil),             // 15: holdfast.v1.Suspended
-	(*OpenSpaceRequest)(nil),      // 16: holdfast.v1.OpenSpaceRequest
-	(*CloseSpaceRequest)(nil),     // 17: holdfast.v1.CloseSpaceRequest
-	(*OpenedSpace)(nil),           // 18: holdfast.v1.OpenedSpace
-	(*SnapshotRequest)(nil),       // 19: holdfast.v1.SnapshotRequest
-	(*SnapshotPiece)(nil),         // 20: holdfast.v1.SnapshotPiece
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
-	(*ForcedSpace)(nil),           // 23: holdfast.v1.ForcedSpace
-	(*Grant)(nil),                 // 24: holdfast.v1.Grant
-	(*ForcedView)(nil),            // 25: holdfast.v1.ForcedView
+	(*LeaveRequest)(nil),            // 0: holdfast.v1.LeaveRequest
+	(*DrainRequest)(nil),            // 1: holdfast.v1.DrainRequest
+	(*Left)(nil),                    // 2: holdfast.v1.Left
+	(*PlanForceRequest)(nil),        // 3: holdfast.v1.PlanForceRequest
+	(*ForcePlan)(nil),               // 4: holdfast.v1.ForcePlan
+	(*ForcedPlace)(nil),             // 5: holdfast.v1.ForcedPlace
+	(*ForceViewRequest)(nil),        // 6: holdfast.v1.ForceViewRequest
+	(*TransferRequest)(nil),         // 7: holdfast.v1.TransferRequest
+	(*Transferred)(nil),             // 8: holdfast.v1.Transferred
+	(*ReformRequest)(nil),           // 9: holdfast.v1.ReformRequest
+	(*ShardsRequest)(nil),           // 10: holdfast.v1.ShardsRequest
+	(*Shards)(nil),                  // 11: holdfast.v1.Shards
+	(*Shard)(nil),                   // 12: holdfast.v1.Shard
+	(*SuspendRequest)(nil),          // 13: holdfast.v1.SuspendRequest
+	(*ResumeRequest)(nil),           // 14: holdfast.v1.ResumeRequest
+	(*Suspended)(nil),               // 15: holdfast.v1.Suspended
+	(*OpenSpaceRequest)(nil),        // 16: holdfast.v1.OpenSpaceRequest
+	(*CloseSpaceRequest)(nil),       // 17: holdfast.v1.CloseSpaceRequest
+	(*OpenedSpace)(nil),             // 18: holdfast.v1.OpenedSpace
+	(*SnapshotRequest)(nil),         // 19: holdfast.v1.SnapshotRequest
+	(*SnapshotPiece)(nil),           // 20: holdfast.v1.SnapshotPiece
+	(*durationpb.Duration)(nil),     // 21: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 22: google.protobuf.Timestamp
+	(*ForcedSpace)(nil),             // 23: holdfast.v1.ForcedSpace
+	(*Grant)(nil),                   // 24: holdfast.v1.Grant
+	(*WhoAmIRequest)(nil),           // 25: holdfast.v1.WhoAmIRequest
+	(*CheckAccessRequest)(nil),      // 26: holdfast.v1.CheckAccessRequest
+	(*AddTokenRequest)(nil),         // 27: holdfast.v1.AddTokenRequest
+	(*ListTokensRequest)(nil),       // 28: holdfast.v1.ListTokensRequest
+	(*RevokeTokenRequest)(nil),      // 29: holdfast.v1.RevokeTokenRequest
+	(*ListSessionsRequest)(nil),     // 30: holdfast.v1.ListSessionsRequest
+	(*TerminateSessionRequest)(nil), // 31: holdfast.v1.TerminateSessionRequest
+	(*WatchAuditRequest)(nil),       // 32: holdfast.v1.WatchAuditRequest
+	(*ForcedView)(nil),              // 33: holdfast.v1.ForcedView
+	(*WhoAmI)(nil),                  // 34: holdfast.v1.WhoAmI
+	(*AccessDecision)(nil),          // 35: holdfast.v1.AccessDecision
+	(*Token)(nil),                   // 36: holdfast.v1.Token
+	(*Tokens)(nil),                  // 37: holdfast.v1.Tokens
+	(*SessionList)(nil),             // 38: holdfast.v1.SessionList
+	(*SessionReleased)(nil),         // 39: holdfast.v1.SessionReleased
+	(*AuditEntry)(nil),              // 40: holdfast.v1.AuditEntry
 }
 var file_admin_proto_depIdxs = []int32{
 	21, // 0: holdfast.v1.LeaveRequest.limit:type_name -> google.protobuf.Duration
@@ -1496,20 +1530,36 @@ var file_admin_proto_depIdxs = []int32{
 	16, // 19: holdfast.v1.Admin.OpenSpace:input_type -> holdfast.v1.OpenSpaceRequest
 	17, // 20: holdfast.v1.Admin.CloseSpace:input_type -> holdfast.v1.CloseSpaceRequest
 	19, // 21: holdfast.v1.Admin.Snapshot:input_type -> holdfast.v1.SnapshotRequest
-	2,  // 22: holdfast.v1.Admin.Leave:output_type -> holdfast.v1.Left
-	2,  // 23: holdfast.v1.Admin.Drain:output_type -> holdfast.v1.Left
-	4,  // 24: holdfast.v1.Admin.PlanForce:output_type -> holdfast.v1.ForcePlan
-	25, // 25: holdfast.v1.Admin.ForceView:output_type -> holdfast.v1.ForcedView
-	8,  // 26: holdfast.v1.Admin.Transfer:output_type -> holdfast.v1.Transferred
-	11, // 27: holdfast.v1.Admin.Reform:output_type -> holdfast.v1.Shards
-	11, // 28: holdfast.v1.Admin.Shards:output_type -> holdfast.v1.Shards
-	15, // 29: holdfast.v1.Admin.Suspend:output_type -> holdfast.v1.Suspended
-	15, // 30: holdfast.v1.Admin.Resume:output_type -> holdfast.v1.Suspended
-	18, // 31: holdfast.v1.Admin.OpenSpace:output_type -> holdfast.v1.OpenedSpace
-	18, // 32: holdfast.v1.Admin.CloseSpace:output_type -> holdfast.v1.OpenedSpace
-	20, // 33: holdfast.v1.Admin.Snapshot:output_type -> holdfast.v1.SnapshotPiece
-	22, // [22:34] is the sub-list for method output_type
-	10, // [10:22] is the sub-list for method input_type
+	25, // 22: holdfast.v1.Admin.WhoAmI:input_type -> holdfast.v1.WhoAmIRequest
+	26, // 23: holdfast.v1.Admin.CheckAccess:input_type -> holdfast.v1.CheckAccessRequest
+	27, // 24: holdfast.v1.Admin.AddToken:input_type -> holdfast.v1.AddTokenRequest
+	28, // 25: holdfast.v1.Admin.ListTokens:input_type -> holdfast.v1.ListTokensRequest
+	29, // 26: holdfast.v1.Admin.RevokeToken:input_type -> holdfast.v1.RevokeTokenRequest
+	30, // 27: holdfast.v1.Admin.ListSessions:input_type -> holdfast.v1.ListSessionsRequest
+	31, // 28: holdfast.v1.Admin.TerminateSession:input_type -> holdfast.v1.TerminateSessionRequest
+	32, // 29: holdfast.v1.Admin.WatchAudit:input_type -> holdfast.v1.WatchAuditRequest
+	2,  // 30: holdfast.v1.Admin.Leave:output_type -> holdfast.v1.Left
+	2,  // 31: holdfast.v1.Admin.Drain:output_type -> holdfast.v1.Left
+	4,  // 32: holdfast.v1.Admin.PlanForce:output_type -> holdfast.v1.ForcePlan
+	33, // 33: holdfast.v1.Admin.ForceView:output_type -> holdfast.v1.ForcedView
+	8,  // 34: holdfast.v1.Admin.Transfer:output_type -> holdfast.v1.Transferred
+	11, // 35: holdfast.v1.Admin.Reform:output_type -> holdfast.v1.Shards
+	11, // 36: holdfast.v1.Admin.Shards:output_type -> holdfast.v1.Shards
+	15, // 37: holdfast.v1.Admin.Suspend:output_type -> holdfast.v1.Suspended
+	15, // 38: holdfast.v1.Admin.Resume:output_type -> holdfast.v1.Suspended
+	18, // 39: holdfast.v1.Admin.OpenSpace:output_type -> holdfast.v1.OpenedSpace
+	18, // 40: holdfast.v1.Admin.CloseSpace:output_type -> holdfast.v1.OpenedSpace
+	20, // 41: holdfast.v1.Admin.Snapshot:output_type -> holdfast.v1.SnapshotPiece
+	34, // 42: holdfast.v1.Admin.WhoAmI:output_type -> holdfast.v1.WhoAmI
+	35, // 43: holdfast.v1.Admin.CheckAccess:output_type -> holdfast.v1.AccessDecision
+	36, // 44: holdfast.v1.Admin.AddToken:output_type -> holdfast.v1.Token
+	37, // 45: holdfast.v1.Admin.ListTokens:output_type -> holdfast.v1.Tokens
+	36, // 46: holdfast.v1.Admin.RevokeToken:output_type -> holdfast.v1.Token
+	38, // 47: holdfast.v1.Admin.ListSessions:output_type -> holdfast.v1.SessionList
+	39, // 48: holdfast.v1.Admin.TerminateSession:output_type -> holdfast.v1.SessionReleased
+	40, // 49: holdfast.v1.Admin.WatchAudit:output_type -> holdfast.v1.AuditEntry
+	30, // [30:50] is the sub-list for method output_type
+	10, // [10:30] is the sub-list for method input_type
 	10, // [10:10] is the sub-list for extension type_name
 	10, // [10:10] is the sub-list for extension extendee
 	0,  // [0:10] is the sub-list for field type_name
@@ -1520,6 +1570,8 @@ func file_admin_proto_init() {
 	if File_admin_proto != nil {
 		return
 	}
+	file_access_proto_init()
+	file_locks_proto_init()
 	file_options_proto_init()
 	file_status_proto_init()
 	type x struct{}

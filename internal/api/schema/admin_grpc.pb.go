@@ -22,18 +22,26 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Admin_Leave_FullMethodName      = "/holdfast.v1.Admin/Leave"
-	Admin_Drain_FullMethodName      = "/holdfast.v1.Admin/Drain"
-	Admin_PlanForce_FullMethodName  = "/holdfast.v1.Admin/PlanForce"
-	Admin_ForceView_FullMethodName  = "/holdfast.v1.Admin/ForceView"
-	Admin_Transfer_FullMethodName   = "/holdfast.v1.Admin/Transfer"
-	Admin_Reform_FullMethodName     = "/holdfast.v1.Admin/Reform"
-	Admin_Shards_FullMethodName     = "/holdfast.v1.Admin/Shards"
-	Admin_Suspend_FullMethodName    = "/holdfast.v1.Admin/Suspend"
-	Admin_Resume_FullMethodName     = "/holdfast.v1.Admin/Resume"
-	Admin_OpenSpace_FullMethodName  = "/holdfast.v1.Admin/OpenSpace"
-	Admin_CloseSpace_FullMethodName = "/holdfast.v1.Admin/CloseSpace"
-	Admin_Snapshot_FullMethodName   = "/holdfast.v1.Admin/Snapshot"
+	Admin_Leave_FullMethodName            = "/holdfast.v1.Admin/Leave"
+	Admin_Drain_FullMethodName            = "/holdfast.v1.Admin/Drain"
+	Admin_PlanForce_FullMethodName        = "/holdfast.v1.Admin/PlanForce"
+	Admin_ForceView_FullMethodName        = "/holdfast.v1.Admin/ForceView"
+	Admin_Transfer_FullMethodName         = "/holdfast.v1.Admin/Transfer"
+	Admin_Reform_FullMethodName           = "/holdfast.v1.Admin/Reform"
+	Admin_Shards_FullMethodName           = "/holdfast.v1.Admin/Shards"
+	Admin_Suspend_FullMethodName          = "/holdfast.v1.Admin/Suspend"
+	Admin_Resume_FullMethodName           = "/holdfast.v1.Admin/Resume"
+	Admin_OpenSpace_FullMethodName        = "/holdfast.v1.Admin/OpenSpace"
+	Admin_CloseSpace_FullMethodName       = "/holdfast.v1.Admin/CloseSpace"
+	Admin_Snapshot_FullMethodName         = "/holdfast.v1.Admin/Snapshot"
+	Admin_WhoAmI_FullMethodName           = "/holdfast.v1.Admin/WhoAmI"
+	Admin_CheckAccess_FullMethodName      = "/holdfast.v1.Admin/CheckAccess"
+	Admin_AddToken_FullMethodName         = "/holdfast.v1.Admin/AddToken"
+	Admin_ListTokens_FullMethodName       = "/holdfast.v1.Admin/ListTokens"
+	Admin_RevokeToken_FullMethodName      = "/holdfast.v1.Admin/RevokeToken"
+	Admin_ListSessions_FullMethodName     = "/holdfast.v1.Admin/ListSessions"
+	Admin_TerminateSession_FullMethodName = "/holdfast.v1.Admin/TerminateSession"
+	Admin_WatchAudit_FullMethodName       = "/holdfast.v1.Admin/WatchAudit"
 )
 
 // AdminClient is the client API for Admin service.
@@ -75,6 +83,24 @@ type AdminClient interface {
 	// Snapshot copies a space of protocol consensus. The pieces of the answer, concatenated, are a file as package
 	// internal/api/snapshot describes it. It is as new as the call. Any member can be asked.
 	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotPiece], error)
+	// Show the caller: its subject, and what it may do.
+	WhoAmI(ctx context.Context, in *WhoAmIRequest, opts ...grpc.CallOption) (*WhoAmI, error)
+	// Check whether a subject may do something, and say which rule decides.
+	CheckAccess(ctx context.Context, in *CheckAccessRequest, opts ...grpc.CallOption) (*AccessDecision, error)
+	// Add a token at the member that is asked.
+	AddToken(ctx context.Context, in *AddTokenRequest, opts ...grpc.CallOption) (*Token, error)
+	// List the tokens of the member that is asked.
+	ListTokens(ctx context.Context, in *ListTokensRequest, opts ...grpc.CallOption) (*Tokens, error)
+	// Revoke a token at the member that is asked. Callers with it are refused from then on; their sessions end with
+	// their ttl.
+	RevokeToken(ctx context.Context, in *RevokeTokenRequest, opts ...grpc.CallOption) (*Token, error)
+	// List the sessions of the member that is asked.
+	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*SessionList, error)
+	// End a session of another client: release its locks and cancel its waits. The client learns of it.
+	TerminateSession(ctx context.Context, in *TerminateSessionRequest, opts ...grpc.CallOption) (*SessionReleased, error)
+	// Stream the audit log of the member that is asked, as it is written; over HTTP as server-sent events whose data is
+	// an AuditEntry.
+	WatchAudit(ctx context.Context, in *WatchAuditRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AuditEntry], error)
 }
 
 type adminClient struct {
@@ -214,6 +240,95 @@ func (c *adminClient) Snapshot(ctx context.Context, in *SnapshotRequest, opts ..
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Admin_SnapshotClient = grpc.ServerStreamingClient[SnapshotPiece]
 
+func (c *adminClient) WhoAmI(ctx context.Context, in *WhoAmIRequest, opts ...grpc.CallOption) (*WhoAmI, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WhoAmI)
+	err := c.cc.Invoke(ctx, Admin_WhoAmI_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) CheckAccess(ctx context.Context, in *CheckAccessRequest, opts ...grpc.CallOption) (*AccessDecision, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AccessDecision)
+	err := c.cc.Invoke(ctx, Admin_CheckAccess_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) AddToken(ctx context.Context, in *AddTokenRequest, opts ...grpc.CallOption) (*Token, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Token)
+	err := c.cc.Invoke(ctx, Admin_AddToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) ListTokens(ctx context.Context, in *ListTokensRequest, opts ...grpc.CallOption) (*Tokens, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Tokens)
+	err := c.cc.Invoke(ctx, Admin_ListTokens_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) RevokeToken(ctx context.Context, in *RevokeTokenRequest, opts ...grpc.CallOption) (*Token, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Token)
+	err := c.cc.Invoke(ctx, Admin_RevokeToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*SessionList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SessionList)
+	err := c.cc.Invoke(ctx, Admin_ListSessions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) TerminateSession(ctx context.Context, in *TerminateSessionRequest, opts ...grpc.CallOption) (*SessionReleased, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SessionReleased)
+	err := c.cc.Invoke(ctx, Admin_TerminateSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminClient) WatchAudit(ctx context.Context, in *WatchAuditRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AuditEntry], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Admin_ServiceDesc.Streams[1], Admin_WatchAudit_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchAuditRequest, AuditEntry]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_WatchAuditClient = grpc.ServerStreamingClient[AuditEntry]
+
 // AdminServer is the server API for Admin service.
 // All implementations must embed UnimplementedAdminServer
 // for forward compatibility.
@@ -253,6 +368,24 @@ type AdminServer interface {
 	// Snapshot copies a space of protocol consensus. The pieces of the answer, concatenated, are a file as package
 	// internal/api/snapshot describes it. It is as new as the call. Any member can be asked.
 	Snapshot(*SnapshotRequest, grpc.ServerStreamingServer[SnapshotPiece]) error
+	// Show the caller: its subject, and what it may do.
+	WhoAmI(context.Context, *WhoAmIRequest) (*WhoAmI, error)
+	// Check whether a subject may do something, and say which rule decides.
+	CheckAccess(context.Context, *CheckAccessRequest) (*AccessDecision, error)
+	// Add a token at the member that is asked.
+	AddToken(context.Context, *AddTokenRequest) (*Token, error)
+	// List the tokens of the member that is asked.
+	ListTokens(context.Context, *ListTokensRequest) (*Tokens, error)
+	// Revoke a token at the member that is asked. Callers with it are refused from then on; their sessions end with
+	// their ttl.
+	RevokeToken(context.Context, *RevokeTokenRequest) (*Token, error)
+	// List the sessions of the member that is asked.
+	ListSessions(context.Context, *ListSessionsRequest) (*SessionList, error)
+	// End a session of another client: release its locks and cancel its waits. The client learns of it.
+	TerminateSession(context.Context, *TerminateSessionRequest) (*SessionReleased, error)
+	// Stream the audit log of the member that is asked, as it is written; over HTTP as server-sent events whose data is
+	// an AuditEntry.
+	WatchAudit(*WatchAuditRequest, grpc.ServerStreamingServer[AuditEntry]) error
 	mustEmbedUnimplementedAdminServer()
 }
 
@@ -298,6 +431,30 @@ func (UnimplementedAdminServer) CloseSpace(context.Context, *CloseSpaceRequest) 
 }
 func (UnimplementedAdminServer) Snapshot(*SnapshotRequest, grpc.ServerStreamingServer[SnapshotPiece]) error {
 	return status.Error(codes.Unimplemented, "method Snapshot not implemented")
+}
+func (UnimplementedAdminServer) WhoAmI(context.Context, *WhoAmIRequest) (*WhoAmI, error) {
+	return nil, status.Error(codes.Unimplemented, "method WhoAmI not implemented")
+}
+func (UnimplementedAdminServer) CheckAccess(context.Context, *CheckAccessRequest) (*AccessDecision, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckAccess not implemented")
+}
+func (UnimplementedAdminServer) AddToken(context.Context, *AddTokenRequest) (*Token, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddToken not implemented")
+}
+func (UnimplementedAdminServer) ListTokens(context.Context, *ListTokensRequest) (*Tokens, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListTokens not implemented")
+}
+func (UnimplementedAdminServer) RevokeToken(context.Context, *RevokeTokenRequest) (*Token, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokeToken not implemented")
+}
+func (UnimplementedAdminServer) ListSessions(context.Context, *ListSessionsRequest) (*SessionList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListSessions not implemented")
+}
+func (UnimplementedAdminServer) TerminateSession(context.Context, *TerminateSessionRequest) (*SessionReleased, error) {
+	return nil, status.Error(codes.Unimplemented, "method TerminateSession not implemented")
+}
+func (UnimplementedAdminServer) WatchAudit(*WatchAuditRequest, grpc.ServerStreamingServer[AuditEntry]) error {
+	return status.Error(codes.Unimplemented, "method WatchAudit not implemented")
 }
 func (UnimplementedAdminServer) mustEmbedUnimplementedAdminServer() {}
 func (UnimplementedAdminServer) testEmbeddedByValue()               {}
@@ -529,6 +686,143 @@ func _Admin_Snapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Admin_SnapshotServer = grpc.ServerStreamingServer[SnapshotPiece]
 
+func _Admin_WhoAmI_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WhoAmIRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).WhoAmI(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_WhoAmI_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).WhoAmI(ctx, req.(*WhoAmIRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_CheckAccess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckAccessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).CheckAccess(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_CheckAccess_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).CheckAccess(ctx, req.(*CheckAccessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_AddToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).AddToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_AddToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).AddToken(ctx, req.(*AddTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_ListTokens_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListTokensRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).ListTokens(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_ListTokens_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).ListTokens(ctx, req.(*ListTokensRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_RevokeToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).RevokeToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_RevokeToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).RevokeToken(ctx, req.(*RevokeTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_ListSessions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListSessionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).ListSessions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_ListSessions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).ListSessions(ctx, req.(*ListSessionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_TerminateSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TerminateSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServer).TerminateSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admin_TerminateSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServer).TerminateSession(ctx, req.(*TerminateSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Admin_WatchAudit_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchAuditRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServer).WatchAudit(m, &grpc.GenericServerStream[WatchAuditRequest, AuditEntry]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Admin_WatchAuditServer = grpc.ServerStreamingServer[AuditEntry]
+
 // Admin_ServiceDesc is the grpc.ServiceDesc for Admin service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -580,11 +874,44 @@ var Admin_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "CloseSpace",
 			Handler:    _Admin_CloseSpace_Handler,
 		},
+		{
+			MethodName: "WhoAmI",
+			Handler:    _Admin_WhoAmI_Handler,
+		},
+		{
+			MethodName: "CheckAccess",
+			Handler:    _Admin_CheckAccess_Handler,
+		},
+		{
+			MethodName: "AddToken",
+			Handler:    _Admin_AddToken_Handler,
+		},
+		{
+			MethodName: "ListTokens",
+			Handler:    _Admin_ListTokens_Handler,
+		},
+		{
+			MethodName: "RevokeToken",
+			Handler:    _Admin_RevokeToken_Handler,
+		},
+		{
+			MethodName: "ListSessions",
+			Handler:    _Admin_ListSessions_Handler,
+		},
+		{
+			MethodName: "TerminateSession",
+			Handler:    _Admin_TerminateSession_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Snapshot",
 			Handler:       _Admin_Snapshot_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WatchAudit",
+			Handler:       _Admin_WatchAudit_Handler,
 			ServerStreams: true,
 		},
 	},

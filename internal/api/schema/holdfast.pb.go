@@ -1800,7 +1800,7 @@ var File_holdfast_proto protoreflect.FileDescriptor
 
 const file_holdfast_proto_rawDesc = "" +
 	"\n" +
-	"\x0eholdfast.proto\x12\vholdfast.v1\"E\n" +
+	"\x0eholdfast.proto\x12\vholdfast.v1\x1a\roptions.proto\"E\n" +
 	"\vClientFrame\x126\n" +
 	"\n" +
 	"operations\x18\x01 \x03(\v2\x16.holdfast.v1.OperationR\n" +
@@ -1932,9 +1932,9 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x05Class\x12\x12\n" +
 	"\x0eCLASS_ADVISORY\x10\x00\x12\x13\n" +
 	"\x0fCLASS_AVAILABLE\x10\x01\x12\x10\n" +
-	"\fCLASS_FENCED\x10\x022J\n" +
-	"\bSessions\x12>\n" +
-	"\x04Open\x12\x18.holdfast.v1.ClientFrame\x1a\x18.holdfast.v1.ServerFrame(\x010\x01B8Z6github.com/holdfast-locks/holdfast/internal/api/schemab\x06proto3"
+	"\fCLASS_FENCED\x10\x022X\n" +
+	"\bSessions\x12L\n" +
+	"\x04Open\x12\x18.holdfast.v1.ClientFrame\x1a\x18.holdfast.v1.ServerFrame\"\f\x82\xce\x18\b*\x04lock0\x01(\x010\x01B8Z6github.com/holdfast-locks/holdfast/internal/api/schemab\x06proto3"
 
 var (
 	file_holdfast_proto_rawDescOnce sync.Once
@@ -2012,6 +2012,7 @@ func file_holdfast_proto_init() {
 	if File_holdfast_proto != nil {
 		return
 	}
+	file_options_proto_init()
 	file_holdfast_proto_msgTypes[1].OneofWrappers = []any{
 		(*Operation_Hello)(nil),
 		(*Operation_Acquire)(nil),

@@ -2113,35 +2113,36 @@ const file_locks_proto_rawDesc = "" +
 	"\x06others\x18\x0f \x01(\x05B\x04\x98\xce\x18\x01R\x06others\x12\x18\n" +
 	"\x04gone\x18\x10 \x01(\bB\x04\x98\xce\x18\x01R\x04gone\x12\x1a\n" +
 	"\x05grace\x18\x11 \x01(\bB\x04\x98\xce\x18\x01R\x05grace\x12/\n" +
-	"\x05until\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x05until2\x8b\t\n" +
-	"\x05Locks\x12\xbd\x01\n" +
-	"\aAcquire\x12\x1b.holdfast.v1.AcquireRequest\x1a\x18.holdfast.v1.AcquiredAll\"{\x82\xce\x18R\n" +
+	"\x05until\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x05until2\xeb\t\n" +
+	"\x05Locks\x12\xc4\x01\n" +
+	"\aAcquire\x12\x1b.holdfast.v1.AcquireRequest\x1a\x18.holdfast.v1.AcquiredAll\"\x81\x01\x82\xce\x18X\n" +
 	"\x04held\n" +
 	"\bnot_held\n" +
 	"\x04lost\n" +
 	"\x05class\n" +
 	"\bconflict\n" +
 	"\x0funknown_session\n" +
-	"\vunsupported\x12\x04name\x1a\x05locks\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/acquire\x12\x8d\x01\n" +
-	"\aRelease\x12\x1b.holdfast.v1.ReleaseRequest\x1a\x19.holdfast.v1.ReleasedLock\"J\x82\xce\x18!\n" +
+	"\vunsupported\x12\x04name\x1a\x05locks*\x04lock\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/acquire\x12\x96\x01\n" +
+	"\aRelease\x12\x1b.holdfast.v1.ReleaseRequest\x1a\x19.holdfast.v1.ReleasedLock\"S\x82\xce\x18*\n" +
 	"\bnot_held\n" +
 	"\x04lost\n" +
-	"\x0funknown_session\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/release\x12c\n" +
-	"\vOpenSession\x12\x1f.holdfast.v1.OpenSessionRequest\x1a\x1a.holdfast.v1.OpenedSession\"\x17\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12r\n" +
-	"\x05Renew\x12\x19.holdfast.v1.RenewRequest\x1a\x14.holdfast.v1.Renewed\"8\x82\xce\x18\x17\n" +
+	"\x0funknown_session*\asession\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/release\x12o\n" +
+	"\vOpenSession\x12\x1f.holdfast.v1.OpenSessionRequest\x1a\x1a.holdfast.v1.OpenedSession\"#\x82\xce\x18\b*\x04lock0\x01\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12{\n" +
+	"\x05Renew\x12\x19.holdfast.v1.RenewRequest\x1a\x14.holdfast.v1.Renewed\"A\x82\xce\x18 \n" +
 	"\x04lost\n" +
-	"\x0funknown_session\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/v1/sessions/renew\x12|\n" +
+	"\x0funknown_session*\asession\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/v1/sessions/renew\x12\x85\x01\n" +
 	"\n" +
-	"EndSession\x12\x1e.holdfast.v1.EndSessionRequest\x1a\x1c.holdfast.v1.SessionReleased\"0\x82\xce\x18\x11\n" +
-	"\x0funknown_session\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/sessions/end\x12Y\n" +
-	"\x04List\x12\x18.holdfast.v1.ListRequest\x1a\x15.holdfast.v1.LockPage\" \x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/spaces/{space}/locks\x12_\n" +
-	"\x04Show\x12\x18.holdfast.v1.ShowRequest\x1a\x11.holdfast.v1.Lock\"*\x82\xd3\xe4\x93\x02$\x12\"/v1/spaces/{space}/locks/{name=**}\x12w\n" +
-	"\x05Break\x12\x19.holdfast.v1.BreakRequest\x1a\x13.holdfast.v1.Broken\">\x82\xce\x18\x17\n" +
+	"EndSession\x12\x1e.holdfast.v1.EndSessionRequest\x1a\x1c.holdfast.v1.SessionReleased\"9\x82\xce\x18\x1a\n" +
+	"\x0funknown_session*\asession\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/sessions/end\x12e\n" +
+	"\x04List\x12\x18.holdfast.v1.ListRequest\x1a\x15.holdfast.v1.LockPage\",\x82\xce\x18\b*\x04read0\x01\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/spaces/{space}/locks\x12i\n" +
+	"\x04Show\x12\x18.holdfast.v1.ShowRequest\x1a\x11.holdfast.v1.Lock\"4\x82\xce\x18\x06*\x04read\x82\xd3\xe4\x93\x02$\x12\"/v1/spaces/{space}/locks/{name=**}\x12~\n" +
+	"\x05Break\x12\x19.holdfast.v1.BreakRequest\x1a\x13.holdfast.v1.Broken\"E\x82\xce\x18\x1e\n" +
 	"\bnot_held\n" +
-	"\vunsupported\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/spaces/{space}/break\x12M\n" +
-	"\x06Status\x12\x1a.holdfast.v1.StatusRequest\x1a\x13.holdfast.v1.Status\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/status\x12W\n" +
-	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x17.holdfast.v1.WatchEvent\"\x18\x82\xce\x18\x02 \x01\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"\vunsupported*\x05break\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/spaces/{space}/break\x12Y\n" +
+	"\x06Status\x12\x1a.holdfast.v1.StatusRequest\x1a\x13.holdfast.v1.Status\"\x1e\x82\xce\x18\b*\x04read0\x01\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/status\x12_\n" +
+	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x17.holdfast.v1.WatchEvent\" \x82\xce\x18\n" +
+	" \x01*\x04read0\x01\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/events0\x01B8Z6github.com/holdfast-locks/holdfast/internal/api/schemab\x06proto3"
 
 var (

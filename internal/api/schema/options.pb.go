@@ -24,7 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Call describes a call over HTTP.
+// Call describes a call: the right that it takes, and its form over HTTP.
 type Call struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The codes of the problems that the call can be refused with, in addition to those of every call.
@@ -33,7 +33,14 @@ type Call struct {
 	Given string `protobuf:"bytes,2,opt,name=given,proto3" json:"given,omitempty"`
 	Alone string `protobuf:"bytes,3,opt,name=alone,proto3" json:"alone,omitempty"`
 	// The answer comes as server-sent events, one for each message.
-	Events        bool `protobuf:"varint,4,opt,name=events,proto3" json:"events,omitempty"`
+	Events bool `protobuf:"varint,4,opt,name=events,proto3" json:"events,omitempty"`
+	// The right that the caller needs (package internal/access): lock, read, break, operate or admin. It is about the
+	// names of the request; in a request without names, about the whole space, and without a space about everything.
+	// Besides there are session, for what the secret of a session decides, and anyone. Each call of Sessions, Locks and
+	// Admin has one.
+	Verb string `protobuf:"bytes,5,opt,name=verb,proto3" json:"verb,omitempty"`
+	// The right for any one name is enough. The call shows and does only what the caller's rights cover.
+	Some          bool `protobuf:"varint,6,opt,name=some,proto3" json:"some,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -92,6 +99,20 @@ func (x *Call) GetAlone() string {
 func (x *Call) GetEvents() bool {
 	if x != nil {
 		return x.Events
+	}
+	return false
+}
+
+func (x *Call) GetVerb() string {
+	if x != nil {
+		return x.Verb
+	}
+	return ""
+}
+
+func (x *Call) GetSome() bool {
+	if x != nil {
+		return x.Some
 	}
 	return false
 }
@@ -159,12 +180,14 @@ var File_options_proto protoreflect.FileDescriptor
 
 const file_options_proto_rawDesc = "" +
 	"\n" +
-	"\roptions.proto\x12\vholdfast.v1\x1a google/protobuf/descriptor.proto\"f\n" +
+	"\roptions.proto\x12\vholdfast.v1\x1a google/protobuf/descriptor.proto\"\x8e\x01\n" +
 	"\x04Call\x12\x1a\n" +
 	"\bproblems\x18\x01 \x03(\tR\bproblems\x12\x14\n" +
 	"\x05given\x18\x02 \x01(\tR\x05given\x12\x14\n" +
 	"\x05alone\x18\x03 \x01(\tR\x05alone\x12\x16\n" +
-	"\x06events\x18\x04 \x01(\bR\x06events:G\n" +
+	"\x06events\x18\x04 \x01(\bR\x06events\x12\x12\n" +
+	"\x04verb\x18\x05 \x01(\tR\x04verb\x12\x12\n" +
+	"\x04some\x18\x06 \x01(\bR\x04some:G\n" +
 	"\x04call\x12\x1e.google.protobuf.MethodOptions\x18\xe0\x89\x03 \x01(\v2\x11.holdfast.v1.CallR\x04call:/\n" +
 	"\x02as\x12\x1d.google.protobuf.FieldOptions\x18\xe1\x89\x03 \x01(\tR\x02as:;\n" +
 	"\brequired\x12\x1d.google.protobuf.FieldOptions\x18\xe2\x89\x03 \x01(\bR\brequired:7\n" +

@@ -173,7 +173,11 @@ type Status struct {
 	Disk *Disk `protobuf:"bytes,8,opt,name=disk,proto3" json:"disk,omitempty"`
 	// Absent unless the answering member could not write its state for a whole lease or longer. Until it can, it
 	// coordinates no others and has no vote.
-	Unwritten     *Unwritten `protobuf:"bytes,9,opt,name=unwritten,proto3" json:"unwritten,omitempty"`
+	Unwritten *Unwritten `protobuf:"bytes,9,opt,name=unwritten,proto3" json:"unwritten,omitempty"`
+	// The policy of the answering member: who may do what.
+	Access *AccessPolicy `protobuf:"bytes,11,opt,name=access,proto3" json:"access,omitempty"`
+	// The members whose policy differs from that of the answering member, by name. Absent if there are none.
+	AccessDiffers []string `protobuf:"bytes,12,rep,name=access_differs,json=accessDiffers,proto3" json:"access_differs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -267,6 +271,20 @@ func (x *Status) GetDisk() *Disk {
 func (x *Status) GetUnwritten() *Unwritten {
 	if x != nil {
 		return x.Unwritten
+	}
+	return nil
+}
+
+func (x *Status) GetAccess() *AccessPolicy {
+	if x != nil {
+		return x.Access
+	}
+	return nil
+}
+
+func (x *Status) GetAccessDiffers() []string {
+	if x != nil {
+		return x.AccessDiffers
 	}
 	return nil
 }
@@ -1268,7 +1286,7 @@ var File_status_proto protoreflect.FileDescriptor
 
 const file_status_proto_rawDesc = "" +
 	"\n" +
-	"\fstatus.proto\x12\vholdfast.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\"\xf2\x02\n" +
+	"\fstatus.proto\x12\vholdfast.v1\x1a\faccess.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\"\xf2\x02\n" +
 	"\x05Grant\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12'\n" +
 	"\asession\x18\x02 \x01(\tB\r\x8a\xce\x18\tSessionIDR\asession\x12\x16\n" +
@@ -1281,7 +1299,7 @@ const file_status_proto_rawDesc = "" +
 	"\x05until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x1a\n" +
-	"\x05grace\x18\v \x01(\bB\x04\x98\xce\x18\x01R\x05grace\"\xf7\x02\n" +
+	"\x05grace\x18\v \x01(\bB\x04\x98\xce\x18\x01R\x05grace\"\xd7\x03\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x121\n" +
@@ -1291,7 +1309,9 @@ const file_status_proto_rawDesc = "" +
 	"\amissing\x18\x06 \x03(\v2\x1a.holdfast.v1.MissingMemberR\amissing\x12*\n" +
 	"\x06spaces\x18\a \x03(\v2\x12.holdfast.v1.SpaceR\x06spaces\x12%\n" +
 	"\x04disk\x18\b \x01(\v2\x11.holdfast.v1.DiskR\x04disk\x124\n" +
-	"\tunwritten\x18\t \x01(\v2\x16.holdfast.v1.UnwrittenR\tunwritten\"U\n" +
+	"\tunwritten\x18\t \x01(\v2\x16.holdfast.v1.UnwrittenR\tunwritten\x121\n" +
+	"\x06access\x18\v \x01(\v2\x19.holdfast.v1.AccessPolicyR\x06access\x12+\n" +
+	"\x0eaccess_differs\x18\f \x03(\tB\x04\x98\xce\x18\x01R\raccessDiffers\"U\n" +
 	"\tUnwritten\x126\n" +
 	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\x04\x90\xce\x18\x01R\x05since\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\"u\n" +
@@ -1420,8 +1440,9 @@ var file_status_proto_goTypes = []any{
 	nil,                           // 13: holdfast.v1.Space.OptionsEntry
 	(Mode)(0),                     // 14: holdfast.v1.Mode
 	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
-	(Class)(0),                    // 17: holdfast.v1.Class
+	(*AccessPolicy)(nil),          // 16: holdfast.v1.AccessPolicy
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(Class)(0),                    // 18: holdfast.v1.Class
 }
 var file_status_proto_depIdxs = []int32{
 	14, // 0: holdfast.v1.Grant.mode:type_name -> holdfast.v1.Mode
@@ -1433,28 +1454,29 @@ var file_status_proto_depIdxs = []int32{
 	7,  // 6: holdfast.v1.Status.spaces:type_name -> holdfast.v1.Space
 	4,  // 7: holdfast.v1.Status.disk:type_name -> holdfast.v1.Disk
 	2,  // 8: holdfast.v1.Status.unwritten:type_name -> holdfast.v1.Unwritten
-	15, // 9: holdfast.v1.Unwritten.since:type_name -> google.protobuf.Timestamp
-	15, // 10: holdfast.v1.MissingMember.since:type_name -> google.protobuf.Timestamp
-	16, // 11: holdfast.v1.Disk.sync:type_name -> google.protobuf.Duration
-	6,  // 12: holdfast.v1.View.members:type_name -> holdfast.v1.Member
-	11, // 13: holdfast.v1.View.forced:type_name -> holdfast.v1.ForcedView
-	15, // 14: holdfast.v1.Member.since:type_name -> google.protobuf.Timestamp
-	17, // 15: holdfast.v1.Space.class:type_name -> holdfast.v1.Class
-	15, // 16: holdfast.v1.Space.until:type_name -> google.protobuf.Timestamp
-	8,  // 17: holdfast.v1.Space.transfers:type_name -> holdfast.v1.Handover
-	9,  // 18: holdfast.v1.Space.awaited:type_name -> holdfast.v1.Awaited
-	0,  // 19: holdfast.v1.Space.suspension:type_name -> holdfast.v1.Grant
-	13, // 20: holdfast.v1.Space.options:type_name -> holdfast.v1.Space.OptionsEntry
-	10, // 21: holdfast.v1.Space.candidates:type_name -> holdfast.v1.Candidate
-	15, // 22: holdfast.v1.Handover.since:type_name -> google.protobuf.Timestamp
-	15, // 23: holdfast.v1.ForcedView.time:type_name -> google.protobuf.Timestamp
-	15, // 24: holdfast.v1.ForcedView.from:type_name -> google.protobuf.Timestamp
-	12, // 25: holdfast.v1.ForcedView.spaces:type_name -> holdfast.v1.ForcedSpace
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	16, // 9: holdfast.v1.Status.access:type_name -> holdfast.v1.AccessPolicy
+	15, // 10: holdfast.v1.Unwritten.since:type_name -> google.protobuf.Timestamp
+	15, // 11: holdfast.v1.MissingMember.since:type_name -> google.protobuf.Timestamp
+	17, // 12: holdfast.v1.Disk.sync:type_name -> google.protobuf.Duration
+	6,  // 13: holdfast.v1.View.members:type_name -> holdfast.v1.Member
+	11, // 14: holdfast.v1.View.forced:type_name -> holdfast.v1.ForcedView
+	15, // 15: holdfast.v1.Member.since:type_name -> google.protobuf.Timestamp
+	18, // 16: holdfast.v1.Space.class:type_name -> holdfast.v1.Class
+	15, // 17: holdfast.v1.Space.until:type_name -> google.protobuf.Timestamp
+	8,  // 18: holdfast.v1.Space.transfers:type_name -> holdfast.v1.Handover
+	9,  // 19: holdfast.v1.Space.awaited:type_name -> holdfast.v1.Awaited
+	0,  // 20: holdfast.v1.Space.suspension:type_name -> holdfast.v1.Grant
+	13, // 21: holdfast.v1.Space.options:type_name -> holdfast.v1.Space.OptionsEntry
+	10, // 22: holdfast.v1.Space.candidates:type_name -> holdfast.v1.Candidate
+	15, // 23: holdfast.v1.Handover.since:type_name -> google.protobuf.Timestamp
+	15, // 24: holdfast.v1.ForcedView.time:type_name -> google.protobuf.Timestamp
+	15, // 25: holdfast.v1.ForcedView.from:type_name -> google.protobuf.Timestamp
+	12, // 26: holdfast.v1.ForcedView.spaces:type_name -> holdfast.v1.ForcedSpace
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_status_proto_init() }
@@ -1462,6 +1484,7 @@ func file_status_proto_init() {
 	if File_status_proto != nil {
 		return
 	}
+	file_access_proto_init()
 	file_holdfast_proto_init()
 	file_options_proto_init()
 	type x struct{}

@@ -195,10 +195,25 @@ type (
 	Who struct{ ID lock.SessionID }
 	// Known answers Who; Client is "" for an unknown session.
 	Known struct {
-		Client string
-		Until  protocol.Time // when this member considers it expired; Never if it does not expire
+		Client   string
+		Identity string        // that has opened it
+		Until    protocol.Time // when this member considers it expired; Never if it does not expire
 	}
+
+	// List asks for the clients' sessions, without those of the member's own process. The answer is a *Listed.
+	List struct{}
+	// Listed answers List, in the order of the ids.
+	Listed struct{ Sessions []Info }
 )
+
+// Info is a session in a listing.
+type Info struct {
+	ID       lock.SessionID
+	Kind     Kind
+	Client   string
+	Identity string
+	Until    protocol.Time // when this member considers it expired; Never if it does not expire
+}
 
 // SingleCall is [lock.SingleCall].
 const SingleCall = lock.SingleCall

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -375,9 +377,22 @@ func (m *Machine) onNumber(now protocol.Time, call protocol.CallID, number *Numb
 func (m *Machine) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 	known := &Known{}
 	if p := m.sessions[who.ID]; p != nil {
-		known.Client, known.Until = p.client, p.expires
+		known.Client, known.Identity, known.Until = p.client, p.owner, p.expires
 	}
 	out.Reply(call, known)
+}
+
+func (m *Machine) onList(call protocol.CallID, out *protocol.Effects) {
+	listed := &Listed{Sessions: make([]Info, 0, m.remote)}
+	for id, p := range m.sessions {
+		if p.kind != Local {
+			listed.Sessions = append(listed.Sessions, Info{id, p.kind, p.client, p.owner, p.expires})
+		}
+	}
+	slices.SortFunc(listed.Sessions, func(a, b Info) int {
+		return cmp.Or(cmp.Compare(a.ID.Member, b.ID.Member), cmp.Compare(a.ID.Number, b.ID.Number))
+	})
+	out.Reply(call, listed)
 }
 
 // end ends a session in every space and forgets it. Why is "" if its client wished it.

@@ -340,6 +340,8 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		m.onNumber(now, ev.Call, fact, out)
 	case *Who:
 		m.onWho(ev.Call, fact, out)
+	case *List:
+		m.onList(ev.Call, out)
 	case *Drain:
 		m.onDrain(now, ev.Call, out)
 	case *membership.Leave:

@@ -24,6 +24,18 @@ type Admission struct {
 type Caller struct {
 	Name     string // for people; if empty, the client's own description is used
 	Identity string // for comparison: only its opener may use a session
+	Permit   Permit // what it may do; nil permits everything
+}
+
+// Permit is what the caller of a stream may do. Its methods do not block, and are safe for concurrent use. What a
+// session holds is never taken from it by a Permit: releases, cancels and renewals need none.
+type Permit interface {
+	// Begin returns why the caller may open no session; nil if it may.
+	Begin() error
+	// Lock returns why the caller may not lock a name; nil if it may.
+	Lock(space, name string) error
+	// Reads reports whether the caller may learn who holds a name.
+	Reads(space, name string) bool
 }
 
 // Roster lists the addresses for clients.

@@ -43,9 +43,19 @@ func (m *Machine) onHello(first *schema.Operation) {
 	m.greeting = &greeting{hello: h, welcome: Outgoing{saying: sayWelcome, call: CallHello, id: first.GetId()}}
 	if resumes(h) {
 		m.want(Effect{Kind: Admit, Returns: 1}) // a client that resumes keeps its session
+	} else if err := m.mayBegin(); err != nil {
+		m.refuseHello(err)
 	} else {
 		m.want(Effect{Kind: Admit, Requests: 1})
 	}
+}
+
+// mayBegin returns why the caller may open no session.
+func (m *Machine) mayBegin() error {
+	if m.caller.Permit == nil {
+		return nil
+	}
+	return m.caller.Permit.Begin()
 }
 
 func resumes(h *schema.Hello) bool { return h.GetSession() != "" || h.GetSecret() != "" }

@@ -85,7 +85,7 @@ func (o *Outbox) onDecision(reply *protocol.Reply) {
 		}
 		t.saying, t.position = sayQueued, int32(d.Position)
 	case lock.Refused:
-		t.saying, t.err, t.name = sayRefused, d.Err, d.Name
+		t.saying, t.err, t.name = sayRefused, o.shown(reply.Port, d), d.Name
 		if call.endsHold() {
 			t.saying = sayReleased
 		}
@@ -97,4 +97,13 @@ func (o *Outbox) onDecision(reply *protocol.Reply) {
 		return
 	}
 	o.put(t)
+}
+
+// shown returns the reason for a refusal as the client may learn it: who holds a name, and why, is for those that may
+// read the name.
+func (o *Outbox) shown(port protocol.Port, d *lock.Decision) error {
+	if o.permit == nil || !errors.Is(d.Err, holdfast.ErrHeld) || o.permit.Reads(o.config.spaceName(port), d.Name) {
+		return d.Err
+	}
+	return holdfast.ErrHeld
 }

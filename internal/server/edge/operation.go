@@ -87,6 +87,9 @@ func (m *Machine) acquire(id uint64, a *schema.Acquire) {
 		return
 	}
 	attributes, err := checkAcquire(a, space)
+	if err == nil && id > m.before { // what the client may wait for already is not refused now
+		err = m.mayLock(space.Name, a.GetName())
+	}
 	if err == nil && id > m.before {
 		err = m.overload
 	}
@@ -105,6 +108,14 @@ func (m *Machine) acquire(id uint64, a *schema.Acquire) {
 		WaitEnd:    waitEnd(m.now, a),
 	})
 	m.call(space.Port, id, &m.out.requests[len(m.out.requests)-1])
+}
+
+// mayLock returns why the caller may not lock a name.
+func (m *Machine) mayLock(space, name string) error {
+	if m.caller.Permit == nil {
+		return nil
+	}
+	return m.caller.Permit.Lock(space, name)
 }
 
 // checkAcquire returns an acquire's attributes of the lock, or what is wrong with it.

@@ -21,6 +21,7 @@ const (
 // Its bound includes events being sent.
 type Outbox struct {
 	config *Config
+	permit Permit // of the caller; nil permits everything
 
 	queue         []Outgoing
 	events, bytes int
@@ -42,6 +43,9 @@ type Together struct {
 
 // NewOutbox returns the outbound half of a stream's edge.
 func NewOutbox(config *Config) Outbox { return Outbox{config: config} }
+
+// For sets what the client may learn, before the first event.
+func (o *Outbox) For(permit Permit) { o.permit = permit }
 
 // State returns the stream's state and its final error: nil if the client has ended it or was refused in a frame.
 func (o *Outbox) State() (State, error) { return o.state, o.result }

@@ -40,8 +40,11 @@ func main() {
 		}
 		for _, file := range plugin.Files {
 			for _, service := range file.Services {
-				if file.Generate {
-					d.service(service)
+				if !file.Generate {
+					continue
+				}
+				if err := d.service(service); err != nil {
+					return err
 				}
 			}
 		}
@@ -123,8 +126,14 @@ func (d *document) text() ([]byte, error) {
 	slices.SortFunc(d.schemas, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	text, err := plain(object{
 		{"openapi", d.base.OpenAPI}, {"info", d.base.Info}, {"servers", d.base.Servers}, {"tags", append(d.tags, d.base.Tags...)},
+		{"security", []any{object{}, object{{"token", []string{}}}}},
 		{"paths", d.paths},
-		{"components", object{{"responses", d.base.Components.Responses}, {"schemas", d.schemas}}},
+		{"components", object{
+			{"responses", d.base.Components.Responses}, {"schemas", d.schemas},
+			{"securitySchemes", object{{"token", object{
+				{"type", "http"}, {"scheme", "bearer"}, {"description", "A token of holdfast token create, or a JWT of an issuer that the members trust."},
+			}}}},
+		}},
 	})
 	if err != nil {
 		return nil, err
@@ -144,10 +153,13 @@ func sorted[V any](of map[string]V) (names []string) {
 	return names
 }
 
-// service adds the calls of a service that have an HTTP rule.
-func (d *document) service(service *protogen.Service) {
+// service adds the calls of a service that have an HTTP rule. Each call of clients must name the right that it takes.
+func (d *document) service(service *protogen.Service) error {
 	begun := false
 	for _, method := range service.Methods {
+		if service.GoName != "Members" && callOf(method).GetVerb() == "" {
+			return fmt.Errorf("%s: say which right the call takes, as in option (call) = {verb: \"read\"}", method.Desc.FullName())
+		}
 		rule, _ := proto.GetExtension(method.Desc.Options(), annotations.E_Http).(*annotations.HttpRule)
 		if rule == nil {
 			continue
@@ -158,16 +170,45 @@ func (d *document) service(service *protogen.Service) {
 		}
 		path := strings.ReplaceAll(rule.GetGet()+rule.GetPost(), "=**}", "}")
 		verb := map[bool]string{true: "post", false: "get"}[rule.GetPost() != ""]
-		d.paths = append(d.paths, member{path, object{{verb, d.operation(service, method, path, verb == "post")}}})
+		d.path(path, member{verb, d.operation(service, method, path, verb == "post")})
 	}
+	return nil
+}
+
+func callOf(method *protogen.Method) *schema.Call {
+	call, _ := proto.GetExtension(method.Desc.Options(), schema.E_Call).(*schema.Call)
+	return call
+}
+
+// right describes the right that a call takes.
+func right(call *schema.Call) string {
+	switch verb := call.GetVerb(); {
+	case verb == "anyone":
+		return "Every caller may."
+	case verb == "session":
+		return "The secret of the session decides."
+	case call.GetSome():
+		return "It takes the right " + verb + " for some name."
+	default:
+		return "It takes the right " + verb + "."
+	}
+}
+
+// path adds a call to those of its path.
+func (d *document) path(path string, call member) {
+	for i := range d.paths {
+		if calls, is := d.paths[i].value.(object); is && d.paths[i].name == path {
+			d.paths[i].value = append(calls, call)
+			return
+		}
+	}
+	d.paths = append(d.paths, member{path, object{call}})
 }
 
 func (d *document) operation(service *protogen.Service, method *protogen.Method, path string, posted bool) object {
 	summary, rest, _ := strings.Cut(comment(method.Comments), ". ")
 	o := object{{"operationId", strings.ToLower(method.GoName[:1]) + method.GoName[1:]}, {"tags", []string{service.GoName}}, {"summary", strings.TrimSuffix(summary, ".") + "."}}
-	if rest != "" {
-		o = append(o, member{"description", rest})
-	}
+	o = append(o, member{"description", strings.TrimSpace(rest + " " + right(callOf(method)))})
 	var parameters []any
 	var bound []string
 	for _, field := range method.Input.Fields {
@@ -193,7 +234,7 @@ func (d *document) operation(service *protogen.Service, method *protogen.Method,
 
 // answers returns the possible answers of a call.
 func (d *document) answers(method *protogen.Method, posted bool) object {
-	options, _ := proto.GetExtension(method.Desc.Options(), schema.E_Call).(*schema.Call)
+	options := callOf(method)
 	kind, answer := "application/json", d.message(method.Output, nil)
 	if options.GetEvents() {
 		kind, answer = "text/event-stream", reference("schemas", "ServerSentEvent")
