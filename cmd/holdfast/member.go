@@ -201,7 +201,7 @@ func (m *member) serveNode(ctx context.Context, config host.Config) (err error) 
 			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,
 			Rate: limits.RequestsPerSecond, Burst: limits.RequestsBurst,
 		},
-		Certificates: m.identities, Hosts: m.settings.Hosts, Logger: m.log,
+		Certificates: m.identities, Hosts: m.settings.Hosts, Policies: m.peers.Policies, Logger: m.log,
 	})
 	if err != nil {
 		return errors.Join(err, m.node.Close())
@@ -293,7 +293,8 @@ func (m *member) address() string {
 func (m *member) connect(introduce func() transport.Identity) (transport.Transport, error) {
 	var err error
 	m.peers, err = host.NewTransport(introduce, host.Link{
-		Certificates: m.identities, Patience: m.settings.Patience, Observer: m.observer.Members(), Logger: m.log,
+		Certificates: m.identities, Patience: m.settings.Patience, Policy: func() string { return m.guard.State().Digest },
+		Observer: m.observer.Members(), Logger: m.log,
 	})
 	if err != nil {
 		return nil, err

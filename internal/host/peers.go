@@ -72,6 +72,8 @@ type Link struct {
 	TLS *tls.Config
 	// Patience is how long to wait for an answer. Zero means the transport's default.
 	Patience time.Duration
+	// Policy returns the digest of this member's access policy. Nil means that other members do not learn it.
+	Policy func() string
 	// Observer receives the transport's counts. Nil discards them.
 	Observer transport.Observer
 	// Logger is the transport's logger. Nil discards.
@@ -81,7 +83,7 @@ type Link struct {
 // NewTransport returns a gRPC transport to other members, with deadlines that match a patience. A server that shares
 // its port with members registers it: see grpc.Transport.Register.
 func NewTransport(introduce func() transport.Identity, link Link) (*grpc.Transport, error) {
-	c := grpc.Config{Identity: introduce, Certificates: link.Certificates, TLS: link.TLS, Observer: link.Observer, Logger: link.Logger}
+	c := grpc.Config{Identity: introduce, Certificates: link.Certificates, TLS: link.TLS, Policy: link.Policy, Observer: link.Observer, Logger: link.Logger}
 	if link.Patience > 0 {
 		c.Deadline = min(100*time.Millisecond, link.Patience/2)
 	}

@@ -37,6 +37,9 @@ type Config struct {
 	// Members receives messages of other members, which also arrive on port 4040. Nil means that there are no other
 	// members.
 	Members interface{ Register(grpc.ServiceRegistrar) }
+	// Policies returns the digests of the access policies of other members, as far as they are known. Nil means that none
+	// is.
+	Policies func() map[protocol.ID]string
 	// Others subscribes to the events of other members' clients: a transport of members does. Nil means that watchers
 	// see only the events of this member's clients. The node sends this member's own events to the others;
 	// Observer.Source has them.
@@ -180,6 +183,9 @@ func (c *Config) resolve() error {
 	}
 	if c.View == nil {
 		c.View = alone(c.Identity().Member)
+	}
+	if c.Policies == nil {
+		c.Policies = func() map[protocol.ID]string { return nil }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

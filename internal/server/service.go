@@ -51,6 +51,7 @@ type service struct {
 	guard             *guard.Guard
 	rights            map[string]*right // by the full name of the call
 	strangers         strangers
+	policies          func() map[protocol.ID]string
 	explains          *rate.Limiter // of denials
 	logger            *slog.Logger
 
@@ -112,6 +113,7 @@ func newService(c Config) (*service, error) {
 	if s.rights, err = rightsOf(); err != nil {
 		return nil, err
 	}
+	s.policies = c.Policies
 	s.guard, s.explains = c.Guard, rate.NewLimiter(explained, explained)
 	s.forwarder = newForwarder(c, s)
 	if s.lag = c.Lag; s.lag == nil {

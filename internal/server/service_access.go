@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/audit"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // WhoAmI returns the caller and its rights.
@@ -238,4 +239,15 @@ func entryDocument(e *audit.Entry) *schema.AuditEntry {
 		Time: timestamppb.New(e.Time), Member: e.Member, Event: e.Event, Subject: e.Subject, Address: e.Address, Call: e.Call,
 		Verb: e.Verb, Space: e.Space, Name: e.Name, Token: e.Token, Reason: e.Reason, Result: e.Result, Detail: e.Detail, Request: e.Request,
 	}
+}
+
+// otherPolicies names the members whose policy has another digest.
+func (s *service) otherPolicies(view protocol.View, digest string) (names []string) {
+	for id, other := range s.policies() {
+		if other != digest && id != s.me {
+			names = append(names, view.Name(id))
+		}
+	}
+	slices.Sort(names)
+	return names
 }

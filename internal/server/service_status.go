@@ -33,6 +33,7 @@ func (s *service) statusQuietly() (answer *schema.Status, sessions int, err erro
 		return nil, 0, failed("status", "", "", err)
 	}
 	answer.Access = s.policyDocument()
+	answer.AccessDiffers = s.otherPolicies(view, answer.Access.GetDigest())
 	for i := range s.spaces {
 		space, err := s.spaceDocument(view, self, &s.spaces[i])
 		if err != nil {

@@ -151,6 +151,7 @@ type MemberHello struct {
 	Process       uint64                 `protobuf:"fixed64,7,opt,name=process,proto3" json:"process,omitempty"`  // drawn at random by this process: two processes never have the same
 	Dialled       string                 `protobuf:"bytes,8,opt,name=dialled,proto3" json:"dialled,omitempty"`    // the address under which it has looked for the other
 	Deadline      int64                  `protobuf:"varint,9,opt,name=deadline,proto3" json:"deadline,omitempty"` // nanoseconds without a receipt after which it gives the stream up
+	Policy        string                 `protobuf:"bytes,10,opt,name=policy,proto3" json:"policy,omitempty"`     // digest of its access policy; "" where it does not say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -248,6 +249,13 @@ func (x *MemberHello) GetDeadline() int64 {
 	return 0
 }
 
+func (x *MemberHello) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
 // MemberFrame holds everything that was waiting to be sent.
 type MemberFrame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -315,6 +323,7 @@ type MemberReceipt struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Welcome       *MemberHello           `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
 	Frames        uint64                 `protobuf:"varint,2,opt,name=frames,proto3" json:"frames,omitempty"`
+	Policy        string                 `protobuf:"bytes,3,opt,name=policy,proto3" json:"policy,omitempty"` // digest of its access policy now; "" where it does not say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,6 +370,13 @@ func (x *MemberReceipt) GetFrames() uint64 {
 		return x.Frames
 	}
 	return 0
+}
+
+func (x *MemberReceipt) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
 }
 
 type MemberChunk struct {
@@ -692,7 +708,7 @@ const file_members_proto_rawDesc = "" +
 	"\vMemberTerms\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
-	"\x05lines\x18\x03 \x03(\tR\x05lines\"\xf1\x01\n" +
+	"\x05lines\x18\x03 \x03(\tR\x05lines\"\x89\x02\n" +
 	"\vMemberHello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x06R\x02id\x12 \n" +
@@ -702,14 +718,17 @@ const file_members_proto_rawDesc = "" +
 	"\aaddress\x18\x06 \x01(\tR\aaddress\x12\x18\n" +
 	"\aprocess\x18\a \x01(\x06R\aprocess\x12\x18\n" +
 	"\adialled\x18\b \x01(\tR\adialled\x12\x1a\n" +
-	"\bdeadline\x18\t \x01(\x03R\bdeadline\"s\n" +
+	"\bdeadline\x18\t \x01(\x03R\bdeadline\x12\x16\n" +
+	"\x06policy\x18\n" +
+	" \x01(\tR\x06policy\"s\n" +
 	"\vMemberFrame\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.holdfast.v1.MemberHelloR\x05hello\x12\x1a\n" +
 	"\bmessages\x18\x02 \x01(\fR\bmessages\x12\x18\n" +
-	"\apackets\x18\x03 \x03(\fR\apackets\"[\n" +
+	"\apackets\x18\x03 \x03(\fR\apackets\"s\n" +
 	"\rMemberReceipt\x122\n" +
 	"\awelcome\x18\x01 \x01(\v2\x18.holdfast.v1.MemberHelloR\awelcome\x12\x16\n" +
-	"\x06frames\x18\x02 \x01(\x04R\x06frames\"Q\n" +
+	"\x06frames\x18\x02 \x01(\x04R\x06frames\x12\x16\n" +
+	"\x06policy\x18\x03 \x01(\tR\x06policy\"Q\n" +
 	"\vMemberChunk\x12.\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.holdfast.v1.MemberHelloR\x05hello\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"n\n" +

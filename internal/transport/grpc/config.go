@@ -58,6 +58,9 @@ type Config struct {
 	Queue int
 	// Peers is the maximum number of addresses sent to, and of streams received from, at once. Zero means 1,024.
 	Peers int
+	// Policy returns the digest of this member's access policy, which others compare with theirs. Nil means that it does
+	// not say.
+	Policy func() string
 	// Dial opens a connection to HOST:PORT or unix:///PATH. Nil means the network.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Observer receives the transport's counts. Nil means transport.Silent.

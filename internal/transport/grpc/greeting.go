@@ -30,6 +30,7 @@ type greeting struct {
 	process  uint64
 	dialled  string
 	deadline time.Duration
+	policy   string // digest of its access policy; "" if it does not say
 }
 
 // known is a member that has been met.
@@ -48,8 +49,42 @@ func (t *Transport) hello(address string) *schema.MemberHello {
 	return &schema.MemberHello{
 		Version: transport.Version, Id: uint64(self.ID), Incarnation: self.Incarnation, Cluster: self.Cluster,
 		Name: self.Name, Address: self.Address, Process: t.process, Dialled: address,
-		Deadline: int64(t.config.Deadline),
+		Deadline: int64(t.config.Deadline), Policy: t.policy(),
 	}
+}
+
+// policy returns the digest of this member's access policy.
+func (t *Transport) policy() string {
+	if t.config.Policy == nil {
+		return ""
+	}
+	return t.config.Policy()
+}
+
+// learnPolicy notes the policy of the member at the other end of a link.
+func (t *Transport) learnPolicy(l *link, policy string) {
+	if policy == l.peer.policy || len(policy) > nameBytes {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.peer.policy = policy
+	if k := t.known[l.peer.ID]; k != nil && k.process == l.peer.process {
+		k.policy = policy
+	}
+}
+
+// Policies returns the digests of the access policies of the connected members, by id; without those that do not say.
+func (t *Transport) Policies() map[protocol.ID]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	policies := map[protocol.ID]string{}
+	for id, k := range t.known {
+		if k.live() && k.policy != "" {
+			policies[id] = k.policy
+		}
+	}
+	return policies
 }
 
 // read checks a hello by itself.
@@ -63,7 +98,7 @@ func (t *Transport) read(hello *schema.MemberHello) (greeting, error) {
 			ID: id, Incarnation: hello.GetIncarnation(), Cluster: hello.GetCluster(),
 			Name: hello.GetName(), Address: hello.GetAddress(),
 		},
-		process: hello.GetProcess(), dialled: hello.GetDialled(),
+		process: hello.GetProcess(), dialled: hello.GetDialled(), policy: hello.GetPolicy(),
 		deadline: min(max(time.Duration(hello.GetDeadline()), shortestDeadline), longestDeadline),
 	}
 	if hello.GetVersion() != transport.Version {
@@ -72,7 +107,7 @@ func (t *Transport) read(hello *schema.MemberHello) (greeting, error) {
 		}
 	}
 	if id == protocol.Storage || id == protocol.AnyMember || id == protocol.Rumour || g.process == 0 ||
-		!plausible(g.Address) || len(g.Name) > nameBytes || len(g.dialled) > nameBytes {
+		!plausible(g.Address) || len(g.Name) > nameBytes || len(g.dialled) > nameBytes || len(g.policy) > nameBytes {
 		return g, t.count(transport.Malformed, status.Errorf(codes.InvalidArgument,
 			"a hello of member %016x, process %016x, at %.64q: each must be given, in at most %d bytes", uint64(id), g.process, g.Address, nameBytes))
 	}
@@ -134,7 +169,7 @@ func (t *Transport) admit(g greeting) (*known, error) {
 		k = &known{greeting: g, streams: map[*incoming]struct{}{}}
 		t.known[g.ID] = k
 	case k.process == g.process:
-		k.Cluster, k.Address, k.Name = g.Cluster, g.Address, g.Name
+		k.Cluster, k.Address, k.Name, k.policy = g.Cluster, g.Address, g.Name, g.policy
 	case g.Incarnation < k.Incarnation:
 		return nil, &transport.Refusal{
 			What: transport.OldLife, Who: g.String(), Ours: fmt.Sprint(k.Incarnation), Theirs: fmt.Sprint(g.Incarnation),

@@ -230,7 +230,7 @@ func (in *incoming) confirm() {
 		case <-in.over:
 			return
 		}
-		if err := in.stream.Send(&schema.MemberReceipt{Frames: in.frames.Load()}); err != nil {
+		if err := in.stream.Send(&schema.MemberReceipt{Frames: in.frames.Load(), Policy: in.t.policy()}); err != nil {
 			return // the reader learns of it too
 		}
 		if in.busy.Load() {

@@ -214,6 +214,9 @@ func (l *link) confirm() {
 		l.mu.Lock()
 		l.confirms(receipt.GetFrames())
 		l.mu.Unlock()
+		if receipt.GetWelcome() == nil {
+			l.t.learnPolicy(l, receipt.GetPolicy())
+		}
 	}
 	l.guard.Stop()
 	if err := l.conn.Close(); err != nil {
