@@ -195,7 +195,7 @@ func (m *member) serveNode(ctx context.Context, config host.Config) (err error) 
 	limits := m.settings.Limits
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Who: m.node.Who,
-		Members: m.peers, Others: m.peers, Insiders: m.node.Insiders, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer, Guard: m.guard,
+		Members: m.peers, Others: m.peers, Insiders: m.node.Insiders, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer, Guard: m.guard, AuditLocks: m.settings.Audit.Locks,
 		Limits: server.Limits{
 			NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
 			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,

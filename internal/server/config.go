@@ -59,6 +59,8 @@ type Config struct {
 	// Guard decides who a caller is and what it may do, and has the audit log. Nil means the default policy, and an audit
 	// log in memory.
 	Guard *guard.Guard
+	// AuditLocks adds every grant, release and loss of a lock to the audit log.
+	AuditLocks bool
 	// Observer is fed by the driver's Config.Observe: metrics and events.
 	Observer *Observer
 	// Limits bound clients' requests. A zero field means its default.

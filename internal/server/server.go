@@ -32,6 +32,9 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{service: service, web: newWeb(c, service), rpc: newGRPC(c, service)}
 	s.watching.Go(service.watchSpaces)
+	if c.AuditLocks {
+		s.watching.Go(service.auditLocks)
+	}
 	return s, nil
 }
 
