@@ -47,7 +47,7 @@ type field struct {
 // NewJSON returns a JSON for all messages of the schema.
 func NewJSON() *JSON {
 	j := &JSON{map[protoreflect.FullName]*document{}}
-	for _, file := range []protoreflect.FileDescriptor{schema.File_locks_proto, schema.File_admin_proto, schema.File_status_proto} {
+	for _, file := range []protoreflect.FileDescriptor{schema.File_locks_proto, schema.File_access_proto, schema.File_admin_proto, schema.File_status_proto} {
 		for i := range file.Messages().Len() {
 			j.document(file.Messages().Get(i))
 		}

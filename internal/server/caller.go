@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/audit"
+	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -157,7 +158,7 @@ func (h *web) recognize(c *exchange) error {
 		}
 		from.Private = true
 		if name != "" {
-			from.Certificate = secure.CertificateSubject(c.r.TLS, name)
+			from.Certificate = certificate.Subject(c.r.TLS.PeerCertificates[0])
 		}
 	default:
 		from.Private = from.Near

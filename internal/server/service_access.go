@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -188,6 +189,9 @@ func (s *service) RevokeToken(_ context.Context, r *schema.RevokeTokenRequest) (
 
 // WatchAudit sends the latest entries of the audit log, and those that follow.
 func (s *service) WatchAudit(r *schema.WatchAuditRequest, stream grpc.ServerStreamingServer[schema.AuditEntry]) error {
+	if err := stream.SendHeader(metadata.MD{}); err != nil { // from now on no entry is missing
+		return err
+	}
 	err := s.followAudit(stream.Context(), r, func(entries []*schema.AuditEntry) error {
 		for _, entry := range entries {
 			if err := stream.Send(entry); err != nil {

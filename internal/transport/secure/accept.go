@@ -94,8 +94,6 @@ func Accept(d Door) credentials.TransportCredentials {
 	return a
 }
 
-// CertificateSubject is the subject of a caller with a client certificate of that name.
-func CertificateSubject(state *tls.ConnectionState, name string) string { return "cert:" + name }
 
 // MemberKey is the metadata, with the member's name, of a call by a member that has no part in a space and acts as a
 // client. It is believed if the certificate of the connection proves it.
@@ -135,7 +133,7 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	}
 	v := &Peer{CommonAuthInfo: known.CommonAuthInfo, TLS: &known.State}
 	if v.Name, v.Refusal = a.door.Certificates.Client(v.TLS); v.Name != "" {
-		v.Identity = CertificateSubject(v.TLS, v.Name)
+		v.Identity = certificate.Subject(v.TLS.PeerCertificates[0])
 	}
 	return conn, v, nil
 }
