@@ -74,10 +74,11 @@ type trusted struct {
 // New returns a verifier of the tokens of those issuers. It reads their files of keys, and returns an error if that
 // fails; URLs are fetched later. A nil logger discards.
 func New(issuers []Issuer, logger *slog.Logger) (*Verifier, error) {
-	return newVerifier(issuers, logger, time.Now)
+	return NewAt(issuers, logger, time.Now)
 }
 
-func newVerifier(issuers []Issuer, logger *slog.Logger, now func() time.Time) (*Verifier, error) {
+// NewAt is New with another clock than the machine's, for tests.
+func NewAt(issuers []Issuer, logger *slog.Logger, now func() time.Time) (*Verifier, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}

@@ -80,6 +80,7 @@ func (r *remoteKeys) known(u *unverified) (some keys, done <-chan struct{}) {
 
 // refresh fetches the keys. No caller's context ends it: others wait for it, too.
 func (r *remoteKeys) refresh(done chan<- struct{}) {
+	defer close(done)
 	ctx, cancel := context.WithTimeout(context.Background(), fetchLimit)
 	defer cancel()
 	found, err := r.get(ctx)
@@ -93,7 +94,6 @@ func (r *remoteKeys) refresh(done chan<- struct{}) {
 	}
 	r.fetch = nil
 	r.mu.Unlock()
-	close(done)
 	if news {
 		r.logger.Error("the keys of an issuer cannot be fetched; the previous ones, if any, stay in use", "why", err.Error())
 	}
