@@ -39,6 +39,9 @@ func DialAdmin(target string, o ...Option) (*Admin, error) {
 		return nil, &holdfast.Error{Op: "dial", Err: err}
 	}
 	addresses, err := api.ParseTarget(target)
+	if err == nil {
+		err = settings.checkToken(addresses)
+	}
 	if err != nil {
 		return nil, &holdfast.Error{Op: "dial", Err: err}
 	}

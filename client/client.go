@@ -67,6 +67,9 @@ func Dial(ctx context.Context, target string, o ...Option) (*Client, error) {
 		return nil, &holdfast.Error{Op: "dial", Err: err}
 	}
 	addresses, err := api.ParseTarget(target)
+	if err == nil {
+		err = settings.checkToken(addresses)
+	}
 	if err != nil {
 		return nil, &holdfast.Error{Op: "dial", Err: err}
 	}

@@ -143,7 +143,7 @@ func (c *Client) notify(kind session.EventKind, a *contact) {
 func (c *Client) greet(a *contact, answer *frames.Events) (frameStream, error) {
 	c.notify(session.Opening, a)
 	defer context.AfterFunc(a.link.late, a.cancel)()
-	on, err := schema.NewSessionsClient(a.link.conn).Open(a.ctx, grpc.ForceCodecV2(frames.NewCodec()))
+	on, err := schema.NewSessionsClient(a.link.conn).Open(a.ctx, append(c.settings.streamOptions(), grpc.ForceCodecV2(frames.NewCodec()))...)
 	if err != nil {
 		return nil, c.explain(a, err)
 	}

@@ -31,7 +31,8 @@ type settings struct {
 	tls          *tls.Config
 	member       string // the member that this process is; "" if it is only a client
 	files        *Files
-	store        *certificate.Store // from tls or files; nil in plain text
+	store        *certificate.Store                    // from tls or files; nil in plain text
+	token        func(context.Context) (string, error) // nil without a token
 	space        string
 	session      string
 	secret       string

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -28,13 +29,14 @@ type member struct {
 func newMember(settings *settings, place api.Address) (*member, error) {
 	m := &member{door: door{place: place}}
 	var err error
-	m.conn, err = connect(settings, &m.door, attemptLimit)
+	m.conn, err = connect(settings, &m.door, attemptLimit, settings.callOptions()...)
 	return m, err
 }
 
 // connect returns a connection that gRPC opens on first use, through a door, within limit.
-func connect(settings *settings, d *door, limit time.Duration) (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient(dialTarget(d.place), append(settings.dialOptions(limit), grpc.WithContextDialer(d.open))...)
+func connect(settings *settings, d *door, limit time.Duration, more ...grpc.DialOption) (*grpc.ClientConn, error) {
+	options := slices.Concat(settings.dialOptions(limit), []grpc.DialOption{grpc.WithContextDialer(d.open)}, more)
+	conn, err := grpc.NewClient(dialTarget(d.place), options...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", d.place, err)
 	}

@@ -81,11 +81,44 @@ type plain struct {
 
 // ClientHandshake performs no handshake, and explains early errors.
 func (p plain) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := p.TransportCredentials.ClientHandshake(ctx, authority, raw)
+	conn, _, err := p.TransportCredentials.ClientHandshake(ctx, authority, raw)
+	info := inPlainText{credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}, isNear(raw.RemoteAddr())}
 	if _, local := raw.(*net.UnixConn); local || err != nil {
 		return conn, info, err
 	}
 	return &explaining{Conn: conn, explain: explainPlain}, info, nil
+}
+
+// inPlainText describes an unencrypted connection.
+type inPlainText struct {
+	credentials.CommonAuthInfo
+	near bool // it does not leave this machine
+}
+
+// AuthType names the kind of authentication, as gRPC's own credentials do.
+func (inPlainText) AuthType() string { return "insecure" }
+
+// isNear reports whether a peer's address is on this machine.
+func isNear(at net.Addr) bool {
+	switch at := at.(type) {
+	case *net.UnixAddr:
+		return true
+	case *net.TCPAddr:
+		return at.IP.IsLoopback()
+	}
+	return false
+}
+
+// IsPrivate reports whether a connection that was made with these credentials may carry a secret: it is encrypted, or
+// does not leave this machine.
+func IsPrivate(info credentials.AuthInfo) bool {
+	switch info := info.(type) {
+	case inPlainText:
+		return info.near
+	case credentials.TLSInfo:
+		return true
+	}
+	return false
 }
 
 // Clone returns the credentials: they have no state.
