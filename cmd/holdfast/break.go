@@ -23,7 +23,7 @@ func (p *program) breakCommand() *cli.Command {
 			"expiry; break waits for that. A holder that has ended leaves the lock when its claim has expired.",
 		Flags: clientFlags(append(append(tableFlags(), lockStoreFlags()...),
 			textFlag("reason", "why, for the member's log; required"),
-			&cli.Uint64Flag{Name: "token", Usage: "break only the grant with this `TOKEN`; all holders without it", Sources: variables("token"), HideDefault: true},
+			&cli.Uint64Flag{Name: "token", Usage: "break only the grant with this `TOKEN`; all holders without it", Sources: lockTokenSource(), HideDefault: true},
 		)...),
 		Action: p.breakLock,
 	}

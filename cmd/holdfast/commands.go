@@ -31,6 +31,7 @@ func (p *program) commands() []*cli.Command {
 		p.checkCommand(),
 		p.memberCommand(),
 		p.snapshotCommand(),
+		p.tokenCommand(),
 		p.leaveCommand(),
 		p.drainCommand(),
 		p.forceViewCommand(),

@@ -41,10 +41,14 @@ func timeoutOf(c *cli.Command) (time.Duration, error) {
 
 // optionsOf returns the client options in c's flags.
 func optionsOf(c *cli.Command) ([]client.Option, error) {
-	if file := c.String("token-file"); file != "" {
-		return nil, misconfigured("%s: --token-file %q: no member of this version takes a token; leave it out, and use TLS certificates", calledAs(c), file)
-	}
 	options := []client.Option{client.Space(spaceOf(c))}
+	identity, err := tokenOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if identity != nil {
+		options = append(options, identity)
+	}
 	files, err := tlsOf(c)
 	if err != nil {
 		return nil, err

@@ -83,12 +83,12 @@ func keeperArguments(c *cli.Command, w *witness, session string) ([]string, erro
 
 // memberArguments returns the arguments for reaching the member, from any folder.
 func memberArguments(c *cli.Command) (arguments []string, err error) {
-	for _, flag := range []string{"server", "timeout", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "token-file"} {
+	for _, flag := range []string{"server", "timeout", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "token-file", "insecure-files"} {
 		if !c.IsSet(flag) {
 			continue
 		}
 		value := fmt.Sprint(c.Value(flag))
-		if slices.Contains([]string{"tls-ca", "tls-cert", "tls-key"}, flag) && value != "" {
+		if slices.Contains([]string{"tls-ca", "tls-cert", "tls-key", "token-file"}, flag) && value != "" {
 			if value, err = filepath.Abs(value); err != nil {
 				return nil, fmt.Errorf("find the folder of --%s %q: %w", flag, c.Value(flag), err)
 			}
@@ -98,9 +98,11 @@ func memberArguments(c *cli.Command) (arguments []string, err error) {
 	return arguments, nil
 }
 
-// keeperEnvironment has no secrets, and none of our own variables: the arguments have their values.
+// keeperEnvironment has none of our own variables but the client's token: the arguments have the values of the others.
+// Unlike arguments, only the same user and the superuser can list it.
 func (p *program) keeperEnvironment() []string {
 	return slices.DeleteFunc(slices.Clone(p.environ), func(variable string) bool {
-		return strings.HasPrefix(variable, "HOLDFAST_")
+		secret, is := strings.CutPrefix(variable, tokenVariable+"=")
+		return strings.HasPrefix(variable, "HOLDFAST_") && !(is && isBearer(strings.TrimSpace(secret)))
 	})
 }

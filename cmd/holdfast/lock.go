@@ -46,7 +46,8 @@ func (p *program) lockCommand() *cli.Command {
 			"\n" +
 			"COMMAND finds in its environment HOLDFAST_LOCK_NAME and HOLDFAST_LOCK_TOKEN: with several names one in\n" +
 			"each line, in the order of the names. HOLDFAST_LOCK_MODE, HOLDFAST_LOCK_SESSION, HOLDFAST_LOCK_DEADLINE,\n" +
-			"HOLDFAST_SERVER or HOLDFAST_STORE, and HOLDFAST_SPACE concern all of them.\n" +
+			"HOLDFAST_SERVER or HOLDFAST_STORE, and HOLDFAST_SPACE concern all of them. HOLDFAST_TOKEN and\n" +
+			"HOLDFAST_TOKEN_FILE stay as they are: COMMAND has a client's token only if your environment has it.\n" +
 			"\n" +
 			"Another user cannot kill a command that changes its user, as sudo does. When such a command's lock is lost,\n" +
 			"the command runs on; holdfast names its process and exits with 79. Run holdfast as that user instead:\n" +

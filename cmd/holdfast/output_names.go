@@ -6,7 +6,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// namesIn returns the names of the things that a document of listFlags describes: of locks, members or lockspaces.
+// namesIn returns the names of the things that a document of listFlags describes: of locks, members,
+// lockspaces or tokens.
 func namesIn(document any) (names []string) {
 	switch d := document.(type) {
 	case *schema.Lock:
@@ -24,6 +25,8 @@ func namesIn(document any) (names []string) {
 			}
 		}
 	case *schema.Space:
+		return []string{d.Name}
+	case tokenDocument:
 		return []string{d.Name}
 	}
 	return names

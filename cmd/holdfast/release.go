@@ -18,7 +18,7 @@ func (p *program) releaseCommand() *cli.Command {
 		Description: "Prints nothing, and returns when the authority has taken the release. If the lock was lost before, the exit\n" +
 			"code is 79, or 81 if an operator broke it.",
 		Flags: clientFlags(
-			textFlag("token", "`TOKEN` of the lock, as printed by acquire"),
+			&cli.StringFlag{Name: "token", Usage: "`TOKEN` of the lock, as printed by acquire", Sources: lockTokenSource()},
 			sessionFlag(),
 			anyStoreFlag(),
 		),
