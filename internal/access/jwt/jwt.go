@@ -92,7 +92,7 @@ func NewAt(issuers []Issuer, logger *slog.Logger, now func() time.Time) (*Verifi
 		}
 		made := trusted{Issuer: i}
 		if i.JWKS == "" || isURL(i.JWKS) {
-			made.keys = &remoteKeys{issuer: i.URL, url: i.JWKS, client: newHTTPClient(), logger: logger, now: now}
+			made.keys = &remoteKeys{issuer: i.URL, url: i.JWKS, client: newHTTPClient(), limit: fetchLimit, logger: logger, now: now}
 		} else {
 			path, err := filepath.Abs(i.JWKS)
 			if err != nil {

@@ -128,6 +128,23 @@ func settle(v *Verifier, issuer string) {
 	}
 }
 
+// TestIssuerIsSilent: a fetch ends at its limit.
+func TestIssuerIsSilent(t *testing.T) {
+	one, c, silent := newSigner(t, "one"), newTimer(), make(chan struct{})
+	p := newProvider(t, silent, one.public())
+	defer close(silent)
+	v, _ := verifier(t, c, Issuer{URL: p.URL})
+	r := v.issuers[p.URL].keys.(*remoteKeys)
+	if r.limit != fetchLimit {
+		t.Errorf("the limit is %v, want %v", r.limit, fetchLimit)
+	}
+	r.limit = 100 * time.Millisecond
+	_, err := v.Verify(t.Context(), one.sign(t, c.claims(p.URL)))
+	if Kind(err) != KindUnreachable || !errors.Is(err, context.DeadlineExceeded) || p.asked.Load() != 1 {
+		t.Errorf("%v; %d requests", err, p.asked.Load())
+	}
+}
+
 // TestRefresh: a key that was withdrawn is no longer accepted after the next fetch.
 func TestRefresh(t *testing.T) {
 	one, c := newSigner(t, "one"), newTimer()

@@ -27,6 +27,7 @@ type remoteKeys struct {
 	issuer string
 	url    string // of the keys; empty means that the issuer says it
 	client *http.Client
+	limit  time.Duration // of a fetch
 	logger *slog.Logger
 	now    func() time.Time
 
@@ -81,22 +82,21 @@ func (r *remoteKeys) known(u *unverified) (some keys, done <-chan struct{}) {
 // refresh fetches the keys. No caller's context ends it: others wait for it, too.
 func (r *remoteKeys) refresh(done chan<- struct{}) {
 	defer close(done)
-	ctx, cancel := context.WithTimeout(context.Background(), fetchLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), r.limit)
 	defer cancel()
 	found, err := r.get(ctx)
 	if err != nil {
 		err = fmt.Errorf("fetch the keys of issuer %q: %w", r.issuer, err)
 	}
+	if before := r.problem(); err != nil && (before == nil || before.Error() != err.Error()) {
+		r.logger.Error("the keys of an issuer cannot be fetched; the previous ones, if any, stay in use", "why", err.Error())
+	}
 	r.mu.Lock()
-	news := err != nil && (r.fault == nil || r.fault.Error() != err.Error())
+	defer r.mu.Unlock()
 	if r.fault = err; err == nil {
 		r.current, r.fetched = found, r.now()
 	}
 	r.fetch = nil
-	r.mu.Unlock()
-	if news {
-		r.logger.Error("the keys of an issuer cannot be fetched; the previous ones, if any, stay in use", "why", err.Error())
-	}
 }
 
 // problem returns why the latest fetch failed.

@@ -45,6 +45,7 @@ type File struct {
 	now      func() time.Time // for checks of the file
 
 	current atomic.Pointer[set]
+	writing sync.Mutex // held while this File changes the file; taken before mu
 
 	mu     sync.Mutex // guards the following fields; held while the file is read
 	looked time.Time

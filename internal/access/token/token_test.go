@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -357,5 +358,39 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 		if want := fmt.Sprintf("read the tokens in %q: it is not a regular file", path); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// TestStuckWriterStopsNoReader: another process holds the lock of writers. Lookups and changes of the file go on.
+func TestStuckWriterStopsNoReader(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	f, later, _ := watched(t, path)
+	stuck, err := exclude(path + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, r := record("ci")
+	_, other := record("other")
+	added := make(chan error, 1)
+	go func() { added <- f.Add(other) }()
+	for f.writing.TryLock() { // until Add has begun
+		f.writing.Unlock()
+		runtime.Gosched()
+	}
+	write(t, path, Format([]Record{r}), 0o600)
+	later()
+	if got, err := f.Lookup(secret, midnight); err != nil || got != r || f.Fault() != nil {
+		t.Errorf("%v, %v; %v", got, err, f.Fault())
+	}
+	select {
+	case err := <-added:
+		t.Errorf("the lock of writers does not hold: %v", err)
+	default:
+	}
+	if err := stuck.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-added; err != nil || len(f.List()) != 2 {
+		t.Errorf("%v; there are %v", err, f.List())
 	}
 }

@@ -56,10 +56,11 @@ func (f *File) Revoke(name string) error {
 	})
 }
 
-// change replaces the file by one with other records. Other processes and goroutines do so before or after it.
+// change replaces the file by one with other records. Other processes and goroutines do so before or after it. Meanwhile
+// tokens are looked up, and changes by others are followed.
 func (f *File) change(to func([]Record) ([]Record, error)) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.writing.Lock()
+	defer f.writing.Unlock()
 	path := f.path
 	switch target, err := filepath.EvalSymlinks(path); { // a link stays a link
 	case err == nil:
@@ -87,7 +88,9 @@ func (f *File) changeAlone(path string, to func([]Record) ([]Record, error)) err
 	if err := replace(path, info, Format(records)); err != nil {
 		return fmt.Errorf("write the tokens to %q: %w", f.path, err)
 	}
-	f.seen, f.looked = nil, time.Time{} // the next look reads the new file
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen, f.looked = nil, time.Time{} // the next look reads the file as it is then
 	f.keep(records)
 	return nil
 }
