@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"math/big"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -215,6 +216,25 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// TestKeysThatAreLeftOut: of each of these, only the last one verifies.
+func TestKeysThatAreLeftOut(t *testing.T) {
+	good := newSigner(t, "good")
+	encryption := newSigner(t, "encryption").public()
+	encryption.Use = "enc"
+	private := jose.JSONWebKey{Key: newSigner(t, "x").key, KeyID: "private"}
+	weak := jose.JSONWebKey{Key: &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), leastRSA-2), E: 65537}, KeyID: "weak"}
+	long := jose.JSONWebKey{Key: &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), mostRSA), E: 65537}, KeyID: "long"}
+	symmetric := jose.JSONWebKey{Key: []byte("0123456789abcdef0123456789abcdef"), KeyID: "symmetric"}
+	found, err := parseKeys(keySet(t, encryption, private, weak, long, symmetric, good.public()))
+	if err != nil || len(found) != 1 || found[0].KeyID != "good" {
+		t.Errorf("%d keys, %v: %v", len(found), err, found)
+	}
+	found, err = parseKeys([]byte(`{"keys":[{"kty":"odd"},1,null,{"kty":"EC","crv":"P-256"},{}]}`))
+	if err == nil || found != nil {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
 // TestLooks tells a JWT from another token.
 func TestLooks(t *testing.T) {
 	s := newSigner(t, "one")
@@ -269,4 +289,17 @@ func FuzzKeys(f *testing.F) {
 			}
 		}
 	})
+}
+
+func BenchmarkVerify(b *testing.B) {
+	s, c := newSigner(b, "one"), newTimer()
+	path := filepath.Join(b.TempDir(), "keys.json")
+	write(b, path, keySet(b, s.public()))
+	v, _ := verifier(b, c, Issuer{URL: login, JWKS: path})
+	raw := s.sign(b, c.claims(login))
+	for b.Loop() {
+		if _, err := v.Verify(b.Context(), raw); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

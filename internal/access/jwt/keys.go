@@ -1,6 +1,7 @@
 package jwt
 
 import (
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,17 +9,19 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Bounds of a set of keys.
+// Bounds of a set of keys, and of an RSA key (RFC 7518, section 3.3).
 const (
 	mostKeys     = 100
 	mostKeyBytes = 1 << 20
+	leastRSA     = 2048 // bits
+	mostRSA      = 8192
 )
 
 // keys are the keys of an issuer at one moment. They are immutable.
 type keys []jose.JSONWebKey
 
-// parseKeys reads a JSON Web Key Set. It leaves out what cannot verify a signature: keys of unknown kinds, for
-// encryption, and symmetric ones.
+// parseKeys reads a JSON Web Key Set. It leaves out what must not verify a signature: keys of unknown kinds, for
+// encryption, symmetric and private ones, which are known to others now, and RSA keys that are too short or too long.
 func parseKeys(data []byte) (keys, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -31,19 +34,31 @@ func parseKeys(data []byte) (keys, error) {
 	}
 	var usable keys
 	for _, raw := range set.Keys {
-		var key jose.JSONWebKey
-		if err := key.UnmarshalJSON(raw); err != nil || !key.Valid() {
-			continue // RFC 7517, section 5: what is not understood is ignored
+		if key, err := parseKey(raw); err == nil { // RFC 7517, section 5: what is not understood is ignored
+			usable = append(usable, key)
 		}
-		if _, symmetric := key.Key.([]byte); symmetric || key.Use != "" && key.Use != "sig" {
-			continue
-		}
-		usable = append(usable, key.Public())
 	}
 	if len(usable) == 0 {
 		return nil, errors.New("it has no key that verifies signatures")
 	}
 	return usable, nil
+}
+
+var errUseless = errors.New("the key verifies no signature")
+
+// parseKey reads a public key.
+func parseKey(raw []byte) (key jose.JSONWebKey, err error) {
+	if err := key.UnmarshalJSON(raw); err != nil {
+		return key, err
+	}
+	modulus, is := key.Key.(*rsa.PublicKey)
+	switch {
+	case !key.Valid() || !key.IsPublic() || key.Use != "" && key.Use != "sig":
+		return key, errUseless
+	case is && (modulus.N.BitLen() < leastRSA || modulus.N.BitLen() > mostRSA):
+		return key, errUseless
+	}
+	return key, nil
 }
 
 // candidates returns the keys that may have signed a token: those with its key's id, or all if it names none.

@@ -243,7 +243,16 @@ func TestFileIsFollowed(t *testing.T) {
 		{[]byte("tokens: 1"), 0o600, "line 1: tokens is not a list"},
 		{Format([]Record{r}), 0o640, "other users may access it (its mode is 0640); run chmod 600 " + path},
 	} {
+		write(t, path, Format([]Record{r}), 0o600)
+		later()
+		if err := f.Fault(); err != nil {
+			t.Fatal(err)
+		}
+		log.Reset()
 		write(t, path, tt.data, tt.mode)
+		if err := f.Fault(); err != nil {
+			t.Errorf("the file is checked again before its time: %v", err)
+		}
 		for range 3 {
 			later()
 			if _, err := f.Lookup(secret, midnight); err != nil {
@@ -392,5 +401,18 @@ func TestStuckWriterStopsNoReader(t *testing.T) {
 	}
 	if err := <-added; err != nil || len(f.List()) != 2 {
 		t.Errorf("%v; there are %v", err, f.List())
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	f := Open(Options{Path: filepath.Join(b.TempDir(), "tokens.yaml")})
+	secret, r := record("ci")
+	if err := f.Add(r); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := f.Lookup(secret, midnight); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
