@@ -29,40 +29,48 @@ type Claims struct {
 }
 
 // check checks the claims of a token with a valid signature. The error is an *Error.
-func check(of Issuer, u *unverified, now time.Time) (Claims, error) {
-	var claims jose_jwt.Claims
+func check(of Issuer, u *unverified, now time.Time) (registered *jose_jwt.Claims, claims Claims, err error) {
+	registered = &jose_jwt.Claims{}
 	var all map[string]any
-	if err := u.token.UnsafeClaimsWithoutVerification(&claims, &all); err != nil {
-		return Claims{}, refuse(KindMalformed, of.URL, "its claims are not a JSON object, or those that are registered are of a wrong type")
+	if err := u.token.UnsafeClaimsWithoutVerification(registered, &all); err != nil {
+		return nil, claims, refuse(KindMalformed, of.URL, "its claims are not a JSON object, or those that are registered are of a wrong type")
 	}
-	if claims.Expiry == nil {
-		return Claims{}, refuse(KindMalformed, of.URL, "it has no time of expiry (exp)")
+	if registered.Expiry == nil {
+		return nil, claims, refuse(KindMalformed, of.URL, "it has no time of expiry (exp)")
 	}
+	if err := validate(of, registered, now); err != nil {
+		return nil, claims, err
+	}
+	if err := checkText(registered.Subject); err != nil {
+		return nil, claims, &Error{KindMalformed, of.URL, "its subject (sub) is refused", err}
+	}
+	groups, err := groupsOf(of, all)
+	if err != nil {
+		return nil, claims, err
+	}
+	return registered, Claims{Issuer: of.URL, Subject: registered.Subject, Groups: groups, Expires: registered.Expiry.Time()}, nil
+}
+
+// validate checks the issuer, the audience and the times of a token. The error is an *Error.
+func validate(of Issuer, claims *jose_jwt.Claims, now time.Time) error {
 	err := claims.ValidateWithLeeway(jose_jwt.Expected{
 		Issuer: of.URL, AnyAudience: jose_jwt.Audience{of.Audience}, Time: now,
 	}, skew)
 	switch {
 	case errors.Is(err, jose_jwt.ErrInvalidIssuer):
-		return Claims{}, refuse(KindIssuer, of.URL, "its issuer (iss) is %.200q", claims.Issuer)
+		return refuse(KindIssuer, of.URL, "its issuer (iss) is %.200q", claims.Issuer)
 	case errors.Is(err, jose_jwt.ErrInvalidAudience):
-		return Claims{}, refuse(KindAudience, of.URL, "its audience (aud) is %.300q and not %q", []string(claims.Audience), of.Audience)
+		return refuse(KindAudience, of.URL, "its audience (aud) is %.300q and not %q", []string(claims.Audience), of.Audience)
 	case errors.Is(err, jose_jwt.ErrExpired):
-		return Claims{}, refuse(KindExpired, of.URL, "expired at %s; get a new one", instant(claims.Expiry))
+		return refuse(KindExpired, of.URL, "expired at %s; get a new one", instant(claims.Expiry))
 	case errors.Is(err, jose_jwt.ErrNotValidYet):
-		return Claims{}, refuse(KindNotYetValid, of.URL, "not valid before %s; it is %s here", instant(claims.NotBefore), now.UTC().Format(time.RFC3339))
+		return refuse(KindNotYetValid, of.URL, "not valid before %s; it is %s here", instant(claims.NotBefore), now.UTC().Format(time.RFC3339))
 	case errors.Is(err, jose_jwt.ErrIssuedInTheFuture):
-		return Claims{}, refuse(KindNotYetValid, of.URL, "issued at %s, in the future; it is %s here", instant(claims.IssuedAt), now.UTC().Format(time.RFC3339))
+		return refuse(KindNotYetValid, of.URL, "issued at %s, in the future; it is %s here", instant(claims.IssuedAt), now.UTC().Format(time.RFC3339))
 	case err != nil:
-		return Claims{}, &Error{KindMalformed, of.URL, "its claims are refused", err}
+		return &Error{KindMalformed, of.URL, "its claims are refused", err}
 	}
-	if err := checkText(claims.Subject); err != nil {
-		return Claims{}, &Error{KindMalformed, of.URL, "its subject (sub) is refused", err}
-	}
-	groups, err := groupsOf(of, all)
-	if err != nil {
-		return Claims{}, err
-	}
-	return Claims{Issuer: of.URL, Subject: claims.Subject, Groups: groups, Expires: claims.Expiry.Time()}, nil
+	return nil
 }
 
 // instant formats a time of a token for sentences.

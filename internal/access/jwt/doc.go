@@ -7,6 +7,7 @@
 //	keys.go    the keys of an issuer, from JSON
 //	file.go    keys from a file, followed when it changes
 //	remote.go  keys from a URL, or from the discovery of OpenID Connect
+//	recent.go  tokens that were verified a short time ago
 //	error.go   refusals as sentences, and their kinds
 //
 // # What is accepted

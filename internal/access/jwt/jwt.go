@@ -2,6 +2,7 @@ package jwt
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,6 +64,7 @@ type source interface {
 type Verifier struct {
 	issuers map[string]trusted
 	now     func() time.Time
+	recent  recent
 }
 
 // trusted is an issuer with its keys.
@@ -109,7 +111,24 @@ func NewAt(issuers []Issuer, logger *slog.Logger, now func() time.Time) (*Verifi
 
 // Verify returns the claims of a token. It may wait until the keys of its issuer are fetched, for up to five seconds.
 // The error is an *Error.
+//
+// A token that was verified a short time ago costs little: only its times are checked again, and that its issuer still
+// publishes the key.
 func (v *Verifier) Verify(ctx context.Context, raw string) (Claims, error) {
+	if len(raw) > mostRaw {
+		return Claims{}, refuse(KindMalformed, "", "it has %d bytes; at most %d are accepted", len(raw), mostRaw)
+	}
+	digest := sha256.Sum256([]byte(raw))
+	if known := v.recent.find(digest); known != nil {
+		of := v.issuers[known.token.issuer]
+		found, err := of.keys.find(ctx, known.token)
+		if err == nil && slices.Contains(found, known.key) {
+			if err := validate(of.Issuer, known.registered, v.now()); err != nil {
+				return Claims{}, err
+			}
+			return known.result(), nil
+		}
+	}
 	u, err := parse(raw)
 	if err != nil {
 		return Claims{}, err
@@ -125,10 +144,17 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Claims, error) {
 	if len(found) == 0 {
 		return Claims{}, refuse(KindSignature, u.issuer, "the issuer has no key with the id (kid) %.100q", u.key)
 	}
-	if !found.verify(u) {
+	key := found.verify(u)
+	if key == nil {
 		return Claims{}, refuse(KindSignature, u.issuer, "its signature is not valid: the issuer's key has not signed it with %s", u.algorithm)
 	}
-	return check(of.Issuer, u, v.now())
+	registered, claims, err := check(of.Issuer, u, v.now())
+	if err != nil {
+		return Claims{}, err
+	}
+	made := &verified{token: u, key: key, registered: registered, claims: claims}
+	v.recent.add(digest, made)
+	return made.result(), nil
 }
 
 // listed names the trusted issuers.

@@ -18,7 +18,7 @@ const (
 )
 
 // keys are the keys of an issuer at one moment. They are immutable.
-type keys []jose.JSONWebKey
+type keys []*jose.JSONWebKey
 
 // parseKeys reads a JSON Web Key Set. It leaves out what must not verify a signature: keys of unknown kinds, for
 // encryption, symmetric and private ones, which are known to others now, and RSA keys that are too short or too long.
@@ -35,7 +35,7 @@ func parseKeys(data []byte) (keys, error) {
 	var usable keys
 	for _, raw := range set.Keys {
 		if key, err := parseKey(raw); err == nil { // RFC 7517, section 5: what is not understood is ignored
-			usable = append(usable, key)
+			usable = append(usable, &key)
 		}
 	}
 	if len(usable) == 0 {
@@ -71,15 +71,12 @@ func (k keys) candidates(u *unverified) (some keys) {
 	return some
 }
 
-// verify reports whether one of the keys has signed a token.
-func (k keys) verify(u *unverified) bool {
-	for i := range k {
-		if k[i].Algorithm != "" && k[i].Algorithm != u.algorithm {
-			continue
-		}
-		if u.token.Claims(k[i].Key) == nil {
-			return true
+// verify returns the one of the keys that has signed a token; nil if none has.
+func (k keys) verify(u *unverified) *jose.JSONWebKey {
+	for _, key := range k {
+		if (key.Algorithm == "" || key.Algorithm == u.algorithm) && u.token.Claims(key.Key) == nil {
+			return key
 		}
 	}
-	return false
+	return nil
 }

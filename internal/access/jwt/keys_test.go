@@ -2,7 +2,9 @@ package jwt
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -195,6 +197,47 @@ func TestDiscoveryIsForTheIssuer(t *testing.T) {
 	_, err := v.Verify(t.Context(), one.sign(t, c.claims(other)))
 	if Kind(err) != KindUnreachable || !strings.Contains(err.Error(), "is for issuer \""+p.URL) || p.asked.Load() != 0 {
 		t.Errorf("%v; %d requests", err, p.asked.Load())
+	}
+}
+
+// TestRecentTokens: a token that was verified before is refused when its time is over, and when its key is withdrawn.
+func TestRecentTokens(t *testing.T) {
+	one, c := newSigner(t, "one"), newTimer()
+	path := filepath.Join(t.TempDir(), "keys.json")
+	write(t, path, keySet(t, one.public()))
+	if err := os.Chtimes(path, time.Time{}, c.time().Add(-time.Hour)); err != nil { // so that it is read once
+		t.Fatal(err)
+	}
+	v, _ := verifier(t, c, Issuer{URL: login, JWKS: path, Groups: "groups"})
+	raw := one.sign(t, with(c.claims(login), "groups", []string{"ops"}))
+	for range 3 {
+		got, err := v.Verify(t.Context(), raw)
+		if err != nil || len(got.Groups) != 1 || got.Groups[0] != "ops" || got.Subject != "ann" {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		got.Groups[0] = "root" // the caller's own
+	}
+	if known := v.recent.find(sha256.Sum256([]byte(raw))); known == nil {
+		t.Fatal("the token is not remembered")
+	}
+	c.pass(time.Hour + 2*skew)
+	if got, err := v.Verify(t.Context(), raw); Kind(err) != KindExpired || got.Subject != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	c.pass(-time.Hour)
+	if _, err := v.Verify(t.Context(), raw); err != nil {
+		t.Error(err)
+	}
+	write(t, path, keySet(t, newSigner(t, "one").public())) // another key of the same id
+	c.pass(time.Hour - 3*skew)
+	if got, err := v.Verify(t.Context(), raw); Kind(err) != KindSignature || got.Subject != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for i := range 3 * mostRecent {
+		v.recent.add(sha256.Sum256([]byte{byte(i), byte(i >> 8)}), &verified{})
+		if n := len(v.recent.all); n > mostRecent {
+			t.Fatalf("%d tokens are remembered", n)
+		}
 	}
 }
 

