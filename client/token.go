@@ -28,8 +28,8 @@ func Token(secret string) Option {
 
 // TokenSource is Token for a token that changes: source is called for each new stream and each call, so it should
 // answer at once. It must be safe for concurrent use. While it returns an error, the client sends nothing: a call of an
-// Admin fails with an ErrUnavailable that has the error's text, and a Client goes on trying, as for a member that cannot
-// be reached. Nil means no token.
+// Admin fails with an ErrUnavailable that has the error's text, and a Client goes on trying, as for a member that
+// cannot be reached. Nil means no token.
 func TokenSource(source func(context.Context) (string, error)) Option {
 	return func(s *settings) { s.token = source }
 }

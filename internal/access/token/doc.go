@@ -8,9 +8,9 @@
 //
 // # Secrets
 //
-// A secret is hft_ followed by 48 characters: 32 random bytes and a checksum of 4 bytes, in base64 for URLs. The checksum
-// tells a mistyped secret from a revoked one; it protects nothing. The digest is the SHA-256 of the secret's text. 256
-// random bits need no slow hash: a digest cannot be searched for its secret.
+// A secret is hft_ followed by 48 characters: 32 random bytes and a checksum of 4 bytes, in base64 for URLs. The
+// checksum tells a mistyped secret from a revoked one; it protects nothing. The digest is the SHA-256 of the secret's
+// text. 256 random bits need no slow hash: a digest cannot be searched for its secret.
 //
 // # The file
 //
@@ -20,9 +20,9 @@
 //	    created: 2026-11-30T20:00:00Z
 //	    expires: 2027-11-30T20:00:00Z # optional
 //
-// The file must be accessible to its owner alone. Several processes may write it: each addition and revocation reads the
-// file, and replaces it, while the process holds a lock on PATH.lock. A file is replaced as a whole, keeping its mode and
-// owner, so a reader finds the previous file or the new one. Comments in it are not kept.
+// The file must be accessible to its owner alone. Several processes may write it: each addition and revocation reads
+// the file, and replaces it, while the process holds a lock on PATH.lock. A file is replaced as a whole, keeping its
+// mode and owner, so a reader finds the previous file or the new one. Comments in it are not kept.
 //
 // A changed file takes effect within a second. A changed file with an error does not: the previous records stay in use,
 // the error is logged once, and [File.Fault] returns it. Without a file there are no tokens.

@@ -82,8 +82,8 @@ func Open(o Options) *File {
 	return f
 }
 
-// Lookup returns the token with that secret. The error is an ErrMalformed, ErrMistyped, ErrUnknown, or an ErrExpired that
-// names the token; with an ErrExpired the record is returned, too.
+// Lookup returns the token with that secret. The error is an ErrMalformed, ErrMistyped, ErrUnknown, or an ErrExpired
+// that names the token; with an ErrExpired the record is returned, too.
 func (f *File) Lookup(secret string, now time.Time) (Record, error) {
 	sum, err := SumOf(secret)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // newMode is the mode of a new file.
 const newMode = 0o600
 
-// Add adds a token, whose times are cut to the second. It is in effect when Add returns. The error is an ErrTaken if the
-// name is in use, even by an expired token.
+// Add adds a token, whose times are cut to the second. It is in effect when Add returns. The error is an ErrTaken if
+// the name is in use, even by an expired token.
 func (f *File) Add(r Record) error {
 	r.Created, r.Expires = r.Created.UTC().Truncate(time.Second), r.Expires.UTC().Truncate(time.Second)
 	if err := CheckName(r.Name); err != nil {
@@ -44,8 +44,8 @@ func (f *File) Add(r Record) error {
 	})
 }
 
-// Revoke removes a token. It is no longer in effect when Revoke returns. The error is an ErrUnknown if there is none with
-// that name.
+// Revoke removes a token. It is no longer in effect when Revoke returns. The error is an ErrUnknown if there is none
+// with that name.
 func (f *File) Revoke(name string) error {
 	return f.change(func(records []Record) ([]Record, error) {
 		at := slices.IndexFunc(records, func(r Record) bool { return r.Name == name })
@@ -56,8 +56,8 @@ func (f *File) Revoke(name string) error {
 	})
 }
 
-// change replaces the file by one with other records. Other processes and goroutines do so before or after it. Meanwhile
-// tokens are looked up, and changes by others are followed.
+// change replaces the file by one with other records. Other processes and goroutines do so before or after it.
+// Meanwhile tokens are looked up, and changes by others are followed.
 func (f *File) change(to func([]Record) ([]Record, error)) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
