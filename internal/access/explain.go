@@ -3,6 +3,7 @@ package access
 import (
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // Decision is a decision with its reason.
@@ -35,8 +36,8 @@ type Decision struct {
 const MaxMissing = 5
 
 // Explain decides as the methods of [Rights] do, and says why. Without a name it decides as [Rights.Whole], without a
-// space too as [Rights.Everything]. A denial costs a search of each role; what is allowed takes a look at each rule of the
-// subject, so it is for people.
+// space too as [Rights.Everything]. A denial is cheap enough for each refusal of a member. What is allowed takes a look at
+// each rule of the subject, so it is for people.
 func (p *Policy) Explain(s Subject, v Verb, space, name string) Decision {
 	return p.explain(s, Decision{Subject: s.Name, Verb: v, Space: space, Name: name})
 }
@@ -58,12 +59,66 @@ func (p *Policy) explain(s Subject, d Decision) Decision {
 		return d
 	}
 	d.Roles = rights.Roles()
-	for _, r := range p.roles {
-		if len(d.Missing) < MaxMissing && d.of(&Rights{roles: []*role{r}}) {
-			d.Missing = append(d.Missing, r.name)
-		}
-	}
+	d.Missing = p.missing(&d)
 	return d
+}
+
+// offer has the roles that give one verb, by their indices, plus 1: in a table, for any name, and for everything.
+type offer struct {
+	once        sync.Once
+	table       *table
+	some, every []int32
+}
+
+// offer returns the roles that give a verb. It is built at the first denial, so that a flood of denials costs a walk
+// through a tree each, and not a look at each role.
+func (p *Policy) offer(v Verb) *offer {
+	o := &p.offers[v-Lock]
+	o.once.Do(func() {
+		o.table = newTable()
+		for i, r := range p.roles {
+			id := int32(i) + 1
+			o.table.add(r, bit(v), id)
+			alone := &Rights{roles: []*role{r}}
+			if alone.Some(v) {
+				o.some = append(o.some, id)
+			}
+			if alone.Everything(v) {
+				o.every = append(o.every, id)
+			}
+		}
+	})
+	return o
+}
+
+// missing returns the first roles that would allow what is denied.
+func (p *Policy) missing(d *Decision) (names []string) {
+	if bit(d.Verb) == 0 || d.Space != "" && !isSpace(d.Space) {
+		return nil
+	}
+	var found search
+	offer := p.offer(d.Verb)
+	ids := offer.every
+	switch {
+	case d.Some && d.Space == "":
+		ids = offer.some
+	case d.Some:
+		found.collect(offer.table.spaces, []byte(d.Space))
+		ids = found.collected()
+	case d.Space == "" && d.Name == "":
+	case d.Name == "":
+		found.collect(offer.table.wholes, []byte(d.Space))
+		ids = found.collected()
+	case d.Space != "":
+		found.collect(offer.table.names, []byte(d.Space+"/"+d.Name))
+		ids = found.collected()
+	default:
+		return nil // a name without a space
+	}
+	for _, id := range ids[:min(len(ids), MaxMissing)] {
+		names = append(names, p.roles[id-1].name)
+	}
+	return names
 }
 
 // of decides by some rights.

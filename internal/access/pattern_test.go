@@ -177,6 +177,7 @@ func agree(t interface{ Fatalf(string, ...any) }, r *Rights, rules []Rule, space
 			{"Whole", r.Whole(v, space), decides(rules, v, space, func(p string) bool { return squeezeName(p) == "**" })},
 			{"SomeIn", r.SomeIn(v, space), decides(rules, v, space, always)},
 			{"Some", r.Some(v), decides(rules, v, "", always)},
+			{"Everything", r.Everything(v), decides(rules, v, "*", func(p string) bool { return squeezeName(p) == "**" })},
 		} {
 			if test.got != test.want {
 				t.Fatalf("%s(%v, %q, %q) is %v; want %v of %+v", test.what, v, space, name, test.got, test.want, rules)
@@ -213,6 +214,22 @@ func TestManyStars(t *testing.T) {
 	s := search{tree: r.load()[0].names, want: bit(Lock)}
 	if s.at(&s.tree.root, []byte("aaaa/"+strings.Repeat("ba", 40)+"c"), 0) || len(s.more) == 0 {
 		t.Errorf("%d stars were beyond the room of a search; want some, and no match", len(s.more))
+	}
+}
+
+// TestStarsInLaterParts: a star for which a search has no room any more is tried in each part of a name, once.
+func TestStarsInLaterParts(t *testing.T) {
+	rules := []Rule{{Space: "s", Names: []string{"aaaaaaaaaa/**/b*c"}, Verbs: []Verb{Lock}}}
+	for i := range 10 {
+		rules[0].Names = append(rules[0].Names, strings.Repeat("a", i+1)+"*z")
+	}
+	r := rights(rules...)
+	for _, name := range []string{"aaaaaaaaaa/bx/bc", "aaaaaaaaaa/bx/b/x/bxc", "aaaaaaaaaa/bx/b", "aaaaaaaaaaz"} {
+		agree(t, r, rules, "s", name)
+	}
+	s := search{tree: r.load()[0].names, want: bit(Lock)}
+	if !s.at(&s.tree.root, []byte("s/aaaaaaaaaa/bx/bc"), 0) || len(s.more) == 0 {
+		t.Errorf("%d stars were beyond the room of a search; want some, and a match", len(s.more))
 	}
 }
 

@@ -25,6 +25,7 @@ type Policy struct {
 	quoted  *tree // an id is the index of a quota, plus 1
 
 	rights cache
+	offers [Admin]offer // by verb
 }
 
 // role is a role of a file.

@@ -82,3 +82,13 @@ func (p *Policy) rulesOf(s Subject) (all []Rule) {
 	}
 	return all
 }
+
+// list returns the verbs of a set, in the order of the constants.
+func (s verbs) list() (all []Verb) {
+	for _, v := range Verbs() {
+		if s&bit(v) != 0 {
+			all = append(all, v)
+		}
+	}
+	return all
+}

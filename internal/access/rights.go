@@ -24,28 +24,31 @@ type table struct {
 	every  verbs // for all names of all spaces
 }
 
-// tableOf builds the table of some rules.
-func tableOf(roles ...*role) *table {
-	t := &table{&tree{}, &tree{crosses: true}, &tree{crosses: true}, 0}
-	for _, r := range roles {
-		for _, rule := range r.rules {
-			granted := set(rule.Verbs...)
-			space := squeeze(rule.Space)
-			t.spaces.add(starSteps(nil, space), false, granted, 0)
-			for _, names := range rule.Names {
-				steps, below := nameSteps(space, names)
-				t.names.add(steps, below, granted, 0)
-				if squeezeName(names) != "**" {
-					continue
-				}
-				t.wholes.add(starSteps(nil, space), false, granted, 0)
-				if space == "*" {
-					t.every |= granted
-				}
+func newTable() *table {
+	return &table{names: &tree{}, spaces: &tree{crosses: true}, wholes: &tree{crosses: true}}
+}
+
+// add adds the rules of a role that have some of the verbs, with an id for [search.collect].
+func (t *table) add(r *role, some verbs, id int32) {
+	for _, rule := range r.rules {
+		granted := set(rule.Verbs...) & some
+		if granted == 0 {
+			continue
+		}
+		space := squeeze(rule.Space)
+		t.spaces.add(starSteps(nil, space), false, granted, id)
+		for _, names := range rule.Names {
+			steps, below := nameSteps(space, names)
+			t.names.add(steps, below, granted, id)
+			if squeezeName(names) != "**" {
+				continue
+			}
+			t.wholes.add(starSteps(nil, space), false, granted, id)
+			if space == "*" {
+				t.every |= granted
 			}
 		}
 	}
-	return t
 }
 
 // load returns the tables, which it builds the first time.
@@ -56,7 +59,11 @@ func (r *Rights) load() []*table {
 
 func (r *Rights) build() {
 	if r.merged {
-		r.tables = []*table{tableOf(r.roles...)}
+		all := newTable()
+		for _, role := range r.roles {
+			all.add(role, every, 0)
+		}
+		r.tables = []*table{all}
 		return
 	}
 	for _, role := range r.roles {
@@ -66,7 +73,10 @@ func (r *Rights) build() {
 
 // load returns the table of one role, which it builds the first time.
 func (r *role) load() *table {
-	r.once.Do(func() { r.table = tableOf(r) })
+	r.once.Do(func() {
+		r.table = newTable()
+		r.table.add(r, every, 0)
+	})
 	return r.table
 }
 

@@ -26,10 +26,15 @@ type node struct {
 	star   *node
 	deep   *node
 	number int32 // of a star or a deep step, from 1 on
-	end    verbs // of patterns that end here
-	below  verbs // of patterns that end here or go on with any parts
+	end    leaf  // the patterns that end here
+	below  leaf  // the patterns that end here or go on with any parts
 	union  verbs // of all patterns that come this way
-	ids    []int32
+}
+
+// leaf has the verbs and the ids of patterns.
+type leaf struct {
+	verbs verbs
+	ids   []int32
 }
 
 // add adds a pattern with its verbs. An id other than 0 is added to what [search.collect] finds.
@@ -47,13 +52,13 @@ func (t *tree) add(steps []step, below bool, granted verbs, id int32) {
 		}
 		n.union |= granted
 	}
-	if id != 0 {
-		n.ids = append(n.ids, id)
-	}
+	l := &n.end
 	if below {
-		n.below |= granted
-	} else {
-		n.end |= granted
+		l = &n.below
+	}
+	l.verbs |= granted
+	if id != 0 {
+		l.ids = append(l.ids, id)
 	}
 }
 
@@ -174,18 +179,23 @@ func (s *search) at(n *node, text []byte, i int) bool {
 // ends reports whether the search ends at a node: a pattern that ends there is wanted.
 func (s *search) ends(n *node, text []byte, i int) bool {
 	atEnd := i == len(text)
-	if atEnd && s.prefix {
+	switch {
+	case atEnd && s.prefix:
+		return true
+	case atEnd && n.end.verbs&s.want != 0 && s.take(&n.end):
 		return true
 	}
-	if (!atEnd || n.end&s.want == 0) && (n.below&s.want == 0 || !atEnd && text[i] != '/') {
-		return false
-	}
+	return n.below.verbs&s.want != 0 && (atEnd || text[i] == '/') && s.take(&n.below)
+}
+
+// take collects the ids of a leaf, or ends the search.
+func (s *search) take(l *leaf) bool {
 	if !s.all {
 		return true
 	}
-	k := copy(s.ids[s.found:], n.ids)
+	k := copy(s.ids[s.found:], l.ids)
 	s.found += k
-	s.others = append(s.others, n.ids[k:]...)
+	s.others = append(s.others, l.ids[k:]...)
 	return false
 }
 

@@ -57,13 +57,3 @@ func set(all ...Verb) (s verbs) {
 	}
 	return s
 }
-
-// list returns the verbs of a set, in the order of the constants.
-func (s verbs) list() (all []Verb) {
-	for _, v := range Verbs() {
-		if s&bit(v) != 0 {
-			all = append(all, v)
-		}
-	}
-	return all
-}
