@@ -134,8 +134,11 @@ func (p *program) accessTest(c *cli.Command, path string) error {
 		return misconfigured("access test: %d of %d assertions in %s do not hold; correct the roles and grants, or the assertions",
 			len(failures), policy.Assertions(), path)
 	}
-	return written(fmt.Fprintf(p.stdout, "%s is an access file; its policy is %s, and all of its assertions hold (%d)\n",
-		path, policy.Digest(), policy.Assertions()))
+	tested := "it has no assertions"
+	if n := policy.Assertions(); n > 0 {
+		tested = fmt.Sprintf("all of its assertions hold (%d)", n)
+	}
+	return written(fmt.Fprintf(p.stdout, "%s is an access file; its policy is %s, and %s\n", path, policy.Digest(), tested))
 }
 
 // readAccess reads an access file, which must be good.

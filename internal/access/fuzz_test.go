@@ -168,7 +168,7 @@ func FuzzPatterns(f *testing.F) {
 		f.Add(rules, "ab", "deploy/a")
 	}
 	f.Fuzz(func(t *testing.T, text, space, name string) {
-		if len(text) > 1000 || len(name) > 200 || len(space) > 70 || strings.Contains(space, "/") || space == "" {
+		if len(text) > 300 || len(name) > 64 || len(space) > 70 || strings.Contains(space, "/") || space == "" {
 			t.Skip("the reference is slow, and only takes what can be a space")
 		}
 		var rules []Rule

@@ -197,6 +197,41 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// TestIssuers: keys come over TLS, from this machine, or from a file.
+func TestIssuers(t *testing.T) {
+	for _, test := range []struct {
+		url, jwks string
+		want      bool
+	}{
+		{"https://login.example", "", true},
+		{"https://login.example/realms/a", "https://login.example/keys", true},
+		{"http://127.0.0.1:8080", "", true},
+		{"http://[::1]:8080", "", true},
+		{"http://localhost", "http://localhost/keys", true},
+		{"kubernetes/serviceaccount", "/var/keys.json", true},
+		{"http://login.example", "keys.json", true},
+		{"http://login.example", "", false},
+		{"http://0.0.0.0", "", false},
+		{"http://127.0.0.1.example", "", false},
+		{"https://user:secret@login.example", "", false},
+		{"ftp://login.example", "", false},
+		{"login.example", "", false},
+		{"https://", "", false},
+		{"https://login.example", "http://login.example/keys", false},
+		{"https://login.example", "ftp://login.example/keys", false},
+		{"https://login.example#a", "", false},
+		{"https://*.example", "", false},
+	} {
+		text := "roles: {a: {rules: [{space: s, names: n, verbs: lock}]}}\ngrants: [{role: a, to: \"*\"}]\nissuers: [{audience: a, issuer: " + quote(test.url)
+		if test.jwks != "" {
+			text += ", jwks: " + quote(test.jwks)
+		}
+		if _, err := Parse([]byte(text + "}]")); (err == nil) != test.want {
+			t.Errorf("issuer %q with keys of %q: %v, want it to be taken: %v", test.url, test.jwks, err, test.want)
+		}
+	}
+}
+
 // TestFaults: each fault is found, with its line, its key, and a fix.
 func TestFaults(t *testing.T) {
 	const roles = "roles: {a: {rules: [{space: s, names: n, verbs: lock}]}}\n"

@@ -3,7 +3,7 @@ package access
 import (
 	"fmt"
 	"math"
-	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -228,8 +228,8 @@ func isSafeURL(text string) bool {
 	if err != nil || u.Host == "" || u.User != nil {
 		return false
 	}
-	ip := net.ParseIP(u.Hostname())
-	loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	ip, err := netip.ParseAddr(u.Hostname())
+	loopback := u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 	return u.Scheme == "https" || u.Scheme == "http" && loopback
 }
 

@@ -51,6 +51,14 @@ func (t *table) add(r *role, some verbs, id int32) {
 	}
 }
 
+// Prepare builds the tree, which otherwise the first question does: about a millisecond for 1,000 patterns. A policy that
+// replaces another one under load then delays no call.
+func (r *Rights) Prepare() {
+	if r != nil {
+		r.load()
+	}
+}
+
 // load returns the tables, which it builds the first time.
 func (r *Rights) load() []*table {
 	r.once.Do(r.build)

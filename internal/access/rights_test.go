@@ -175,6 +175,12 @@ func (p *Policy) helping(d Decision) (names []string) {
 // TestTogether: many goroutines ask a new policy at once.
 func TestTogether(t *testing.T) {
 	p := parse(t, manyRules(1000))
+	if r := p.Rights(Subject{Name: "token:0"}); r.tables != nil {
+		t.Error("a tree is there before it is needed")
+	} else if r.Prepare(); r.tables == nil {
+		t.Error("no tree is there after Prepare")
+	}
+	p = parse(t, manyRules(1000))
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
