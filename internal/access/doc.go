@@ -2,19 +2,19 @@
 // pure: bytes come in, decisions go out. It reads no file and no clock, starts no goroutine, and authenticates no
 // caller.
 //
-//	verb.go      the five verbs
-//	subject.go   the names of callers, and the patterns that match them
-//	pattern.go   patterns of names and spaces, and how they become steps of a tree
-//	tree.go      many patterns as one prefix tree
-//	read.go      the file: its keys, its limits
+//	verb.go        the five verbs
+//	subject.go     the names of callers, and the patterns that match them
+//	pattern.go     patterns of names and spaces, and how they become steps of a tree
+//	tree.go        many patterns as one prefix tree
+//	read.go        the file: its keys, its limits
 //	read_entry.go  its entries: grants, quotas, issuers, tests
-//	fault.go     what is wrong with a file, line by line
-//	policy.go    the policy that a file becomes, its digest, and the two policies without a file
-//	rights.go    the rights of one set of roles: the hot path
-//	explain.go   why a decision is as it is
-//	warning.go   what a file has by mistake
-//	assertion.go the assertions that a file has about itself
-//	quota.go     how much of a member one subject may use
+//	fault.go       what is wrong with a file, line by line
+//	policy.go      the policy that a file becomes, its digest, and the two policies without a file
+//	rights.go      the rights of one set of roles: the hot path
+//	explain.go     why a decision is as it is
+//	warning.go     what a file has by mistake
+//	assertion.go   the assertions that a file has about itself
+//	quota.go       how much of a member one subject may use
 //
 // # The file
 //

@@ -77,8 +77,8 @@ func Open() *Policy {
 	return &Policy{digest: "none", builtin: &builtin{all, all}}
 }
 
-// Digest returns a short text that is the same for policies of the same meaning. Comments, the order of
-// keys, and the way in which rules and grants are split do not change it. It is "default" and "none" for [Default] and [Open].
+// Digest returns a short text that is the same for policies of the same meaning. Comments, the order of keys, and the way
+// in which rules and grants are split do not change it. It is "default" and "none" for [Default] and [Open].
 func (p *Policy) Digest() string { return p.digest }
 
 // Issuers returns the issuers of JWTs, in the order of the file.
