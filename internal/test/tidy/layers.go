@@ -20,8 +20,8 @@ var (
 
 	// leaves do not know locks.
 	leaves = []string{
-		"internal/access/jwt", "internal/access/token",
-		"internal/certificate", "internal/clock", "internal/descriptors", "internal/socket",
+		"internal/access", "internal/access/jwt", "internal/access/token", "internal/audit",
+		"internal/certificate", "internal/clock", "internal/descriptors", "internal/private", "internal/socket",
 		"internal/sparing", "internal/trace/text", "internal/turns",
 	}
 

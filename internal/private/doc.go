@@ -1,0 +1,14 @@
+// Package private checks that other users of the machine cannot read the files with secrets, nor change the folders
+// with state.
+//
+// [CheckFile] is for private keys and tokens: group and others may have no right to the file. The one exception is a
+// file that belongs to root: its group may read it, as with the keys of Debian's group ssl-cert, and with the secrets
+// that Kubernetes gives to the group of a pod (root:ssl-cert, 0640 or 0440).
+//
+// [CheckFolder] is for folders of state and data: only their owner may write them. The sticky bit makes no difference,
+// since others could still add files.
+//
+// A link is followed, and what it leads to counts. A missing file or folder is no fault here: opening it says why, and a
+// folder that Holdfast makes is private (0700). Devices are not checked. Systems without such modes (Windows) have no
+// faults.
+package private
