@@ -121,11 +121,27 @@ func (m *member) openStores(ctx context.Context) error {
 	return nil
 }
 
-// warnOpen logs the exposures that the operator has accepted.
+// warnOpen logs the exposures that the operator has accepted, and what the certificates leave open.
 func (m *member) warnOpen() {
 	for _, open := range m.settings.Exposed() {
 		m.log.Warn("in plain text: "+open.What, "key", open.Key, "address", open.Address)
 	}
+	if m.identities != nil {
+		for _, sentence := range m.identities.Warnings() {
+			m.log.Warn(sentence)
+		}
+	}
+}
+
+// warnings returns the sentences of warnOpen, as they are now, for status.
+func (m *member) warnings() (all []string) {
+	for _, open := range m.settings.Exposed() {
+		all = append(all, fmt.Sprintf("%s %s in plain text: %s", open.Key, open.Address, open.What))
+	}
+	if m.identities != nil {
+		all = append(all, m.identities.Warnings()...)
+	}
+	return all
 }
 
 // logMemory logs why locks are in memory if that was not requested.
@@ -201,7 +217,7 @@ func (m *member) serveNode(ctx context.Context, config host.Config) (err error) 
 			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,
 			Rate: limits.RequestsPerSecond, Burst: limits.RequestsBurst,
 		},
-		Certificates: m.identities, Hosts: m.settings.Hosts, Policies: m.peers.Policies, Logger: m.log,
+		Certificates: m.identities, Warnings: m.warnings, Hosts: m.settings.Hosts, Policies: m.peers.Policies, Logger: m.log,
 	})
 	if err != nil {
 		return errors.Join(err, m.node.Close())
@@ -215,7 +231,7 @@ func (m *member) identify(name string) error {
 	if m.identities == nil {
 		return nil
 	}
-	err := m.identities.Require(name, m.settings.Clustered())
+	err := m.identities.Require(name)
 	if err == nil || m.settings.Clustered() {
 		return err
 	}

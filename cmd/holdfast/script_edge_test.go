@@ -95,13 +95,15 @@ func scriptCertificates(ts *testscript.TestScript, neg bool, args []string) {
 		own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		ts.Check(err)
 		var names []string
+		usages := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 		if who == "server" {
 			names = []string{"a", "b", "g"} // the members of the scripts that use it
+			usages = append(usages, x509.ExtKeyUsageServerAuth)
 		}
 		signed, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 			SerialNumber: big.NewInt(int64(i + 2)), Subject: pkix.Name{CommonName: who},
 			NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: names,
-			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+			ExtKeyUsage: usages,
 		}, authority, &own.PublicKey, key)
 		write(who+".pem", "CERTIFICATE", signed, err)
 		secret, err := x509.MarshalPKCS8PrivateKey(own)

@@ -42,7 +42,7 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	})
 }
 
-// troubleTables show a slow disk, failed writes, the reasons for a bad view, and forced views.
+// troubleTables show warnings, a slow disk, failed writes, the reasons for a bad view, and forced views.
 func troubleTables(o *output, status *schema.Status) []*table {
 	disk, unwritten, view := newTable("DISK OF", "SYNC"), newTable("STATE OF", "UNWRITTEN SINCE", "WHY"), newTable("MEMBER", "STATE", "WHY").states("STATE")
 	if status.Disk != nil {
@@ -54,7 +54,11 @@ func troubleTables(o *output, status *schema.Status) []*table {
 	if status.View.Why != "" {
 		view.row(status.Member.Name, status.Member.State, status.View.Why)
 	}
-	tables := []*table{disk, unwritten, view}
+	warnings := newTable("WARNING OF", "WHAT")
+	for _, sentence := range status.Warnings {
+		warnings.row(status.Member.Name, sentence)
+	}
+	tables := []*table{warnings, disk, unwritten, view}
 	if status.View.Forced != nil {
 		tables = append(tables, forcedTable(o, status.View.Forced))
 	}

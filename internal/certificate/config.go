@@ -104,6 +104,10 @@ func (s *Store) Calling() *tls.Config {
 		if err := chain(&state, m.Members, x509.ExtKeyUsageServerAuth); err != nil { // as in crypto/tls
 			return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
 		}
+		leaf := state.PeerCertificates[0]
+		if err := lacking(leaf); err != nil {
+			return explain(err, "its certificate for %s is no member's: %v", Names(leaf), err)
+		}
 		return nil
 	}
 	return c

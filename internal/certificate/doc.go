@@ -14,10 +14,12 @@
 // clients share a port, so a handshake there accepts certificates of either, and the port checks [Store.Member] or
 // [Store.Client] before it serves a call. Their rules:
 //
-//   - A member shows a certificate that Members has signed, that carries the member's claimed name, and that is valid
-//     for a server. Nothing else identifies a member, even if clients need not show a certificate: with two authorities
-//     no client's certificate does; with one, a client's is recognized by its extended key usage, which has clientAuth
-//     and not serverAuth. A certificate without any extended key usage is valid for both (RFC 5280, 4.2.1.12).
+//   - A member shows a certificate that Members has signed, that carries the member's claimed name, and whose extended
+//     key usage lists serverAuth and clientAuth. One without any extended key usage, which is valid for everything (RFC
+//     5280, 4.2.1.12), is refused. If Options.Names is not empty, it matches the name. Nothing else identifies a
+//     member, even if clients need not show a certificate: with two authorities no client's certificate does; with one,
+//     a client's is recognized by its extended key usage, which has clientAuth and not serverAuth. With one authority
+//     and no Names, [Store.Warnings] says what that risks.
 //   - A client shows a certificate that Clients has signed. With two authorities a member's certificate does not count.
 //
 // Without Members there can be no other members: otherwise any holder of a certificate from a public authority would

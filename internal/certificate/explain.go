@@ -103,7 +103,7 @@ func explainCertificate(err error, whose, fix string) error {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return explain(err, "%s for %s does not do: %v", whose, Names(leaf), validity(leaf, time.Now()))
 	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
-		return explain(err, "%s for %s does not do: its extended key usage is for another purpose; sign it for serverAuth if it is a member's, for clientAuth if it is a client's",
+		return explain(err, "%s for %s does not do: its extended key usage is for another purpose; sign a member's for serverAuth and clientAuth, and a client's for clientAuth",
 			whose, Names(leaf))
 	}
 	return err

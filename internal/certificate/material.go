@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -40,8 +41,9 @@ type Material struct {
 	// Clients vouches for clients. It is Members if there is one authority for both.
 	Clients *x509.CertPool
 
-	either *x509.CertPool // both of them
-	data   [][]byte       // of the files, in order
+	either  *x509.CertPool // both of them
+	overlap bool           // an authority vouches for members and for clients
+	data    [][]byte       // of the files, in order
 }
 
 // FileError is a fault of a file.
@@ -113,18 +115,34 @@ func Read(files Files) (*Material, error) {
 	}
 	m.either = x509.NewCertPool()
 	var err error
+	var ofMembers []byte
 	if files.Members != "" {
-		if m.Members, err = m.pool(files.Members, next()); err != nil {
+		ofMembers = next()
+		if m.Members, err = m.pool(files.Members, ofMembers); err != nil {
 			return nil, err
 		}
-		m.Clients = m.Members
+		m.Clients, m.overlap = m.Members, true
 	}
 	if files.Clients != "" {
-		if m.Clients, err = m.pool(files.Clients, next()); err != nil {
+		ofClients := next()
+		if m.Clients, err = m.pool(files.Clients, ofClients); err != nil {
 			return nil, err
 		}
+		m.overlap = haveCommon(ofMembers, ofClients)
 	}
 	return m, nil
+}
+
+// haveCommon reports whether two PEM files have a certificate in common.
+func haveCommon(a, b []byte) bool {
+	blocks := func(data []byte) (all []string) {
+		for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+			all = append(all, string(block.Bytes))
+		}
+		return all
+	}
+	of := blocks(b)
+	return slices.ContainsFunc(blocks(a), func(one string) bool { return slices.Contains(of, one) })
 }
 
 // pool makes a pool of a file's certificates, and adds them to the common pool.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,8 @@ type Options struct {
 	// ClientAuth is the requirement on clients: tls.NoClientCert, tls.VerifyClientCertIfGiven or
 	// tls.RequireAndVerifyClientCert. It does not apply to outgoing connections.
 	ClientAuth tls.ClientAuthType
+	// Names are the names of the members, or patterns as in path.Match. Empty means every name.
+	Names []string
 	// Logger is the store's logger. Nil discards.
 	Logger *slog.Logger
 }
@@ -33,6 +36,7 @@ type Store struct {
 	files  Files
 	fixed  *tls.Config // of Fixed; nil if there are files
 	auth   tls.ClientAuthType
+	names  []string // or patterns of them; empty for all
 	logger *slog.Logger
 	now    func() time.Time
 
@@ -59,7 +63,12 @@ type stamp struct {
 
 // Open reads the files. The error names the faulty file.
 func Open(o Options) (*Store, error) {
-	s := &Store{files: o.Files, auth: o.ClientAuth, logger: o.Logger, now: time.Now}
+	s := &Store{files: o.Files, auth: o.ClientAuth, names: o.Names, logger: o.Logger, now: time.Now}
+	for _, pattern := range s.names {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, fmt.Errorf("tls.members: %q: %w", pattern, err)
+		}
+	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -87,7 +96,7 @@ func Fixed(c *tls.Config) (*Store, error) {
 	if m.Clients == nil {
 		m.Clients = c.RootCAs
 	}
-	m.either = m.Clients
+	m.either, m.overlap = m.Clients, !m.twoAuthorities()
 	if len(c.Certificates) > 0 {
 		own := c.Certificates[0]
 		if own.Leaf == nil && len(own.Certificate) > 0 {
@@ -114,12 +123,11 @@ func (m *Material) checkClientAuth(auth tls.ClientAuthType) error {
 	return nil
 }
 
-// Require demands that the certificate carries a member's name, now and at each reload. Calls means that it is shown to
-// other members, too.
-func (s *Store) Require(name string, calls bool) error {
+// Require demands that the certificate is a member's with this name, now and at each reload.
+func (s *Store) Require(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.need = func(m *Material) error { return m.own(name, calls) }
+	s.need = func(m *Material) error { return errors.Join(m.own(name), s.listed(name)) }
 	return s.need(s.current.Load().Material)
 }
 

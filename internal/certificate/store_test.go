@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,7 @@ func TestWhoIsWho(t *testing.T) {
 	b.issue(b.members, "web", issuer.Request{Name: "web"}) // of the members' authority, and a client's
 	b.issue(b.clients, "job-7", issuer.Request{Name: "job-7"})
 	b.issue(b.clients, "m3", issuer.Request{Name: "m3", Member: true}) // looks like a member's, and is not
+	b.issue(b.members, "any", issuer.Request{Name: "m2", Unlimited: true})
 	for _, tt := range []struct {
 		who, as string
 		two     bool
@@ -162,7 +164,9 @@ func TestWhoIsWho(t *testing.T) {
 		{"m2", "m1", true, tls.NoClientCert, "", "=", "m1 shows a certificate for m2"},
 		{"job-7", "job-7", true, tls.NoClientCert, "", "=", "no member's"},
 		{"m2", "m2", false, tls.RequireAndVerifyClientCert, "", "=m2", ""},
-		{"web", "web", false, tls.RequireAndVerifyClientCert, "", "=web", "serverAuth"},
+		{"web", "web", false, tls.RequireAndVerifyClientCert, "", "=web", "lacks serverAuth; sign it for serverAuth and clientAuth"},
+		{"any", "m2", true, tls.RequireAndVerifyClientCert, "", "no client's", "no member's|it has no extended key usage; sign it for serverAuth and clientAuth"},
+		{"any", "m2", false, tls.RequireAndVerifyClientCert, "", "=m2", "it has no extended key usage"},
 		{"job-7", "job-7", false, tls.RequireAndVerifyClientCert, "authority that is not known here", "", ""},
 	} {
 		server := b.open("m1", tt.two, tt.auth)
@@ -183,6 +187,65 @@ func TestWhoIsWho(t *testing.T) {
 	}
 }
 
+// TestMembersAreListed: with Names, a member's certificate opens nothing unless its name is there.
+func TestMembersAreListed(t *testing.T) {
+	b := newHarness(t)
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.members, "m2", issuer.Request{Name: "m2", Member: true})
+	for _, tt := range []struct{ names, refused string }{
+		{"m1,m2", ""}, {"m1,m?", ""}, {"*", ""}, {"m[12]", ""},
+		{"m1,m3", "tls.members does not list member m2; it has m1, m3: add the name there, at each member"},
+		{"m1,M2", "does not list member m2"}, {"m1,2", "does not list"}, {"m1,m", "does not list"},
+	} {
+		for _, two := range []bool{false, true} {
+			server := b.open("m1", two, tls.RequireAndVerifyClientCert)
+			server.names = strings.Split(tt.names, ",")
+			m := b.meet(server.Shared(), b.open("m2", two, 0).Calling())
+			b.must(m.failed)
+			wants(t, server.Member(&m.accepted, "m2"), tt.refused)
+			wants(t, server.Require("m1"), "")
+			wants(t, server.Require("m2"), "is for 127.0.0.1, m1")
+		}
+	}
+	server := b.open("m1", true, 0)
+	server.names = []string{"m2"}
+	wants(t, server.Require("m1"), "tls.members does not list member m1")
+	if _, err := Open(Options{Names: []string{"m1", "[m"}}); err == nil || !strings.Contains(err.Error(), `tls.members: "[m": syntax error in pattern`) {
+		t.Errorf("a bad pattern: %v", err)
+	}
+}
+
+// TestWarnings: an authority that signs for members and for clients, without a list of members, is worth a warning.
+func TestWarnings(t *testing.T) {
+	b := newHarness(t)
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Member: true})
+	b.must(os.WriteFile(b.path("both"), slices.Concat(b.clients.PEM(), b.members.PEM()), 0o600))
+	for _, tt := range []struct {
+		what    string
+		clients string
+		auth    tls.ClientAuthType
+		names   []string
+		warned  bool
+	}{
+		{"two authorities", "clients", tls.RequireAndVerifyClientCert, nil, false},
+		{"one authority", "", tls.RequireAndVerifyClientCert, nil, true},
+		{"one authority, given twice", "members", tls.VerifyClientCertIfGiven, nil, true},
+		{"one that is also the clients'", "both", tls.RequireAndVerifyClientCert, nil, true},
+		{"no certificates of clients", "", tls.NoClientCert, nil, false},
+		{"a list", "", tls.RequireAndVerifyClientCert, []string{"m1"}, false},
+	} {
+		s := b.open("m1", false, tt.auth)
+		if tt.clients != "" {
+			s.files.Clients = b.path(tt.clients)
+			s.look()
+		}
+		s.names = tt.names
+		if got := s.Warnings(); (len(got) > 0) != tt.warned {
+			t.Errorf("%s: %q", tt.what, got)
+		}
+	}
+}
+
 // TestCalling: a member speaks to members, at every address where it reaches them.
 func TestCalling(t *testing.T) {
 	b := newHarness(t)
@@ -199,6 +262,9 @@ func TestCalling(t *testing.T) {
 	wants(t, caller.ExplainDialling(m.failed), "signed by authority of clients|--tls-ca FILE")
 	m = b.meet(b.open("web", true, 0).Shared(), caller.Calling())
 	wants(t, caller.ExplainDialling(m.failed), "another purpose|serverAuth")
+	b.issue(b.members, "any", issuer.Request{Name: "m2", Unlimited: true})
+	m = b.meet(b.open("any", true, 0).Shared(), caller.Calling())
+	wants(t, caller.ExplainDialling(m.failed), "its certificate for m2 is no member's: it has no extended key usage")
 	m = b.meet(b.open("m2", true, 0).Membership(), b.open("web", true, 0).Calling())
 	b.must(m.failed)
 	wants(t, b.open("m2", true, 0).Member(&m.accepted, "web"), "serverAuth")
@@ -211,7 +277,7 @@ func TestReload(t *testing.T) {
 	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1", "first"}, Member: true})
 	b.issue(b.clients, "job-7", issuer.Request{Name: "job-7"})
 	server := b.open("m1", true, tls.RequireAndVerifyClientCert)
-	b.must(server.Require("m1", true))
+	b.must(server.Require("m1"))
 	client := b.open("job-7", false, 0)
 	served := func() string {
 		t.Helper()

@@ -5,7 +5,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,13 +22,61 @@ func (s *Store) Member(state *tls.ConnectionState, name string) error {
 		return fmt.Errorf("member %s shows no certificate; members need one that the members' authority (tls.ca) has signed", printable(name))
 	}
 	leaf := state.PeerCertificates[0]
-	if err := verifyAgainst(state, m.Members, x509.ExtKeyUsageServerAuth); err != nil {
+	if err := m.member(state); err != nil {
 		return fmt.Errorf("member %s shows a certificate for %s that is no member's: %w", printable(name), Names(leaf), err)
 	}
 	if !Carries(leaf, name) {
 		return &NameError{Member: name, Names: Names(leaf)}
 	}
+	return s.listed(name)
+}
+
+// member returns why the other side's certificate is no member's, without a look at its names.
+func (m *Material) member(state *tls.ConnectionState) error {
+	err := chain(state, m.Members, x509.ExtKeyUsageServerAuth)
+	lacks := lacking(state.PeerCertificates[0])
+	var invalid x509.CertificateInvalidError
+	if err == nil || lacks != nil && errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage {
+		return lacks
+	}
+	return unverified(state.PeerCertificates[0], err, x509.ExtKeyUsageServerAuth)
+}
+
+// lacking returns which extended key usage a certificate lacks that a member's must list. One without any is good for
+// everything (RFC 5280, 4.2.1.12), and therefore says nothing about members.
+func lacking(leaf *x509.Certificate) error {
+	if len(leaf.ExtKeyUsage) == 0 && len(leaf.UnknownExtKeyUsage) == 0 {
+		return errors.New("it has no extended key usage; sign it for serverAuth and clientAuth")
+	}
+	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
+		if !slices.Contains(leaf.ExtKeyUsage, usage) {
+			return fmt.Errorf("its extended key usage lacks %s; sign it for serverAuth and clientAuth", usageName(usage))
+		}
+	}
 	return nil
+}
+
+// listed returns nil if Options.Names has a member's name, or is empty.
+func (s *Store) listed(name string) error {
+	for _, pattern := range s.names {
+		if is, err := path.Match(pattern, name); is || err != nil { // Open has checked the pattern
+			return err
+		}
+	}
+	if len(s.names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("tls.members does not list member %s; it has %s: add the name there, at each member", printable(name), strings.Join(s.names, ", "))
+}
+
+// Warnings returns a sentence for each choice that lets too many join as members; none if all is well.
+func (s *Store) Warnings() []string {
+	m := s.Material()
+	if m.Members == nil || s.auth == tls.NoClientCert || len(s.names) > 0 || !m.overlap {
+		return nil
+	}
+	return []string{"one authority signs the certificates of members and of clients, and tls.members lists no names: each of its certificates that is valid for " +
+		"serverAuth and clientAuth can join as a member; give the clients an authority of their own with tls.client_ca, or list the members in tls.members"}
 }
 
 var errNoMembers = errors.New("this member has no authority to check other members with; give it one with --tls-ca FILE")
@@ -67,8 +117,11 @@ func verifyAgainst(state *tls.ConnectionState, by *x509.CertPool, usage x509.Ext
 	if by == nil {
 		return errors.New("there is no authority for that")
 	}
-	leaf := state.PeerCertificates[0]
-	err := chain(state, by, usage)
+	return unverified(state.PeerCertificates[0], chain(state, by, usage), usage)
+}
+
+// unverified explains why the other side's certificate is not verified; nil if it is.
+func unverified(leaf *x509.Certificate, err error, usage x509.ExtKeyUsage) error {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	switch {
@@ -112,9 +165,8 @@ func validity(leaf *x509.Certificate, now time.Time) error {
 	return errors.New("a certificate authority above it has expired; renew it")
 }
 
-// own returns why this side's certificate is unsuitable for a member with a name. Calls means that it calls other
-// members, too.
-func (m *Material) own(name string, calls bool) error {
+// own returns why this side's certificate is unsuitable for a member with a name.
+func (m *Material) own(name string) error {
 	if m.Certificate == nil {
 		return errors.New("there is no certificate; a server needs one")
 	}
@@ -123,23 +175,8 @@ func (m *Material) own(name string, calls bool) error {
 		return fmt.Errorf("the certificate is for %s and does not carry this member's own name %s; give it the DNS name %s, or give the member a name that it carries",
 			Names(leaf), printable(name), printable(name))
 	}
-	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	if calls {
-		usages = append(usages, x509.ExtKeyUsageClientAuth)
-	}
-	for _, usage := range usages {
-		if !allows(leaf, usage) {
-			return fmt.Errorf("the certificate for %s cannot be a member's: its extended key usage lacks %s; sign it for serverAuth and clientAuth",
-				Names(leaf), usageName(usage))
-		}
+	if err := lacking(leaf); err != nil {
+		return fmt.Errorf("the certificate for %s cannot be a member's: %w", Names(leaf), err)
 	}
 	return nil
-}
-
-// allows reports whether a certificate allows a usage by itself.
-func allows(leaf *x509.Certificate, usage x509.ExtKeyUsage) bool {
-	if len(leaf.ExtKeyUsage) == 0 && len(leaf.UnknownExtKeyUsage) == 0 {
-		return true
-	}
-	return slices.Contains(leaf.ExtKeyUsage, usage) || slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny)
 }

@@ -65,6 +65,8 @@ type TLS struct {
 	CA         string // PEM file: the authority of members' certificates, and of clients' without ClientCA
 	ClientCA   string // PEM file: the authority of clients' certificates
 	ClientAuth string // require, verify or none
+	// Members are the names of the members, or patterns of them; empty means every name.
+	Members []string
 }
 
 // Limits bounds clients' requests.

@@ -85,7 +85,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	want := strings.Fields(`name listen socket_mode http hosts advertise join expect state data memory priority lease patience drift spaces
-		tls.cert tls.key tls.ca tls.client_ca tls.client_auth
+		tls.cert tls.key tls.ca tls.client_ca tls.client_auth tls.members
 		access tokens audit audit_locks audit_optional
 		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.names limits.name_bytes limits.message_bytes
 		limits.connections limits.watchers limits.requests limits.requests_per_second limits.requests_burst
@@ -137,6 +137,7 @@ func threeValues(t *testing.T, pem files) map[string][3]string {
 		"tls.ca":                   {pem.cert, copied(t, pem.cert), copied(t, pem.cert)},
 		"tls.client_ca":            {pem.cert, copied(t, pem.cert), copied(t, pem.cert)},
 		"tls.client_auth":          {"verify", "none", "require"},
+		"tls.members":              {"m1,m2", "m-*", "[a-c]?"},
 		"limits.ttl":               {"3s", "10m", "59m"},
 		"limits.sessions":          {"1", "2", "3"},
 		"limits.locks_per_session": {"1", "2", "2147483647"},
@@ -173,6 +174,7 @@ func TestPrecedence(t *testing.T) {
 		"tls.ca":          {"tls.cert": pem.cert, "tls.key": pem.key},
 		"tls.client_ca":   {"tls.cert": pem.cert, "tls.key": pem.key},
 		"tls.client_auth": {"tls.cert": pem.cert, "tls.key": pem.key, "tls.ca": pem.cert},
+		"tls.members":     {"tls.cert": pem.cert, "tls.key": pem.key, "tls.ca": pem.cert},
 	}
 	values := threeValues(t, pem)
 	for _, key := range Keys() {

@@ -116,6 +116,7 @@ func tlsKeys() []Key {
 			"PEM file of the authorities that signed the clients' certificates, if they are not those of the members."),
 		choiceKey("tls.client_auth", authRequire, []string{authRequire, authVerify, authNone}, func(c *Config) *string { return &c.TLS.ClientAuth },
 			"Client certificates with TLS: required (require), verified if given (verify), or not asked for (none); tls.client_ca or tls.ca must have signed them."),
+		membersKey(),
 	}
 }
 

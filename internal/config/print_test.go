@@ -50,6 +50,7 @@ tls:
   ca: ""    # default
   client_ca: ""    # default
   client_auth: require    # default
+  members: []    # default
 access: ""    # default
 tokens: ""    # default
 audit: ""    # default

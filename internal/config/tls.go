@@ -26,6 +26,7 @@ func (t TLS) Open(logger *slog.Logger) (*certificate.Store, error) {
 	}
 	options := certificate.Options{
 		Files:  certificate.Files{Cert: t.Cert, Key: t.Key, Members: t.CA, Clients: t.ClientCA},
+		Names:  t.Members,
 		Logger: logger,
 	}
 	switch t.ClientAuth {
@@ -89,6 +90,9 @@ func (l *loader) checkTLSTogether(file string) {
 		l.refuse("tls.cert", "tls.ca alone does not turn TLS on", file, "give --tls-cert FILE and --tls-key FILE, or leave tls.ca out")
 	case t.Cert == "" && t.ClientCA != "":
 		l.refuse("tls.cert", "tls.client_ca alone does not turn TLS on", file, "give --tls-cert FILE and --tls-key FILE, or leave tls.client_ca out")
+	}
+	if l.good("tls.members") && len(t.Members) > 0 && !t.on() {
+		l.refuse("tls.members", "without TLS nothing proves a member's name", "empty without TLS", "give --tls-cert FILE and --tls-key FILE, or leave tls.members out")
 	}
 	if l.good("tls.client_auth") && t.on() && t.CA == "" && t.ClientCA == "" && t.ClientAuth != authNone {
 		l.refuse("tls.client_auth", "clients' certificates can only be checked against tls.ca or tls.client_ca", "none while both are empty",

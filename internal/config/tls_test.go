@@ -77,14 +77,14 @@ func TestOpen(t *testing.T) {
 		t.Errorf("without a certificate: %v, %v; want no TLS", got, err)
 	}
 	for _, bad := range []TLS{
-		{pem.cert, pem.key, "", "", "require"}, // would trust every public authority
-		{pem.cert, pem.key, "", "", "verify"},
-		{pem.cert, pem.key, pem.cert, "", ""},
-		{pem.cert, pem.key, pem.key, "", "require"},
-		{pem.cert, pem.key, pem.cert, pem.key, "require"},
-		{pem.cert, pem.cert, "", "", "none"},
-		{pem.cert + "x", pem.key, "", "", "none"},
-		{pem.cert, pem.key, pem.cert + "x", "", "none"},
+		{Cert: pem.cert, Key: pem.key, CA: "", ClientCA: "", ClientAuth: "require"}, // would trust every public authority
+		{Cert: pem.cert, Key: pem.key, CA: "", ClientCA: "", ClientAuth: "verify"},
+		{Cert: pem.cert, Key: pem.key, CA: pem.cert, ClientCA: "", ClientAuth: ""},
+		{Cert: pem.cert, Key: pem.key, CA: pem.key, ClientCA: "", ClientAuth: "require"},
+		{Cert: pem.cert, Key: pem.key, CA: pem.cert, ClientCA: pem.key, ClientAuth: "require"},
+		{Cert: pem.cert, Key: pem.cert, CA: "", ClientCA: "", ClientAuth: "none"},
+		{Cert: pem.cert + "x", Key: pem.key, CA: "", ClientCA: "", ClientAuth: "none"},
+		{Cert: pem.cert, Key: pem.key, CA: pem.cert + "x", ClientCA: "", ClientAuth: "none"},
 	} {
 		if got, err := bad.Open(nil); got != nil || err == nil {
 			t.Errorf("%+v: got %+v; want an error", bad, got)
@@ -114,9 +114,11 @@ func TestTLSRefused(t *testing.T) {
 		{TLS{Cert: pem.cert, Key: t.TempDir(), ClientAuth: "none"}, "tls.key", "cannot be read: is a directory"},
 		{TLS{Cert: pem.cert, Key: pem.key, CA: huge, ClientAuth: "none"}, "tls.ca", "more than 1048576 bytes"},
 		{TLS{Cert: pem.cert, Key: pem.key, CA: pem.key, ClientAuth: "none"}, "tls.ca", "no certificate in PEM form"},
+		{TLS{Members: []string{"m1"}, ClientAuth: "none"}, "tls.members", "without TLS nothing proves a member's name|leave tls.members out"},
+		{TLS{Cert: pem.cert, Key: pem.key, Members: []string{"m1", "[m"}, ClientAuth: "none"}, "tls.members", `"[m" is no pattern of names|as in m-*`},
 	} {
 		flags := map[string]string{}
-		for key, text := range map[string]string{"tls.cert": test.tls.Cert, "tls.key": test.tls.Key, "tls.ca": test.tls.CA, "tls.client_ca": test.tls.ClientCA, "tls.client_auth": test.tls.ClientAuth} {
+		for key, text := range map[string]string{"tls.cert": test.tls.Cert, "tls.key": test.tls.Key, "tls.ca": test.tls.CA, "tls.client_ca": test.tls.ClientCA, "tls.client_auth": test.tls.ClientAuth, "tls.members": strings.Join(test.tls.Members, ",")} {
 			if text != "" {
 				flags[key] = text
 			}

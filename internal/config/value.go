@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,6 +108,16 @@ func checkMemberName(name string) *flaw {
 
 func nameRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-'
+}
+
+func membersKey() Key {
+	return listKey("tls.members", func(c *Config) *[]string { return &c.TLS.Members }, func(pattern string) *flaw {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			return &flaw{quote(pattern) + " is no pattern of names", "give names, as in m1,m2, or patterns, as in m-*"}
+		}
+		return nil
+	}, "names, or patterns with * ? and [a-z], or empty for every name",
+		"Names of the members with TLS, or patterns of them; a process with another name cannot join; needed if clients' certificates have the same authority.")
 }
 
 // readCount parses a whole number from least to most.

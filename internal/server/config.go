@@ -69,6 +69,8 @@ type Config struct {
 	// address of the connection, the machine's name, and the hosts of Identity's addresses. A request for another host
 	// is refused: a tricked browser sends such a request.
 	Hosts []string
+	// Warnings returns sentences about the configuration, for status. Nil means none.
+	Warnings func() []string
 	// Certificates encrypt both ports, and identify clients. If nil, TLS applies.
 	Certificates *certificate.Store
 	// TLS is used if Certificates is nil: the server's certificate, what clients must show (ClientAuth), and the

@@ -38,6 +38,7 @@ type service struct {
 	view              func() protocol.View
 	who               func(context.Context) (*membership.Self, error) // nil if only the view is known
 	forcer            Forcer                                          // nil if no view can be forced
+	warnings          func() []string                                 // nil for none
 	lag               func() (time.Duration, bool)
 	admin             *admin.Service
 	seen              atomic.Pointer[protocol.Condition] // of the default space, at the last check; nil before
@@ -103,7 +104,7 @@ func newService(c Config) (*service, error) {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	s := &service{
-		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, admin: admins, leaving: c.Leave, draining: c.Drain,
+		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, warnings: c.Warnings, admin: admins, leaving: c.Leave, draining: c.Drain,
 		observer: c.Observer, gatherer: gatherer, feeds: newFeedPace(), limits: c.Limits, doors: newDoors(c.Limits, c.Logger),
 		clients: newClients(c.Limits), logger: c.Logger,
 		spaces: slices.Clone(c.Spaces), byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},

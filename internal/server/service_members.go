@@ -71,6 +71,9 @@ func (s *service) clusterDocument(view protocol.View, self *membership.Self) *sc
 			document.Unwritten = &schema.Unwritten{Since: s.wall(self.Stale.Since), Why: self.Stale.Why}
 		}
 	}
+	if s.warnings != nil {
+		document.Warnings = s.warnings()
+	}
 	if s.forcer != nil {
 		document.View.Forced = s.forcer.Forced()
 	}

@@ -174,6 +174,8 @@ type Status struct {
 	// Absent unless the answering member could not write its state for a whole lease or longer. Until it can, it
 	// coordinates no others and has no vote.
 	Unwritten *Unwritten `protobuf:"bytes,9,opt,name=unwritten,proto3" json:"unwritten,omitempty"`
+	// What an operator should know about the configuration of the answering member. Absent if there is nothing.
+	Warnings []string `protobuf:"bytes,10,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The policy of the answering member: who may do what.
 	Access *AccessPolicy `protobuf:"bytes,11,opt,name=access,proto3" json:"access,omitempty"`
 	// The members whose policy differs from that of the answering member, by name. Absent if there are none.
@@ -271,6 +273,13 @@ func (x *Status) GetDisk() *Disk {
 func (x *Status) GetUnwritten() *Unwritten {
 	if x != nil {
 		return x.Unwritten
+	}
+	return nil
+}
+
+func (x *Status) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -1299,7 +1308,7 @@ const file_status_proto_rawDesc = "" +
 	"\x05until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x1a\n" +
-	"\x05grace\x18\v \x01(\bB\x04\x98\xce\x18\x01R\x05grace\"\xd7\x03\n" +
+	"\x05grace\x18\v \x01(\bB\x04\x98\xce\x18\x01R\x05grace\"\xf9\x03\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x121\n" +
@@ -1309,7 +1318,9 @@ const file_status_proto_rawDesc = "" +
 	"\amissing\x18\x06 \x03(\v2\x1a.holdfast.v1.MissingMemberR\amissing\x12*\n" +
 	"\x06spaces\x18\a \x03(\v2\x12.holdfast.v1.SpaceR\x06spaces\x12%\n" +
 	"\x04disk\x18\b \x01(\v2\x11.holdfast.v1.DiskR\x04disk\x124\n" +
-	"\tunwritten\x18\t \x01(\v2\x16.holdfast.v1.UnwrittenR\tunwritten\x121\n" +
+	"\tunwritten\x18\t \x01(\v2\x16.holdfast.v1.UnwrittenR\tunwritten\x12 \n" +
+	"\bwarnings\x18\n" +
+	" \x03(\tB\x04\x98\xce\x18\x01R\bwarnings\x121\n" +
 	"\x06access\x18\v \x01(\v2\x19.holdfast.v1.AccessPolicyR\x06access\x12+\n" +
 	"\x0eaccess_differs\x18\f \x03(\tB\x04\x98\xce\x18\x01R\raccessDiffers\"U\n" +
 	"\tUnwritten\x126\n" +

@@ -55,6 +55,8 @@ type Request struct {
 	URIs []string
 	// Member makes a member's certificate: for servers as well as clients. The zero value is a client's.
 	Member bool
+	// Unlimited leaves the extended key usage out, so that the certificate is good for everything.
+	Unlimited bool
 	// NotBefore and NotAfter bound its validity. Zero means an hour ago, and in a day.
 	NotBefore, NotAfter time.Time
 }
@@ -76,6 +78,9 @@ func (a *Authority) Issue(request Request) (*Certificate, error) {
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	if request.Member {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+	}
+	if request.Unlimited {
+		template.ExtKeyUsage = nil
 	}
 	if err := request.name(template); err != nil {
 		return nil, fmt.Errorf("issue a certificate for %q: %w", request.Name, err)

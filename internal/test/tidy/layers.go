@@ -20,7 +20,7 @@ var (
 
 	// leaves do not know locks.
 	leaves = []string{
-		"internal/access", "internal/access/jwt", "internal/access/token", "internal/audit",
+		"internal/access/jwt", "internal/access/token", "internal/audit",
 		"internal/certificate", "internal/clock", "internal/descriptors", "internal/private", "internal/socket",
 		"internal/sparing", "internal/trace/text", "internal/turns",
 	}
@@ -32,7 +32,7 @@ var (
 	engines = slices.Concat(contract, leaves, []string{
 		"internal/member/...",
 		"internal/api/...", "internal/transport/...", "internal/run", "internal/trace",
-		"internal/server/admin", "internal/server/edge", "internal/server/events", "internal/access",
+		"internal/server/admin", "internal/server/edge", "internal/server/events",
 	})
 )
 

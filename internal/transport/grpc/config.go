@@ -116,7 +116,7 @@ func (c *Config) prove() (err error) {
 		return errors.New("transport: TLS.RootCAs is nil; give the authority that signs members' certificates")
 	}
 	if c.Certificates, err = certificate.Fixed(c.TLS); err == nil {
-		err = c.Certificates.Require(c.Identity().Name, true)
+		err = c.Certificates.Require(c.Identity().Name)
 	}
 	if err != nil {
 		return fmt.Errorf("transport: TLS: %w", err)
