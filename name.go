@@ -12,7 +12,9 @@ const MaxName = 512
 // MaxText is the maximum length of a reason or an owner, in bytes.
 const MaxText = 1024
 
-// CheckName returns an ErrName unless name is valid: 1 to [MaxName] bytes of UTF-8 without control characters.
+// CheckName returns an ErrName unless name is valid: 1 to [MaxName] bytes of UTF-8 without control characters, format
+// characters (Unicode category Cf: invisible ones, and those that turn the direction of text) and line or paragraph
+// separators. An emoji that is joined from several with U+200D has a format character, too.
 func CheckName(name string) error {
 	if len(name) == 0 {
 		return fmt.Errorf("%w: it is empty; give 1 to %d bytes", ErrName, MaxName)
@@ -23,8 +25,8 @@ func CheckName(name string) error {
 	return checkText(name)
 }
 
-// CheckText returns an ErrName unless the text of a request's field (an owner, a reason) is valid: UTF-8 without
-// control characters, at most [MaxText] bytes.
+// CheckText returns an ErrName unless the text of a request's field (an owner, a reason) is valid: at most [MaxText]
+// bytes of UTF-8 without the characters that [CheckName] refuses.
 func CheckText(field, text string) error {
 	if text == "" {
 		return nil
@@ -50,6 +52,9 @@ func checkText(text string) error {
 		}
 		if unicode.IsControl(r) {
 			return fmt.Errorf("%w: control character %U at byte %d", ErrName, r, at)
+		}
+		if unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return fmt.Errorf("%w: invisible format character %U at byte %d; leave it out", ErrName, r, at)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,7 +12,7 @@ import (
 
 func TestCheckName(t *testing.T) {
 	for _, name := range []string{
-		"a", " ", "site/page/field", "/", "..", "schlüssel", "錠前", "\U0001F512", "\uFFFD", "e\u0301",
+		"a", " ", "site/page/field", "/", "..", "schlüssel", "錠前", "\U0001F512", "❤\ufe0f", "\uFFFD", "e\u0301",
 		strings.Repeat("x", holdfast.MaxName), strings.Repeat("é", holdfast.MaxName/2),
 	} {
 		if err := holdfast.CheckName(name); err != nil {
@@ -26,6 +27,15 @@ func TestCheckName(t *testing.T) {
 		"\x00":         "control character U+0000 at byte 0",
 		"\x7f":         "control character U+007F",
 		"a\u0085":      "control character U+0085 at byte 1",
+		"a\u200bb":     "invisible format character U+200B at byte 1; leave it out",
+		"\u202egpj":    "invisible format character U+202E at byte 0",
+		"a\u2066":      "format character U+2066",
+		"\ufeffa":      "format character U+FEFF",
+		"a\u00ad":      "format character U+00AD",
+		"a\u2028b":     "format character U+2028",
+		"a\u2029":      "format character U+2029",
+		"\U000e0041":   "format character U+E0041",
+		"👩\u200d🚒":     "format character U+200D at byte 4",
 		"\xff":         "byte 0 is not UTF-8",
 		"cut \xe2\x82": "byte 4 is not UTF-8",
 		"\xc0\xaf":     "byte 0 is not UTF-8",
@@ -62,6 +72,7 @@ func TestCheckText(t *testing.T) {
 	for text, says := range map[string]string{
 		strings.Repeat("x", holdfast.MaxText+1): "reason has 1025 bytes; 1024 are allowed",
 		"two\nlines":                            "control character U+000A",
+		"a\u202eb":                              "invisible format character U+202E",
 		"\xff":                                  "not UTF-8",
 	} {
 		err := holdfast.CheckText("reason", text)
@@ -84,14 +95,18 @@ func TestCheckSpace(t *testing.T) {
 	}
 }
 
+var formats = regexp.MustCompile(`^\p{Cf}$`)
+
 // FuzzCheckName: a name is accepted if and only if the rule, written in other words than
 // those of CheckName, says so; and as text it is accepted where it is no longer.
 func FuzzCheckName(f *testing.F) {
-	for _, seed := range []string{"", "a", "a/b", "\xff", "a\x00b", "\uFFFD", "\u0085", "\x7f", "\xc2\x85", strings.Repeat("ä", 256), strings.Repeat("x", 513)} {
+	for _, seed := range []string{"", "a", "a/b", "\xff", "a\x00b", "\uFFFD", "\u0085", "\x7f", "\xc2\x85", "\u200b", "a\u202e", "\u2028", "\u2029", "\u00ad", "\U000e0001", "\u180e", "\u2065", "\ufe0f", strings.Repeat("ä", 256), strings.Repeat("x", 513)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		plain := utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 })
+		plain := utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
+			return r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || formats.MatchString(string(r))
+		})
 		for _, rule := range []struct {
 			err  error
 			want bool

@@ -280,7 +280,7 @@ func (p *program) namesOffered(ctx context.Context, c *cli.Command, prefix strin
 		}
 		for _, lock := range page.Locks {
 			if !strings.HasPrefix(lock.Name, "-") {
-				offered = append(offered, candidate{lock.Name, printable(heldBy(lock))})
+				offered = append(offered, candidate{lock.Name, visible(heldBy(lock))})
 			}
 		}
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/config"
+	"github.com/holdfast-locks/holdfast/internal/printable"
 )
 
 // The exit codes that do not come from a member's error.
@@ -105,10 +106,10 @@ func plain(sentence string) string {
 	return sentence
 }
 
-// say prints one sentence on standard error.
+// say prints one sentence on standard error, without what would control the terminal.
 func (p *program) say(format string, arguments ...any) {
 	// If standard error fails, there is no way left to report that.
-	_, _ = fmt.Fprintf(p.stderr, name+": "+format+"\n", arguments...)
+	_, _ = fmt.Fprintln(p.stderr, printable.Text(fmt.Sprintf(name+": "+format, arguments...)))
 }
 
 // classify turns the parser's own errors into usage errors. The parser does not pass every error to its handler: those

@@ -122,9 +122,9 @@ func listed(names []string) string {
 	case last < 0:
 		return "none"
 	case last == 0:
-		return printable(names[0])
+		return visible(names[0])
 	default:
-		return printable(strings.Join(names[:last], ", ")) + " and " + printable(names[last])
+		return visible(strings.Join(names[:last], ", ")) + " and " + visible(names[last])
 	}
 }
 

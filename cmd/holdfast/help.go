@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 )
 
 // helpCommand prints the help of the program or of one command.
@@ -75,7 +76,7 @@ func oneName(c *cli.Command) (string, error) {
 		return "", usageError(c.Name, "no name given")
 	case 1:
 		wanted := c.Args().First()
-		if err := holdfast.CheckName(wanted); err != nil {
+		if err := lock.CheckKnown(wanted); err != nil {
 			return "", &holdfast.Error{Op: c.Name, Err: err}
 		}
 		return wanted, nil

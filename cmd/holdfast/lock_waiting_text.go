@@ -48,7 +48,7 @@ func (s waitSentence) fit(width int) string {
 				b.WriteString(part.text)
 			}
 		}
-		text := printable(b.String())
+		text := visible(b.String())
 		if ansi.StringWidth(text) <= width {
 			return text
 		}

@@ -157,7 +157,7 @@ func (w *watcher) print(e *schema.WatchEvent, at time.Time, since *timestamppb.T
 func (w *watcher) row(cells ...string) {
 	widths := make([]int, len(cells))
 	for i, cell := range cells {
-		widths[i] = utf8.RuneCountInString(printable(cell))
+		widths[i] = utf8.RuneCountInString(visible(cell))
 	}
 	w.last = append(w.last, widths)
 	w.table.row(cells...)

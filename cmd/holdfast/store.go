@@ -205,7 +205,7 @@ func (p *program) printSettings(c *cli.Command, b *storedSettings) error {
 	case o.format != formatTable:
 		return o.document(b)
 	case len(b.Settings) == 0:
-		return written(fmt.Fprintf(p.stdout, "%s keeps no settings: the first process to start writes its own.\n", printable(b.Store)))
+		return written(fmt.Fprintf(p.stdout, "%s keeps no settings: the first process to start writes its own.\n", visible(b.Store)))
 	}
 	t := newTable("STORE", "STATE", "BY", "SETTINGS").states("STATE")
 	for _, s := range b.Settings {
@@ -246,7 +246,7 @@ func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store stor
 	if o := p.output(c); o.format != formatTable {
 		return o.document(b)
 	}
-	return written(fmt.Fprintf(p.stdout, "The settings of %s are forgotten: the first process to start writes its own.\n", printable(b.Store)))
+	return written(fmt.Fprintf(p.stdout, "The settings of %s are forgotten: the first process to start writes its own.\n", visible(b.Store)))
 }
 
 // confirmForgetting asks, or explains how to confirm without a terminal.

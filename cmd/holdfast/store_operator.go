@@ -130,7 +130,7 @@ func (o *storeOperator) Break(ctx context.Context, space, lock string, token hol
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("%w: %s was asked to give it up and has not yet; it does so at its next renewal, and at the latest %v after it has ended; ask again with a longer --timeout",
-			holdfast.ErrUnavailable, printable(broken.RID), short(broken.Lease))
+			holdfast.ErrUnavailable, visible(broken.RID), short(broken.Lease))
 		return nil, &holdfast.Error{Op: calledAs(o.c), Space: space, Name: lock, Err: err}
 	case err != nil && !errors.Is(err, holdfast.ErrNotHeld):
 		return nil, err

@@ -103,7 +103,7 @@ func because(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + printable(reason)
+	return ": " + visible(reason)
 }
 
 // oneSpace returns a command's single lockspace argument.

@@ -2,9 +2,9 @@ package main
 
 import (
 	"slices"
-	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/holdfast-locks/holdfast/internal/printable"
 )
 
 // table is a table for people: a header line, and columns two spaces apart. Without --wide it has fewer columns. On a
@@ -69,7 +69,7 @@ func (t *table) row(cells ...string) {
 	for i, cell := range cells {
 		c := &t.columns[i]
 		c.used = c.used || cell != ""
-		cell = printable(cell)
+		cell = visible(cell)
 		c.width = max(c.width, utf8.RuneCountInString(cell))
 		t.cells = append(t.cells, cell)
 	}
@@ -174,28 +174,10 @@ func cut(text string, width int) string {
 	return string([]rune(text)[:max(0, width-1)]) + "…"
 }
 
-// printable keeps foreign text from controlling the terminal or the table.
-func printable(cell string) string {
-	switch {
-	case cell == "":
+// visible keeps foreign text from controlling the terminal or the table.
+func visible(cell string) string {
+	if cell == "" {
 		return "-"
-	case isPlain(cell):
-		return cell
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, cell)
-}
-
-// isPlain reports whether a text has only printable ASCII characters, as nearly all have.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return printable.Text(cell)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -212,9 +214,14 @@ func (s *service) edge() edge.Config {
 	}
 }
 
-// checkName returns what is wrong with a lock's name here.
+// checkName returns what is wrong with the name of a requested lock here.
 func (s *service) checkName(name string) error {
-	if err := holdfast.CheckName(name); err != nil {
+	return cmp.Or(holdfast.CheckName(name), s.checkKnown(name))
+}
+
+// checkKnown returns what is wrong with the name of a lock that may exist already.
+func (s *service) checkKnown(name string) error {
+	if err := lock.CheckKnown(name); err != nil {
 		return err
 	}
 	if len(name) > s.limits.NameBytes {

@@ -106,7 +106,7 @@ func (s *service) Show(ctx context.Context, r *schema.ShowRequest) (answer *sche
 	}
 	defer func() { s.observer.operation(space.Name, "show", err) }()
 	name := r.GetName()
-	if err := s.checkName(name); err != nil {
+	if err := s.checkKnown(name); err != nil {
 		return nil, failed("show", space.Name, strings.ToValidUTF8(name, "\uFFFD"), err)
 	}
 	if out := s.forwarderAt(space); out != nil {
@@ -228,7 +228,7 @@ func (s *service) Break(ctx context.Context, r *schema.BreakRequest) (answer *sc
 }
 
 func (s *service) checkBreak(r *schema.BreakRequest, by string) error {
-	if err := s.checkName(r.GetName()); err != nil {
+	if err := s.checkKnown(r.GetName()); err != nil {
 		return err
 	}
 	if r.GetReason() == "" {

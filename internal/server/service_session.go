@@ -188,7 +188,7 @@ func (s *service) Release(ctx context.Context, r *schema.ReleaseRequest) (answer
 	defer func() { s.observer.operation(space.Name, "release", err) }()
 	name, token := r.GetName(), holdfast.Token(r.GetToken())
 	fail := func(err error) (*schema.ReleasedLock, error) { return nil, failed("release", space.Name, name, err) }
-	if err := s.checkName(name); err != nil {
+	if err := s.checkKnown(name); err != nil {
 		return fail(err)
 	}
 	if token == 0 {

@@ -8,11 +8,12 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/printable"
 )
 
 // detailText is the page of one lock: its holders, queue and latest grants.
 func (m *Model) detailText() string {
-	title := bold.Render(clean(m.lock.name)) + faint.Render("  space "+clean(m.lock.space))
+	title := bold.Render(printable.Text(m.lock.name)) + faint.Render("  space "+printable.Text(m.lock.space))
 	lock := m.detail
 	if lock == nil {
 		return title + "\n\nasking …"

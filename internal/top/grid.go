@@ -2,10 +2,11 @@ package top
 
 import (
 	"strings"
-	"unicode"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/holdfast-locks/holdfast/internal/printable"
 )
 
 // column is a column of a table.
@@ -123,7 +124,7 @@ func (g grid) line(cells []string) string {
 		if at > 0 {
 			b.WriteString(strings.Repeat(" ", gap))
 		}
-		cell := ansi.Truncate(clean(cells[i]), g.widths[at], "…")
+		cell := ansi.Truncate(printable.Text(cells[i]), g.widths[at], "…")
 		pad := strings.Repeat(" ", max(0, g.widths[at]-ansi.StringWidth(cell)))
 		if g.source[i].right {
 			cell = pad + cell
@@ -133,16 +134,6 @@ func (g grid) line(cells []string) string {
 		b.WriteString(cell)
 	}
 	return b.String()
-}
-
-// clean keeps foreign text from controlling the terminal.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }
 
 // Styles. Where colours are turned off, the terminal library leaves them out.

@@ -8,6 +8,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/holdfast-locks/holdfast/internal/printable"
 )
 
 // View implements tea.Model.
@@ -50,7 +52,7 @@ func (m Model) bodyHeight() int { return max(1, m.height-len(m.head())-len(m.not
 func (m Model) head() []string {
 	lines := []string{m.title(), m.summary()}
 	if trouble := m.trouble(); trouble != "" {
-		lines = append(lines, red.Render(ansi.Truncate(clean(trouble), m.width, "…")))
+		lines = append(lines, red.Render(ansi.Truncate(printable.Text(trouble), m.width, "…")))
 	}
 	return append(lines, m.tabs())
 }
@@ -59,11 +61,11 @@ func (m Model) title() string {
 	now := m.now.Format(time.TimeOnly)
 	parts := []string{bold.Render("holdfast top")}
 	if m.status != nil {
-		parts = append(parts, "cluster "+clean(m.status.Cluster), fmt.Sprintf("view %d", m.status.View.Number))
+		parts = append(parts, "cluster "+printable.Text(m.status.Cluster), fmt.Sprintf("view %d", m.status.View.Number))
 		if coordinator := m.status.View.Coordinator; coordinator != "" {
-			parts = append(parts, "coordinator "+clean(coordinator))
+			parts = append(parts, "coordinator "+printable.Text(coordinator))
 		}
-		parts = append(parts, "by "+clean(m.status.Member.Name), clean(m.status.Version))
+		parts = append(parts, "by "+printable.Text(m.status.Member.Name), printable.Text(m.status.Version))
 	}
 	return m.spread(fitting(parts, m.width-gap-len(now)), now)
 }
@@ -83,7 +85,7 @@ func (m Model) summary() string {
 		if m.err != nil {
 			return ""
 		}
-		return "asking " + clean(m.config.Server) + " …"
+		return "asking " + printable.Text(m.config.Server) + " …"
 	}
 	present, locks, waiters, sessions, rate := len(m.status.View.Members), 0, 0, 0, 0.0
 	for _, member := range m.status.View.Members {
@@ -162,10 +164,10 @@ func (m Model) tabs() string {
 		right = append(right, bold.Render("PAUSED"))
 	}
 	if m.space != "" {
-		right = append(right, "space "+clean(m.space))
+		right = append(right, "space "+printable.Text(m.space))
 	}
 	if filter := m.filter; m.typing || filter != "" {
-		text := "/" + clean(filter)
+		text := "/" + printable.Text(filter)
 		if m.typing {
 			text += selected.Render(" ")
 		}
@@ -244,7 +246,7 @@ func (m Model) notes() []string {
 	var notes []string
 	if len(m.cut) > 0 {
 		notes = append(notes, faint.Render(fmt.Sprintf("the first %s names are shown; there are more in %s: / shows those with a prefix",
-			thousands(nameBound), clean(strings.Join(m.cut, ", ")))))
+			thousands(nameBound), printable.Text(strings.Join(m.cut, ", ")))))
 	}
 	if !m.rates.at.IsZero() {
 		notes = append(notes, faint.Render("grants/s are of "+m.rates.at.Format(time.TimeOnly)+": there are too many events to follow them all the time"))

@@ -241,14 +241,14 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 // would show it. The whole table has no name.
 func malformed(s *lock.Entry) error {
 	if s.Name != lock.SpaceLock {
-		if err := holdfast.CheckName(s.Name); err != nil {
+		if err := lock.CheckKnown(s.Name); err != nil {
 			return err
 		}
 	}
-	if err := holdfast.CheckText("owner", s.Owner); err != nil {
+	if err := lock.CheckKnownText("owner", s.Owner); err != nil {
 		return err
 	}
-	return holdfast.CheckText("reason", s.Reason)
+	return lock.CheckKnownText("reason", s.Reason)
 }
 
 // owns reports whether a request is the peer's, of its present tenure. No member speaks

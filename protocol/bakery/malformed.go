@@ -73,7 +73,7 @@ func beyond(what string, number, most uint64) error {
 
 // malformed returns the error of a ticket that no honest member draws.
 func (t *Ticket) malformed() error {
-	if err := holdfast.CheckName(t.Name); err != nil {
+	if err := lock.CheckKnown(t.Name); err != nil {
 		return err
 	}
 	slots := t.Mode == holdfast.ModeSlots

@@ -42,7 +42,7 @@ func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, o
 
 // malformed returns the error of a request that no honest member sends.
 func (m *Machine) malformed(msg *Request, wanted holdfast.Shape) error {
-	if err := holdfast.CheckName(msg.Name); err != nil {
+	if err := lock.CheckKnown(msg.Name); err != nil {
 		return err
 	}
 	switch {

@@ -17,7 +17,7 @@ type Config struct {
 	Space func(name string) (*Space, error)
 	// SpaceAt returns the space at a port, or nil.
 	SpaceAt func(protocol.Port) *Space
-	// CheckName returns what is wrong with a lock's name here.
+	// CheckName returns what is wrong with the name of a requested lock here.
 	CheckName func(name string) error
 	// Identity returns the names of the member and of its cluster.
 	Identity func() (member, cluster string)

@@ -71,7 +71,11 @@ func (m *Machine) locate(call Call, id uint64, spaceName, name string) *Space {
 	case id == 0 || id > MaxID:
 		err = badID(id)
 	case err == nil:
-		err = m.config.CheckName(name)
+		check := m.config.CheckName
+		if call != CallRequest { // the name was checked when it was requested, perhaps by an older version
+			check = lock.CheckKnown
+		}
+		err = check(name)
 	}
 	if err != nil {
 		m.refuse(call, id, spaceName, name, err)

@@ -107,9 +107,9 @@ func flat(batches []*Batch) (items []*Item) {
 // those.
 func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
 	_, known := lock.ParseSessionID(e.GetSession())
-	possible := (known || e.GetSession() == "") && e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
-		holdfast.CheckText("owner", e.GetOwner()) == nil && holdfast.CheckText("why", e.GetWhy()) == nil &&
-		holdfast.CheckText("client", e.GetClient()) == nil && holdfast.CheckText("reason", e.GetReason()) == nil && holdfast.CheckText("holder", e.GetHolder()) == nil
+	possible := (known || e.GetSession() == "") && e.GetToken() <= math.MaxInt64 && lock.CheckKnown(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
+		lock.CheckKnownText("owner", e.GetOwner()) == nil && lock.CheckKnownText("why", e.GetWhy()) == nil &&
+		lock.CheckKnownText("client", e.GetClient()) == nil && lock.CheckKnownText("reason", e.GetReason()) == nil && lock.CheckKnownText("holder", e.GetHolder()) == nil
 	return &schema.WatchEvent{
 		Event: e.GetEvent(), Time: api.Stamp(api.AtNanoseconds(e.GetTime()).Time), Space: e.GetSpace(), Name: e.GetName(),
 		Owner: e.GetOwner(), Token: e.GetToken(), Why: e.GetWhy(), Member: member, Session: e.GetSession(),

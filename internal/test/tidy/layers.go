@@ -21,8 +21,8 @@ var (
 	// leaves do not know locks.
 	leaves = []string{
 		"internal/access/jwt", "internal/access/token", "internal/audit",
-		"internal/certificate", "internal/clock", "internal/descriptors", "internal/private", "internal/socket",
-		"internal/sparing", "internal/trace/text", "internal/turns",
+		"internal/certificate", "internal/clock", "internal/descriptors", "internal/printable", "internal/private",
+		"internal/socket", "internal/sparing", "internal/trace/text", "internal/turns",
 	}
 
 	// contract is the knowledge about every protocol.
@@ -85,7 +85,7 @@ var table = []row{
 	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/api/schema", "internal/clock"}},
 
 	// A view shows what its source answers.
-	{[]string{"internal/top"}, []string{"", "internal/api", "internal/api/schema"}},
+	{[]string{"internal/top"}, []string{"", "internal/api", "internal/api/schema", "internal/printable"}},
 
 	{[]string{"examples/..."}, []string{"", "client", "node", "storelock", "storage/open"}},
 
