@@ -3,10 +3,11 @@ package certificate
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"slices"
 )
 
-// Common settings: TLS 1.3 if both support it, at least 1.2; no resumption; and full-size records, since single writes
-// are small anyway and each record costs a system call.
+// Common settings: TLS 1.3, or 1.2 with AEAD suites alone if that is allowed; no resumption; and full-size records,
+// since single writes are small anyway and each record costs a system call.
 func (s *Store) common(m *Material) *tls.Config {
 	c := &tls.Config{}
 	if s.fixed != nil {
@@ -15,10 +16,19 @@ func (s *Store) common(m *Material) *tls.Config {
 	} else if m.Certificate != nil {
 		c.Certificates = []tls.Certificate{*m.Certificate}
 	}
-	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
+	if c.MinVersion = max(s.lowest, tls.VersionTLS12); c.MinVersion == tls.VersionTLS12 && c.CipherSuites == nil {
+		c.CipherSuites = slices.Clone(aead)
+	}
 	c.SessionTicketsDisabled = true
 	c.DynamicRecordSizingDisabled = true
 	return c
+}
+
+// aead are the suites of TLS 1.2 that authenticate what they encrypt, and whose keys do not last.
+var aead = []uint16{
+	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
 // sharedConfig is for the port of members and clients. It asks every caller for a certificate if there can be members,

@@ -49,10 +49,26 @@ func (s *Store) ExplainDialling(err error) error {
 		return s.explainAlert(err, said)
 	case errors.As(err, &header):
 		return explain(err, "it does not speak TLS; leave the TLS flags out")
+	case strings.Contains(err.Error(), "selected unsupported protocol version"):
+		return s.explainVersion(err)
 	case errors.Is(err, io.EOF):
 		return explain(err, "it closed the connection during the TLS handshake")
 	}
 	return explainCertificate(err, "its certificate", "give that authority with --tls-ca FILE")
+}
+
+// versions names the versions of TLS that this side speaks.
+func (s *Store) versions() string {
+	if s.lowest >= tls.VersionTLS13 {
+		return "TLS 1.3"
+	}
+	return "TLS 1.2 or 1.3"
+}
+
+// explainVersion explains that the other side speaks none of these versions.
+func (s *Store) explainVersion(err error) error {
+	return explain(err, "it does not speak %s; update it, or the proxy in front of it, or allow TLS 1.2 at both ends: in members with tls.min_version, in programs with MinVersion of client.TLS",
+		s.versions())
 }
 
 // explainAlert explains an alert, which is usually about this side's certificate.
@@ -66,7 +82,7 @@ func (s *Store) explainAlert(err error, said string) error {
 			return explain(err, "it refuses the TLS handshake without a client certificate; give one with --tls-cert FILE and --tls-key FILE")
 		}
 	case "protocol version not supported":
-		return explain(err, "it does not speak the versions of TLS that are taken here (1.2, 1.3); update it")
+		return s.explainVersion(err)
 	}
 	if own == nil || own.Leaf == nil {
 		return explain(err, "it ends the TLS connection: %s", said)
@@ -123,6 +139,8 @@ func ExplainAccepting(err error) error {
 		return explain(err, "it does not speak TLS; clients need --tls-ca FILE")
 	case strings.Contains(err.Error(), "client didn't provide a certificate"):
 		return explain(err, "it shows no certificate, and tls.client_auth demands one; clients need --tls-cert FILE and --tls-key FILE")
+	case strings.Contains(err.Error(), "client offered only unsupported versions"):
+		return explain(err, "it speaks no version of TLS from tls.min_version on (1.3, unless that is set); update it, or set tls.min_version to 1.2")
 	case errors.Is(err, io.EOF):
 		return explain(err, "it closed the connection during the TLS handshake")
 	}

@@ -119,26 +119,3 @@ func TestSentences(t *testing.T) {
 		t.Errorf("no line about a certificate that has expired before it was used:\n%s", b.log.String())
 	}
 }
-
-// TestVersions: TLS 1.3 where both can, 1.2 at least.
-func TestVersions(t *testing.T) {
-	b := newHarness(t)
-	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
-	server, client := b.open("m1", true, 0), b.open("", false, 0)
-	for most, want := range map[uint16]uint16{0: tls.VersionTLS13, tls.VersionTLS12: tls.VersionTLS12, tls.VersionTLS11: 0} {
-		c := client.Dialling()
-		c.MaxVersion = most
-		if most == tls.VersionTLS11 {
-			c.MinVersion = tls.VersionTLS10
-		}
-		m := b.meet(server.Shared(), c)
-		if want == 0 {
-			wants(t, client.ExplainDialling(m.failed), "versions of TLS|update it")
-			continue
-		}
-		b.must(m.failed)
-		if m.dialled.Version != want || m.dialled.DidResume {
-			t.Errorf("at most %x: version %x", most, m.dialled.Version)
-		}
-	}
-}

@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -25,6 +26,9 @@ type Options struct {
 	// ClientAuth is the requirement on clients: tls.NoClientCert, tls.VerifyClientCertIfGiven or
 	// tls.RequireAndVerifyClientCert. It does not apply to outgoing connections.
 	ClientAuth tls.ClientAuthType
+	// MinVersion is the lowest version of TLS, tls.VersionTLS12 or tls.VersionTLS13. Zero means 1.3. With 1.2 only suites
+	// with authenticated encryption and ephemeral keys are used.
+	MinVersion uint16
 	// Names are the names of the members, or patterns as in path.Match. Empty means every name.
 	Names []string
 	// Logger is the store's logger. Nil discards.
@@ -37,6 +41,7 @@ type Store struct {
 	fixed  *tls.Config // of Fixed; nil if there are files
 	auth   tls.ClientAuthType
 	names  []string // or patterns of them; empty for all
+	lowest uint16   // version of TLS
 	logger *slog.Logger
 	now    func() time.Time
 
@@ -63,7 +68,7 @@ type stamp struct {
 
 // Open reads the files. The error names the faulty file.
 func Open(o Options) (*Store, error) {
-	s := &Store{files: o.Files, auth: o.ClientAuth, names: o.Names, logger: o.Logger, now: time.Now}
+	s := &Store{files: o.Files, auth: o.ClientAuth, names: o.Names, lowest: cmp.Or(o.MinVersion, tls.VersionTLS13), logger: o.Logger, now: time.Now}
 	for _, pattern := range s.names {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return nil, fmt.Errorf("tls.members: %q: %w", pattern, err)
@@ -89,9 +94,9 @@ func Open(o Options) (*Store, error) {
 }
 
 // Fixed returns a Store of a fixed configuration: RootCAs are the members' authorities, and ClientCAs the clients', or,
-// if nil, RootCAs.
+// if nil, RootCAs. Its MinVersion counts; zero means TLS 1.3.
 func Fixed(c *tls.Config) (*Store, error) {
-	s := &Store{fixed: c.Clone(), auth: c.ClientAuth, logger: slog.New(slog.DiscardHandler), now: time.Now}
+	s := &Store{fixed: c.Clone(), auth: c.ClientAuth, lowest: cmp.Or(c.MinVersion, tls.VersionTLS13), logger: slog.New(slog.DiscardHandler), now: time.Now}
 	m := &Material{Members: c.RootCAs, Clients: c.ClientCAs, either: x509.NewCertPool()}
 	if m.Clients == nil {
 		m.Clients = c.RootCAs

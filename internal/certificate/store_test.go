@@ -187,6 +187,69 @@ func TestWhoIsWho(t *testing.T) {
 	}
 }
 
+// TestVersions: TLS 1.3 is the default on each side; 1.2 is spoken where it is allowed, with AEAD suites alone, and a
+// side that speaks another version learns the key.
+func TestVersions(t *testing.T) {
+	b := newHarness(t)
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.members, "m2", issuer.Request{Name: "m2", Member: true})
+	lowest := func(base string, version uint16) *Store {
+		s, err := Open(Options{
+			Files:      Files{Cert: b.path(base), Key: b.path(base + "-key"), Members: b.path("members")},
+			ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: version,
+		})
+		b.must(err)
+		return s
+	}
+	strict, lenient := lowest("m1", 0), lowest("m1", tls.VersionTLS12)
+	dialling := func(most uint16, suites ...uint16) *tls.Config {
+		c := lowest("m2", tls.VersionTLS12).Dialling()
+		c.NextProtos = nil
+		c.MaxVersion = most
+		if len(suites) > 0 {
+			c.CipherSuites = suites
+		}
+		return c
+	}
+	m := b.meet(strict.Shared(), dialling(tls.VersionTLS12))
+	wants(t, ExplainAccepting(m.refused), "tls.min_version on (1.3, unless that is set)|set tls.min_version to 1.2")
+	wants(t, lowest("m2", 0).ExplainDialling(m.failed), "it does not speak TLS 1.3|tls.min_version")
+	for _, configuration := range []*tls.Config{lenient.Shared(), lenient.Web(), lenient.Membership()} {
+		m = b.meet(configuration, dialling(tls.VersionTLS12))
+		b.must(m.failed)
+		if got := m.accepted.Version; got != tls.VersionTLS12 {
+			t.Errorf("they speak %s", tls.VersionName(got))
+		}
+		cbc := dialling(tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA)
+		if m = b.meet(configuration, cbc); m.failed == nil {
+			t.Errorf("a CBC suite is accepted: %s", tls.CipherSuiteName(m.accepted.CipherSuite))
+		}
+		m = b.meet(configuration, dialling(0))
+		b.must(m.failed)
+		if got := m.accepted.Version; got != tls.VersionTLS13 || m.accepted.DidResume {
+			t.Errorf("both speak 1.3, and they use %s", tls.VersionName(got))
+		}
+		ancient := dialling(tls.VersionTLS11)
+		ancient.MinVersion = tls.VersionTLS10
+		m = b.meet(configuration, ancient)
+		wants(t, ExplainAccepting(m.refused), "no version of TLS from tls.min_version on")
+	}
+	// A server that speaks 1.2 alone.
+	old := lenient.Shared()
+	old.GetConfigForClient, old.MaxVersion = nil, tls.VersionTLS12
+	client := lowest("m2", 0)
+	m = b.meet(old, client.Dialling())
+	wants(t, client.ExplainDialling(m.failed), "it does not speak TLS 1.3; update it, or the proxy in front of it")
+	// The configuration of a program counts.
+	for version, want := range map[uint16]uint16{0: tls.VersionTLS13, tls.VersionTLS12: tls.VersionTLS12, tls.VersionTLS10: tls.VersionTLS12} {
+		s, err := Fixed(&tls.Config{MinVersion: version})
+		b.must(err)
+		if got := s.Dialling().MinVersion; got != want {
+			t.Errorf("with MinVersion %s: %s", tls.VersionName(version), tls.VersionName(got))
+		}
+	}
+}
+
 // TestMembersAreListed: with Names, a member's certificate opens nothing unless its name is there.
 func TestMembersAreListed(t *testing.T) {
 	b := newHarness(t)

@@ -65,6 +65,7 @@ type TLS struct {
 	CA         string // PEM file: the authority of members' certificates, and of clients' without ClientCA
 	ClientCA   string // PEM file: the authority of clients' certificates
 	ClientAuth string // require, verify or none
+	MinVersion string // 1.2 or 1.3
 	// Members are the names of the members, or patterns of them; empty means every name.
 	Members []string
 }

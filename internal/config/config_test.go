@@ -58,7 +58,7 @@ func TestDefaults(t *testing.T) {
 		Listen: "127.0.0.1:4040", SocketMode: 0o600, HTTP: "127.0.0.1:4041",
 		Candidate: 8, Lease: 3 * time.Second, Patience: 250 * time.Millisecond, Drift: 0.05,
 		Spaces:    []Space{{Name: "default", Protocol: "consensus"}},
-		TLS:       TLS{ClientAuth: "require"},
+		TLS:       TLS{ClientAuth: "require", MinVersion: "1.3"},
 		Limits:    Limits{TTL: 24 * time.Hour, Sessions: 100000, LocksPerSession: 100000, WaitersPerName: 10000, Names: 1000000, NameBytes: 512, MessageBytes: 4194304, Connections: 20000, Watchers: 1000, Requests: 100000},
 		Log:       Log{Level: "info", Format: "text"},
 		TraceSize: 1 << 30,
@@ -85,7 +85,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	want := strings.Fields(`name listen socket_mode http hosts advertise join expect state data memory priority lease patience drift spaces
-		tls.cert tls.key tls.ca tls.client_ca tls.client_auth tls.members
+		tls.cert tls.key tls.ca tls.client_ca tls.client_auth tls.members tls.min_version
 		access tokens audit audit_locks audit_optional
 		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.names limits.name_bytes limits.message_bytes
 		limits.connections limits.watchers limits.requests limits.requests_per_second limits.requests_burst
@@ -138,6 +138,7 @@ func threeValues(t *testing.T, pem files) map[string][3]string {
 		"tls.client_ca":            {pem.cert, copied(t, pem.cert), copied(t, pem.cert)},
 		"tls.client_auth":          {"verify", "none", "require"},
 		"tls.members":              {"m1,m2", "m-*", "[a-c]?"},
+		"tls.min_version":          {"1.2", "1.3", "1.2"},
 		"limits.ttl":               {"3s", "10m", "59m"},
 		"limits.sessions":          {"1", "2", "3"},
 		"limits.locks_per_session": {"1", "2", "2147483647"},

@@ -117,6 +117,8 @@ func tlsKeys() []Key {
 		choiceKey("tls.client_auth", authRequire, []string{authRequire, authVerify, authNone}, func(c *Config) *string { return &c.TLS.ClientAuth },
 			"Client certificates with TLS: required (require), verified if given (verify), or not asked for (none); tls.client_ca or tls.ca must have signed them."),
 		membersKey(),
+		choiceKey("tls.min_version", version13, []string{version12, version13}, func(c *Config) *string { return &c.TLS.MinVersion },
+			"Lowest version of TLS on both ports and between members; 1.2 is spoken with authenticated encryption (AES-GCM, ChaCha20) and ephemeral keys alone."),
 	}
 }
 

@@ -51,6 +51,7 @@ tls:
   client_ca: ""    # default
   client_auth: require    # default
   members: []    # default
+  min_version: "1.3"    # default
 access: ""    # default
 tokens: ""    # default
 audit: ""    # default

@@ -16,6 +16,12 @@ const (
 	authNone    = "none"    // no certificate is requested
 )
 
+// The lowest versions of TLS that can be chosen.
+const (
+	version12 = "1.2"
+	version13 = "1.3"
+)
+
 // on reports whether TLS is on.
 func (t TLS) on() bool { return t.Cert != "" }
 
@@ -28,6 +34,9 @@ func (t TLS) Open(logger *slog.Logger) (*certificate.Store, error) {
 		Files:  certificate.Files{Cert: t.Cert, Key: t.Key, Members: t.CA, Clients: t.ClientCA},
 		Names:  t.Members,
 		Logger: logger,
+	}
+	if t.MinVersion == version12 {
+		options.MinVersion = tls.VersionTLS12
 	}
 	switch t.ClientAuth {
 	case authRequire:

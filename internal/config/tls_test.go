@@ -182,6 +182,20 @@ func TestExposed(t *testing.T) {
 	mustLoad(t, Sources{File: path})
 }
 
+// TestMinVersionInAFile: YAML takes 1.2 for a number.
+func TestMinVersionInAFile(t *testing.T) {
+	pem := material(t)
+	path := write(t, "h.yaml", "tls:\n  cert: "+pem.cert+"\n  key: "+pem.key+"\n  client_auth: none\n  min_version: 1.2\n")
+	settings := mustLoad(t, Sources{File: path})
+	store, err := settings.TLS.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := store.Shared().MinVersion; got != tls.VersionTLS12 {
+		t.Errorf("the lowest version is %s", tls.VersionName(got))
+	}
+}
+
 // TestDefaultNamesAreCarried: a member that was given no name has one that a certificate
 // for its IP address carries.
 func TestDefaultNamesAreCarried(t *testing.T) {
