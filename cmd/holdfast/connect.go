@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/private"
 )
 
 // defaultServer is the default member.
@@ -91,6 +92,9 @@ func tlsOf(c *cli.Command) (*client.Files, error) {
 	}
 	if _, err := certificate.Read(certificate.Files{Cert: files.Cert, Key: files.Key, Members: files.CA}); err != nil {
 		return nil, misconfigured("%s: %w", calledAs(c), badFile(files, err))
+	}
+	if err := private.CheckFile(files.Key); err != nil && !c.Bool("insecure-files") {
+		return nil, misconfigured("%s: --tls-key %w", calledAs(c), err)
 	}
 	return &files, nil
 }

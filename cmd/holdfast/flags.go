@@ -91,7 +91,7 @@ func memberFlagsWith(timeout cli.Flag) []cli.Flag {
 		textFlag("tls-key", "PEM `FILE` of its private key"),
 		textFlag("tls-server-name", "`NAME` in the members' certificates, if it is not the host of --server; turns TLS on"),
 		textFlag("token-file", "`FILE` of a token that identifies the client, read again when it changes; or set $"+tokenVariable+" to the token"),
-		switchFlag("insecure-files", "accept a --token-file that other users of the machine can access"),
+		switchFlag("insecure-files", "accept a --token-file or --tls-key that other users of the machine can access"),
 	}
 }
 

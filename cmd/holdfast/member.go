@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/disk/cell"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/private"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/internal/trace"
@@ -48,7 +49,8 @@ type member struct {
 	audit      *audit.Log
 	observer   *server.Observer
 	peers      *grpc.Transport
-	stores     stores // for spaces of protocol claim
+	stores     stores           // for spaces of protocol claim
+	unguarded  []*private.Error // files and folders that other users can use
 	node       *host.Member
 	server     *server.Server
 	ready      atomic.Bool
@@ -126,6 +128,9 @@ func (m *member) warnOpen() {
 	for _, open := range m.settings.Exposed() {
 		m.log.Warn("in plain text: "+open.What, "key", open.Key, "address", open.Address)
 	}
+	for _, open := range m.unguarded {
+		m.log.Warn("accepted with insecure_files: " + open.Advice())
+	}
 	if m.identities != nil {
 		for _, sentence := range m.identities.Warnings() {
 			m.log.Warn(sentence)
@@ -137,6 +142,9 @@ func (m *member) warnOpen() {
 func (m *member) warnings() (all []string) {
 	for _, open := range m.settings.Exposed() {
 		all = append(all, fmt.Sprintf("%s %s in plain text: %s", open.Key, open.Address, open.What))
+	}
+	for _, open := range m.unguarded {
+		all = append(all, "accepted with insecure_files: "+open.Advice())
 	}
 	if m.identities != nil {
 		all = append(all, m.identities.Warnings()...)
@@ -251,6 +259,9 @@ func (m *member) config(environ []string) (host.Config, error) {
 	if err == nil {
 		err = checkClock(time.Now(), state)
 	}
+	if err == nil {
+		err = m.checkFiles(state)
+	}
 	if err != nil {
 		return host.Config{}, err
 	}
@@ -283,6 +294,16 @@ func (m *member) config(environ []string) (host.Config, error) {
 		})
 	}
 	return c, nil
+}
+
+// checkFiles refuses files and folders of the member that other users can use, or keeps them for the warnings.
+func (m *member) checkFiles(state string) error {
+	open := m.settings.Unguarded(state, m.settings.DataDir(state))
+	if len(open) > 0 && !m.settings.InsecureFiles {
+		return open[0]
+	}
+	m.unguarded = open
+	return nil
 }
 
 // checkClock refuses a clock that is not set, as on a machine without a battery, if the member has no folder: then only

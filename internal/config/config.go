@@ -35,7 +35,9 @@ type Config struct {
 	Trace      string // file for the trace of the member's steps; "" means none
 	TraceSize  int    // maximum size of that file in bytes
 	Insecure   bool
-	File       string // the file that was read; "" means none
+	// InsecureFiles accepts files with secrets that other users can read, and folders that they can change.
+	InsecureFiles bool
+	File          string // the file that was read; "" means none
 
 	// origins has the origin of each key's value: "flag --lease", "environment HOLDFAST_LEASE", "file PATH line 3" or
 	// "default". The key of a space is "spaces." and its name.

@@ -89,7 +89,7 @@ func TestKeys(t *testing.T) {
 		access tokens audit audit_locks audit_optional
 		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.names limits.name_bytes limits.message_bytes
 		limits.connections limits.watchers limits.requests limits.requests_per_second limits.requests_burst
-		log.level log.format trace trace_size insecure config`)
+		log.level log.format trace trace_size insecure insecure_files config`)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
@@ -162,6 +162,7 @@ func threeValues(t *testing.T, pem files) map[string][3]string {
 		"audit":                      {"stderr", "syslog", "/var/log/holdfast.jsonl"},
 		"audit_locks":                {"true", "false", "true"},
 		"audit_optional":             {"true", "false", "true"},
+		"insecure_files":             {"true", "false", "true"},
 	}
 }
 

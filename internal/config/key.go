@@ -186,6 +186,8 @@ func startKeys() []Key {
 	return []Key{
 		switchKey("insecure", func(c *Config) *bool { return &c.Insecure },
 			"Allow a listen address other than loopback without TLS."),
+		switchKey("insecure_files", func(c *Config) *bool { return &c.InsecureFiles },
+			"Accept a private key that other users of the machine can read, and folders of state and data that they can change."),
 		{
 			Name: "config", Kind: Text, Allowed: "a YAML file that can be read, or empty",
 			Help:   "YAML file to read; flags and environment variables override it.",

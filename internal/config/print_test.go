@@ -76,6 +76,7 @@ log:
 trace: ""    # default
 trace_size: 1073741824    # default
 insecure: false    # default
+insecure_files: false    # default
 # --config: PATH    # flag --config
 `
 	got := printed(t, c)

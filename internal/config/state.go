@@ -5,8 +5,10 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast/internal/private"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 )
 
@@ -59,6 +61,21 @@ func (c *Config) TokensFile(state string) string {
 		return c.Tokens
 	}
 	return filepath.Join(state, "tokens.yaml")
+}
+
+// Unguarded returns what other users of the machine can use that is for this member alone: the private key, and the
+// folders of its state and its data, each with its fix.
+func (c *Config) Unguarded(state, data string) (all []*private.Error) {
+	var open *private.Error
+	if errors.As(private.CheckFile(c.TLS.Key), &open) {
+		all = append(all, open)
+	}
+	for _, folder := range slices.Compact([]string{state, data}) {
+		if errors.As(private.CheckFolder(folder), &open) {
+			all = append(all, open)
+		}
+	}
+	return all
 }
 
 // originOf is Origin for errors: a Config that Load did not make has none.

@@ -3,10 +3,12 @@ package config
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/private"
 )
 
 // Requirements on clients with TLS.
@@ -78,6 +80,10 @@ func (l *loader) checkTLS() {
 			l.refuse("tls.cert", "it does not make a pair with tls.key "+quote(t.Key)+": "+err.Error(), file,
 				"give a certificate and its own private key")
 		}
+	}
+	var open *private.Error
+	if l.good("insecure_files") && !l.config.InsecureFiles && errors.As(private.CheckFile(t.Key), &open) {
+		l.refuse("tls.key", open.Wrong, "a file for its owner alone", "run "+open.Fix+", or accept it with --insecure-files")
 	}
 	for _, one := range []struct{ key, path string }{{"tls.ca", t.CA}, {"tls.client_ca", t.ClientCA}} {
 		if data := readable(one.key, one.path); data != nil && !x509.NewCertPool().AppendCertsFromPEM(data) {

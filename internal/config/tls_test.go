@@ -182,6 +182,37 @@ func TestExposed(t *testing.T) {
 	mustLoad(t, Sources{File: path})
 }
 
+// TestKeyOfAll: a private key that other users can read is refused, unless the operator accepts it (S6).
+func TestKeyOfAll(t *testing.T) {
+	pem := material(t)
+	if err := os.Chmod(pem.key, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string]string{"tls.cert": pem.cert, "tls.key": pem.key, "tls.client_auth": "none"}
+	found := problems(t, Sources{Flags: flags})
+	if len(found) != 1 {
+		t.Fatalf("%v; want one problem", found)
+	}
+	matches(t, found[0], "tls.key", `its mode is 0644|allowed: a file for its owner alone|run chmod 600 "|or accept it with --insecure-files`)
+	flags["insecure_files"] = "true"
+	state, data := t.TempDir(), t.TempDir()
+	c := mustLoad(t, Sources{Flags: flags})
+	if got := c.Unguarded(state, data); len(got) != 1 || !strings.Contains(got[0].Error(), pem.key) {
+		t.Errorf("unguarded: %v", got)
+	}
+	for _, folder := range []string{state, data} {
+		if err := os.Chmod(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.Unguarded(state, data); len(got) != 3 {
+		t.Errorf("with both folders: %v", got)
+	}
+	if got := c.Unguarded(state, state); len(got) != 2 {
+		t.Errorf("with one folder for both: %v", got)
+	}
+}
+
 // TestMinVersionInAFile: YAML takes 1.2 for a number.
 func TestMinVersionInAFile(t *testing.T) {
 	pem := material(t)

@@ -22,14 +22,17 @@ type Error struct {
 }
 
 // Error returns a sentence with the fault and the fix.
-func (e *Error) Error() string {
-	return fmt.Sprintf("%s: %s; run %s, or accept the risk with --insecure-files", strconv.Quote(e.Path), e.Wrong, e.Fix)
+func (e *Error) Error() string { return e.Advice() + ", or accept it with --insecure-files" }
+
+// Advice returns the sentence for a fault that is accepted already.
+func (e *Error) Advice() string {
+	return fmt.Sprintf("%s: %s; run %s", strconv.Quote(e.Path), e.Wrong, e.Fix)
 }
 
 // CheckFile returns an *Error if other users can read or change the file at path.
 func CheckFile(path string) error {
 	info, err := os.Stat(path)
-	if err != nil || info.Mode()&fs.ModeDevice != 0 {
+	if err != nil || info.IsDir() || info.Mode()&fs.ModeDevice != 0 {
 		return nil
 	}
 	allowed := fs.FileMode(0)
