@@ -29,6 +29,7 @@ func (p *program) commands() []*cli.Command {
 		p.storeCommand(),
 		p.accessCommand(),
 		p.checkCommand(),
+		p.tlsCommand(),
 		p.memberCommand(),
 		p.snapshotCommand(),
 		p.tokenCommand(),

@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
-	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 )
@@ -118,26 +117,8 @@ func TestTLSSession(t *testing.T) {
 	t.Parallel()
 	addresses, err := clustertest.FreeAddresses(1)
 	must(t, err)
-	folder := t.TempDir()
-	members, err := issuer.New("members")
-	must(t, err)
-	clients, err := issuer.New("clients")
-	must(t, err)
-	for _, one := range []struct {
-		by      *issuer.Authority
-		request issuer.Request
-	}{{members, issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true}}, {clients, issuer.Request{Name: "job-7"}}} {
-		made, err := one.by.Issue(one.request)
-		must(t, err)
-		_, err = made.Write(folder, one.request.Name)
-		must(t, err)
-	}
-	_, err = members.Write(folder, "members")
-	must(t, err)
-	_, err = clients.Write(folder, "clients")
-	must(t, err)
 	text := strings.ReplaceAll(block(t, "docs/tls.md", "console", 0), "127.0.0.1:4140", addresses[0])
-	playIn(t, build(t), folder, "$ trap 'kill -KILL $(jobs -p); wait' EXIT\n"+text, "XDG_STATE_HOME="+t.TempDir())
+	play(t, build(t), "$ trap 'kill -KILL $(jobs -p); wait' EXIT\n"+text, "XDG_STATE_HOME="+t.TempDir())
 }
 
 func must(t *testing.T, err error) {
@@ -168,12 +149,6 @@ var killed = regexp.MustCompile(`(?m)^.*Killed .*\n`)
 // "…" there stands for anything.
 func play(t *testing.T, folder, text string, environ ...string) {
 	t.Helper()
-	playIn(t, folder, t.TempDir(), text, environ...)
-}
-
-// playIn is play in a folder that has something.
-func playIn(t *testing.T, folder, in, text string, environ ...string) {
-	t.Helper()
 	var script, want strings.Builder
 	for line := range strings.Lines(text) {
 		command, typed := strings.CutPrefix(line, "$ ")
@@ -187,7 +162,7 @@ func playIn(t *testing.T, folder, in, text string, environ ...string) {
 		script.WriteString(command)
 	}
 	shell := exec.Command("bash", "-c", "exec 2>&1\n"+script.String())
-	shell.Dir = in
+	shell.Dir = t.TempDir()
 	shell.Env = append(append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH")), environ...)
 	got, err := shell.CombinedOutput()
 	if err != nil {

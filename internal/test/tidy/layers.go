@@ -84,6 +84,8 @@ var table = []row{
 	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/...", "internal/takeall", "protocol/consensus"})},
 	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/api/schema", "internal/clock"}},
 
+	{[]string{"internal/pki"}, []string{"internal/private"}},
+
 	// A view shows what its source answers.
 	{[]string{"internal/top"}, []string{"", "internal/api", "internal/api/schema", "internal/printable"}},
 
