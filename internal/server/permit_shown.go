@@ -43,7 +43,7 @@ func (s *service) conceal(v caller, space, name string, err error) error {
 	return holdfast.ErrHeld
 }
 
-// concealStatus takes the spaces from a status that the caller may not learn of.
+// status takes the spaces from a status that the caller may not learn of.
 func (s shown) status(status *schema.Status) {
 	if s.all() {
 		return
@@ -125,7 +125,7 @@ type strangers struct {
 	latest map[string]protocol.Time
 }
 
-// mostStrangers bounds the addresses that are told apart.
+// mostStrangers bounds the addresses that are remembered.
 const mostStrangers = 10_000
 
 // news reports whether a failure of an address may be logged at now.

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -95,15 +94,10 @@ func (g *Guard) proven(ctx context.Context, c Caller, s access.Subject) (access.
 	if now.jwts == nil {
 		return s, &Failure{"issuer", errors.New("this member takes no JWT: its policy has no issuers")}
 	}
-	key := sha256.Sum256([]byte(c.Bearer))
-	if claims, is := now.proven.get(key, g.now()); is {
-		return subjectOf(claims, s), nil
-	}
 	claims, err := now.jwts.Verify(ctx, c.Bearer)
 	if err != nil {
 		return s, &Failure{jwt.Kind(err), err}
 	}
-	now.proven.put(key, claims, g.now())
 	s = subjectOf(claims, s)
 	if g.used.first(s.Name, g.now()) {
 		g.log.Add(audit.Entry{Event: audit.TokenUsed, Subject: s.Name, Address: c.Address, Result: "ok"})
@@ -157,41 +151,4 @@ func (u *uses) last(name string) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.latest[name].last
-}
-
-// proofs remembers verified JWTs for up to a minute, so that a client's next call costs a hash. It is bounded: beyond the
-// bound it forgets all.
-type proofs struct {
-	mu    sync.Mutex
-	valid map[[sha256.Size]byte]jwt.Claims
-}
-
-const (
-	mostProofs = 10_000
-	proofLimit = time.Minute // after this the keys of the issuer are asked again
-)
-
-func newProofs() *proofs { return &proofs{valid: map[[sha256.Size]byte]jwt.Claims{}} }
-
-func (p *proofs) get(key [sha256.Size]byte, now time.Time) (jwt.Claims, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	claims, is := p.valid[key]
-	if is && !now.Before(claims.Expires) {
-		delete(p.valid, key)
-		return claims, false
-	}
-	return claims, is
-}
-
-func (p *proofs) put(key [sha256.Size]byte, claims jwt.Claims, now time.Time) {
-	if latest := now.Add(proofLimit); claims.Expires.After(latest) {
-		claims.Expires = latest
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.valid) >= mostProofs {
-		clear(p.valid)
-	}
-	p.valid[key] = claims
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,9 +59,8 @@ type Guard struct {
 // policy is a policy in force.
 type policy struct {
 	*access.Policy
-	since  time.Time
-	jwts   *jwt.Verifier // nil without issuers
-	proven *proofs       // JWTs that have been verified
+	since time.Time
+	jwts  *jwt.Verifier // nil without issuers
 }
 
 // Open returns a guard, after it has read the policy. The error names the file and what is wrong with it.
@@ -87,7 +88,7 @@ func Open(c Config) (*Guard, error) {
 	default:
 		data, info, err := read(g.file)
 		if err == nil {
-			first, err = access.Parse(data)
+			first, err = g.parse(data)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the policy %s: %w", g.file, err)
@@ -129,13 +130,45 @@ func plain(err error) error {
 	return err
 }
 
+// parse returns the policy of a file, if its own assertions hold.
+func (g *Guard) parse(data []byte) (*access.Policy, error) {
+	p, err := access.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	failures := p.Test()
+	for i, failure := range failures {
+		if err = errors.Join(err, errors.New(failure.String())); i == mostFailures {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%d of its own tests fail: %w", len(failures), err)
+	}
+	for _, warning := range p.Warnings() {
+		g.logger.Warn("the policy says something that has no effect", "file", g.file, "line", warning.Line, "what", warning.Wrong)
+	}
+	return p, nil
+}
+
+// mostFailures bounds the failed tests that are named.
+const mostFailures = 4
+
+// found returns where the keys of an issuer are: a file is next to that of the policy, unless its path is absolute.
+func (g *Guard) found(keys string) string {
+	if keys == "" || strings.Contains(keys, "://") || filepath.IsAbs(keys) {
+		return keys
+	}
+	return filepath.Join(filepath.Dir(g.file), keys)
+}
+
 // adopt makes a policy the one in force.
 func (g *Guard) adopt(p *access.Policy) error {
-	next := &policy{Policy: p, since: g.now(), proven: newProofs()}
+	next := &policy{Policy: p, since: g.now()}
 	if issuers := p.Issuers(); len(issuers) > 0 {
 		all := make([]jwt.Issuer, len(issuers))
 		for i, one := range issuers {
-			all[i] = jwt.Issuer{URL: one.URL, Audience: one.Audience, JWKS: one.JWKS, Groups: one.Groups}
+			all[i] = jwt.Issuer{URL: one.URL, Audience: one.Audience, JWKS: g.found(one.JWKS), Groups: one.Groups}
 		}
 		verifier, err := jwt.New(all, g.logger)
 		if err != nil {
@@ -234,7 +267,7 @@ func (g *Guard) Reload() {
 	g.seen = info
 	var next *access.Policy
 	if err == nil {
-		next, err = access.Parse(data)
+		next, err = g.parse(data)
 	}
 	if err == nil && next.Digest() != before.Digest() {
 		err = g.adopt(next)

@@ -384,6 +384,7 @@ func (m *Machine) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 
 func (m *Machine) onList(call protocol.CallID, out *protocol.Effects) {
 	listed := &Listed{Sessions: make([]Info, 0, m.remote)}
+	//tidy:unordered they are sorted below
 	for id, p := range m.sessions {
 		if p.kind != Local {
 			listed.Sessions = append(listed.Sessions, Info{id, p.kind, p.client, p.owner, p.expires})

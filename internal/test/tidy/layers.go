@@ -33,6 +33,7 @@ var (
 		"internal/member/...",
 		"internal/api/...", "internal/transport/...", "internal/run", "internal/trace",
 		"internal/server/admin", "internal/server/edge", "internal/server/events",
+		"internal/access", "internal/access/guard",
 	})
 )
 
@@ -64,6 +65,7 @@ var table = []row{
 	{[]string{"internal/disk/..."}, []string{"storage", "internal/descriptors", "internal/sparing"}},
 	{[]string{"internal/api/..."}, []string{"", "internal/api/..."}},
 	{[]string{"internal/access"}, []string{""}},
+	{[]string{"internal/access/guard"}, slices.Concat([]string{"internal/access"}, leaves)},
 	{[]string{"internal/transport/..."}, slices.Concat([]string{""}, rules, leaves, []string{
 		"internal/api/schema", "internal/transport", "internal/transport/codec", "internal/transport/secure",
 	})},

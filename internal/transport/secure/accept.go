@@ -94,7 +94,6 @@ func Accept(d Door) credentials.TransportCredentials {
 	return a
 }
 
-
 // MemberKey is the metadata, with the member's name, of a call by a member that has no part in a space and acts as a
 // client. It is believed if the certificate of the connection proves it.
 const MemberKey = "holdfast-member"
