@@ -222,7 +222,7 @@ func (m *member) serveNode(ctx context.Context, config host.Config) (err error) 
 		Members: m.peers, Others: m.peers, Insiders: m.node.Insiders, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer, Guard: m.guard, AuditLocks: m.settings.Audit.Locks,
 		Limits: server.Limits{
 			NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
-			Connections: limits.Connections, Watchers: limits.Watchers, Requests: limits.Requests,
+			Connections: limits.Connections, ConnectionsPerAddress: limits.ConnectionsPerAddress, Watchers: limits.Watchers, Requests: limits.Requests,
 			Rate: limits.RequestsPerSecond, Burst: limits.RequestsBurst,
 		},
 		Certificates: m.identities, Warnings: m.warnings, Hosts: m.settings.Hosts, Policies: m.peers.Policies, Logger: m.log,

@@ -82,8 +82,11 @@ type Limits struct {
 	NameBytes       int
 	MessageBytes    int
 	Connections     int // of each port
-	Watchers        int
-	Requests        int // remembered by their ids
+
+	ConnectionsPerAddress int // of each port; 0 means a quarter
+
+	Watchers int
+	Requests int // remembered by their ids
 
 	RequestsPerSecond int // of one client; 0 means no limit
 	RequestsBurst     int // 0 means one second's worth

@@ -157,6 +157,8 @@ func limitKeys() []Key {
 			"Largest message or request body, in bytes."),
 		countKey("limits.connections", "20000", 1, maxCount, func(c *Config) *int { return &c.Limits.Connections },
 			"Most connections of each port at one time; fewer if the process may open fewer files."),
+		countKey("limits.connections_per_address", "0", 0, maxCount, func(c *Config) *int { return &c.Limits.ConnectionsPerAddress },
+			"Most connections of each port from one address, not counting those from this machine; 0 is a quarter of the port's."),
 		countKey("limits.watchers", "1000", 1, maxWatchers, func(c *Config) *int { return &c.Limits.Watchers },
 			"Most feeds of events at one time."),
 		countKey("limits.requests", "100000", 1, maxRequests, func(c *Config) *int { return &c.Limits.Requests },

@@ -66,6 +66,7 @@ limits:
   name_bytes: 512    # default
   message_bytes: 4194304    # default
   connections: 20000    # default
+  connections_per_address: 0    # default
   watchers: 1000    # default
   requests: 100000    # default
   requests_per_second: 0    # default

@@ -137,6 +137,9 @@ type Limits struct {
 	// Connections is the maximum number of connections at each port; fewer if there are too few Descriptors. Zero means
 	// 20,000.
 	Connections int
+	// ConnectionsPerAddress is the maximum number of connections from one address (for IPv6: from its /64) at each port,
+	// not counting those from this machine. Zero means a quarter of the port's.
+	ConnectionsPerAddress int
 	// Descriptors is the maximum number of open files and connections of the process. 256 of them, or half if that is
 	// less, are reserved for files and outgoing connections; each port gets at most half of the rest. Zero means the
 	// process's limit of open files.
@@ -246,6 +249,7 @@ func (l *Limits) resolve() error {
 		{"Requests", &l.Requests, 100_000, 1 << 30},
 		{"Names", &l.Names, 1000, 1 << 20},
 		{"Connections", &l.Connections, 20_000, 1 << 30},
+		{"ConnectionsPerAddress", &l.ConnectionsPerAddress, 0, 1 << 30},
 		{"Descriptors", &l.Descriptors, descriptors.Limit(), 1 << 30},
 		{"Watchers", &l.Watchers, 1000, 1 << 20},
 		{"Rate", &l.Rate, 0, math.MaxInt32},

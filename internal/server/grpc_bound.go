@@ -1,10 +1,12 @@
 package server
 
 import (
+	"container/list"
 	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -12,14 +14,22 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/sparing"
 )
 
+// perAddress is the limit of connections from one address, as refusals name it.
+const perAddress = "connections_per_address"
+
 // doors are shared by all listeners of a server: they divide the process's descriptors, so that disk files and
 // connections to other members get theirs.
 type doors struct {
-	most   int // maximum connections of all listeners together
-	each   int // of one: a flood at one port leaves the other its half
-	open   atomic.Int64
-	log    sparing.Log
-	logger *slog.Logger
+	most  int // maximum connections of all listeners together
+	each  int // of one: a flood at one port leaves the other its half
+	ofOne int // of one address at one listener; 0 means a quarter of the listener's
+	// patience is how long a connection may go without a first call before a newcomer gets its place.
+	patience time.Duration
+	origin   func(net.Addr) string // the address that a connection counts for; "" for none
+	now      func() time.Time
+	open     atomic.Int64
+	log      sparing.Log
+	logger   *slog.Logger
 }
 
 // newDoors divides the process's descriptors.
@@ -35,7 +45,19 @@ func newDoors(l Limits, logger *slog.Logger) *doors {
 // quietDoors is newDoors without logging.
 func quietDoors(l Limits, logger *slog.Logger) *doors {
 	most := descriptors.ForConnections(l.Descriptors)
-	return &doors{most: most, each: max(most/2, 1), logger: logger}
+	return &doors{
+		most: most, each: max(most/2, 1), ofOne: l.ConnectionsPerAddress, patience: l.Header,
+		origin: originOf, now: time.Now, logger: logger,
+	}
+}
+
+// originOf returns the address that a connection counts for, for IPv6 its /64; "" if it comes from this machine.
+func originOf(address net.Addr) string {
+	tcp, is := address.(*net.TCPAddr)
+	if !is || tcp.IP.IsLoopback() {
+		return ""
+	}
+	return clientName(tcp.String(), "")
 }
 
 // say logs events at a bound once a minute.
@@ -45,8 +67,9 @@ func (d *doors) say(sentence string, args ...any) {
 	}
 }
 
-// boundListener accepts a limited number of connections. One more is closed at once: a rejected client tries another
-// member, while one stuck in the backlog does not know that it should.
+// boundListener accepts a limited number of connections, in all and from one address. One more is closed at once: a
+// rejected client tries another member, while one stuck in the backlog does not know that it should. In all, one more
+// gets the place of the oldest connection that has gone without a call for a while, if there is one.
 type boundListener struct {
 	net.Listener
 	limit    int64
@@ -55,10 +78,16 @@ type boundListener struct {
 	inUse    prometheus.Gauge
 	doors    *doors
 	port     string
+
+	mu        sync.Mutex
+	origins   map[string]int // connections by address
+	strangers list.List      // of *boundConn that have made no call yet, the oldest first
 }
 
 func bound(l net.Listener, limit int, observer *Observer) *boundListener {
-	return &boundListener{Listener: l, limit: int64(limit), observer: observer, inUse: prometheus.NewGauge(prometheus.GaugeOpts{})}
+	return &boundListener{
+		Listener: l, limit: int64(limit), observer: observer, inUse: prometheus.NewGauge(prometheus.GaugeOpts{}), origins: map[string]int{},
+	}
 }
 
 // as sets the connections' port in the metrics, grpc or http.
@@ -80,17 +109,100 @@ func (l *boundListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, l.fail(err)
 		}
-		if l.enter() {
+		from, known := l.enterFrom(c)
+		if known && (l.enter() || l.replace() && l.enter()) {
 			l.inUse.Inc()
-			return &boundConn{Conn: c, listener: l}, nil
+			return l.keep(c, from), nil
 		}
-		l.observer.refused("connections")
 		_ = c.Close() // it was never used, so there is nothing to lose
-		if l.doors != nil {
-			l.doors.say("a connection is closed at once: as many as may be are open (limits.connections, or the limit of open files)",
-				"port", l.port, "open", l.open.Load(), "most", l.limit)
+		if known {
+			l.leaveFrom(from)
+			l.refuse("connections", "a connection is closed at once: as many as may be are open (limits.connections, or the limit of open files)",
+				"open", l.open.Load(), "most", l.limit)
 		}
 	}
+}
+
+// refuse counts and logs a connection that is closed because of a bound.
+func (l *boundListener) refuse(limit, sentence string, args ...any) {
+	l.observer.refused(limit)
+	if l.doors != nil {
+		l.doors.say(sentence, append([]any{"port", l.port}, args...)...)
+	}
+}
+
+// ofOne returns the bound of one address.
+func (l *boundListener) ofOne() int {
+	if l.doors.ofOne > 0 {
+		return l.doors.ofOne
+	}
+	return int(max(l.limit/4, 1))
+}
+
+// enterFrom takes a place for a connection among those of its address. It reports false after refusing the connection.
+func (l *boundListener) enterFrom(c net.Conn) (from string, ok bool) {
+	if l.doors == nil {
+		return "", true
+	}
+	if from = l.doors.origin(c.RemoteAddr()); from == "" {
+		return from, true
+	}
+	most := l.ofOne()
+	l.mu.Lock()
+	open := l.origins[from]
+	if ok = open < most; ok {
+		l.origins[from]++
+	}
+	l.mu.Unlock()
+	if !ok {
+		l.refuse(perAddress, "a connection is closed at once: its address has as many as one may have (limits.connections_per_address)",
+			"from", from, "open", open, "most", most)
+	}
+	return from, ok
+}
+
+// leaveFrom returns a place of enterFrom.
+func (l *boundListener) leaveFrom(from string) {
+	if from == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.origins[from]--; l.origins[from] == 0 {
+		delete(l.origins, from)
+	}
+}
+
+// keep returns an accepted connection, which has made no call yet.
+func (l *boundListener) keep(c net.Conn, from string) *boundConn {
+	b := &boundConn{Conn: c, listener: l, from: from}
+	if l.doors != nil {
+		b.since = l.doors.now()
+		l.mu.Lock()
+		b.place = l.strangers.PushBack(b)
+		l.mu.Unlock()
+	}
+	return b
+}
+
+// replace closes the oldest connection that has made no call, if it had time for one, and reports whether it did.
+func (l *boundListener) replace() bool {
+	if l.doors == nil {
+		return false
+	}
+	var oldest *boundConn
+	l.mu.Lock()
+	if front := l.strangers.Front(); front != nil {
+		oldest, _ = front.Value.(*boundConn)
+	}
+	l.mu.Unlock()
+	if oldest == nil || l.doors.now().Sub(oldest.since) < l.doors.patience {
+		return false
+	}
+	_ = oldest.Close() // its owner closes it again, and learns of the end by reading
+	l.refuse("connections", "a connection without a call is closed for a newcomer: as many as may be are open (limits.connections, or the limit of open files)",
+		"from", oldest.RemoteAddr().String(), "most", l.limit)
+	return true
 }
 
 // enter takes a place for a connection, if there is one.
@@ -130,7 +242,21 @@ func (l *boundListener) fail(err error) error {
 type boundConn struct {
 	net.Conn
 	listener *boundListener
+	from     string // the address that it counts for; "" for none
+	since    time.Time
+	place    *list.Element // among the strangers; nil if it is not counted
+	called   atomic.Bool   // it is no stranger any more
 	once     sync.Once
+}
+
+// hasCalled records that the connection has made a call, or is closed: no newcomer gets its place.
+func (c *boundConn) hasCalled() {
+	if c.place == nil || c.called.Swap(true) {
+		return
+	}
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.listener.strangers.Remove(c.place)
 }
 
 // NetConn returns the connection that was accepted.
@@ -139,6 +265,8 @@ func (c *boundConn) NetConn() net.Conn { return c.Conn }
 // Close closes the connection.
 func (c *boundConn) Close() error {
 	c.once.Do(func() {
+		c.hasCalled()
+		c.listener.leaveFrom(c.from)
 		c.listener.leave()
 		c.listener.inUse.Dec()
 	})

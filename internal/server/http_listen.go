@@ -116,6 +116,9 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 func markServed(ctx context.Context) {
 	if c, ok := ctx.Value(connectionKey{}).(*countedConn); ok {
 		c.served.Store(true)
+		if counted, is := c.Conn.(*boundConn); is {
+			counted.hasCalled()
+		}
 	}
 }
 

@@ -220,7 +220,7 @@ func limitOf(err error) string {
 func limits() []string {
 	return []string{
 		"sessions", "locks_per_session", "waiters_per_name", "names", "requests", "watchers",
-		overloaded, "operators", "snapshots", "connections", "files", "operations_per_frame", edge.UnreadAnswers, unreadEvents, rateLimit,
+		overloaded, "operators", "snapshots", "connections", perAddress, "files", "operations_per_frame", edge.UnreadAnswers, unreadEvents, rateLimit,
 	}
 }
 

@@ -124,6 +124,9 @@ func wasGreeted(ctx context.Context) {
 	if p, known := peer.FromContext(ctx); known {
 		if from, is := p.Addr.(callerAddress); is {
 			from.conn.greeted()
+			if counted, is := from.conn.Conn.(*boundConn); is {
+				counted.hasCalled()
+			}
 		}
 	}
 }
