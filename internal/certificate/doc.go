@@ -5,6 +5,7 @@
 //	store.go     the newest material, read again when the files change
 //	config.go    the configuration of crypto/tls, on each side of each port
 //	name.go      the names that a certificate carries
+//	subject.go   the subject of a client's certificate for access control
 //	verify.go    who a certificate is good for: a member, or a client
 //	explain.go   why a handshake did not succeed, and what to do, in a sentence
 //
@@ -33,7 +34,8 @@
 // without a configured name have (127.0.0.1-4040, 127.0.0.1:4040).
 //
 // A client's name is the common name of its certificate; if that is empty, the first of its DNS names, e-mail
-// addresses, URIs and IP addresses.
+// addresses, URIs and IP addresses. A name with control or invisible format characters is refused. For access control
+// its [Subject] counts, which is the SPIFFE id of a certificate that has one.
 //
 // # Reload
 //

@@ -57,8 +57,8 @@ func isAt(name string, ip net.IP) bool {
 	return name == net.JoinHostPort(host, port) || name == strings.TrimLeft(strings.ReplaceAll(host, ":", "-"), "-")+"-"+port
 }
 
-// namesOf lists the names in a certificate, the common name first.
-func namesOf(leaf *x509.Certificate) []string {
+// rawNames lists the names in a certificate as they are, the common name first.
+func rawNames(leaf *x509.Certificate) []string {
 	all := slices.Concat([]string{leaf.Subject.CommonName}, leaf.DNSNames, leaf.EmailAddresses)
 	for _, uri := range leaf.URIs {
 		all = append(all, uri.String())
@@ -66,7 +66,12 @@ func namesOf(leaf *x509.Certificate) []string {
 	for _, ip := range leaf.IPAddresses {
 		all = append(all, ip.String())
 	}
-	all = slices.DeleteFunc(all, func(name string) bool { return name == "" })
+	return slices.DeleteFunc(all, func(name string) bool { return name == "" })
+}
+
+// namesOf is rawNames with unreadable names quoted.
+func namesOf(leaf *x509.Certificate) []string {
+	all := rawNames(leaf)
 	for i := range all {
 		all[i] = printable(all[i])
 	}

@@ -103,6 +103,9 @@ func (s *Store) Client(state *tls.ConnectionState) (name string, err error) {
 			return "", fmt.Errorf("the certificate for %s is no client's: %w; show one that the clients' authority (tls.client_ca) has signed", Names(leaf), err)
 		}
 	}
+	if err := checkName(leaf); err != nil {
+		return "", err
+	}
 	switch {
 	case name == "":
 		return "", errors.New("the certificate has no name; give it a common name")
