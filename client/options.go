@@ -68,7 +68,8 @@ func TTL(d time.Duration) Option { return func(s *settings) { s.ttl = d } }
 func Name(text string) Option { return func(s *settings) { s.name = text } }
 
 // TLS encrypts the connection. Without it, and without TLSFiles, the connection is in plain text; a connection to a
-// local socket always is.
+// local socket always is. The lowest version is that of config.MinVersion, or TLS 1.3 if that is zero; TLS 1.2 is spoken
+// with AEAD suites alone unless config.CipherSuites names others.
 func TLS(config *tls.Config) Option { return func(s *settings) { s.tls = config } }
 
 // Member declares that this process is the cluster member with that name; its TLS certificate proves it. The clients'
