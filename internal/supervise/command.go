@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Command describes the command to run.
@@ -70,20 +70,19 @@ func (e *StartError) Unwrap() error { return e.Err }
 // command before the caller waits for a lock.
 func Find(command string) (string, error) {
 	if strings.Contains(command, "/") {
-		_, err := exec.LookPath(command)
-		if err != nil && !errors.Is(err, exec.ErrDot) {
+		if err := executable(command); err != nil {
 			return "", notRunnable(command, command, err)
 		}
 		return command, nil
 	}
 	var denied error
-	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+	for _, folder := range searchPath() {
 		if folder == "" {
 			folder = "." // POSIX: an empty element is the working folder
 		}
 		path := folder + "/" + command
-		_, err := exec.LookPath(path)
-		if err == nil || errors.Is(err, exec.ErrDot) {
+		err := executable(path)
+		if err == nil {
 			return path, nil
 		}
 		if _, missing := os.Stat(path); denied == nil && missing == nil && errors.Is(err, fs.ErrPermission) {
@@ -93,7 +92,37 @@ func Find(command string) (string, error) {
 	if denied != nil {
 		return "", notRunnable(command, command, denied)
 	}
-	return "", &StartError{command, StatusNotFound, "not found in PATH", exec.ErrNotFound}
+	return "", &StartError{command, StatusNotFound, "not found in PATH", fs.ErrNotExist}
+}
+
+// searchPath returns the folders of PATH.
+func searchPath() []string {
+	path := os.Getenv("PATH")
+	if path == "" {
+		return nil
+	}
+	return strings.Split(path, ":")
+}
+
+// executable returns why a file cannot be executed, as far as that shows without an attempt. Package os/exec does the
+// same, but a program that imports it here initializes this package late: see init in guardian.go.
+func executable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return syscall.EISDIR
+	}
+	err = unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS)
+	if !errors.Is(err, syscall.ENOSYS) && !errors.Is(err, syscall.EPERM) {
+		return err
+	}
+	// The system cannot say, for example in a container with a filter of system calls.
+	if info.Mode()&0o111 == 0 {
+		return fs.ErrPermission
+	}
+	return nil
 }
 
 // notRunnable explains why the file at path cannot be executed, from the system's error.
