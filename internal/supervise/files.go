@@ -3,8 +3,10 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,33 +23,61 @@ func (p pipe) close() {
 
 // lines are the pipes between caller, starter and guardian.
 type lines struct {
-	gate   pipe // caller to starter: the environment lets it pass; on close it exits
+	gate   pipe // caller to starter: its order lets it pass; on close it exits
 	report pipe // starter to caller: the reason of a failed execution; closed silently on success
-	leash  pipe // caller to guardian: deadlines; it ends when the caller does
 	ready  pipe // guardian to caller: one byte
 	will   pipe // caller to the guardian's heir: its input
+
+	// leash is how the guardian learns of its task, of the deadlines, and of the caller's end. It is a socket, because a
+	// pipe passes no open files.
+	leash leash
+	neck  *os.File // the guardian's end of it
 }
 
 func openLines() (*lines, error) {
 	l := &lines{}
 	var opened []pipe
-	for _, p := range []*pipe{&l.gate, &l.report, &l.leash, &l.ready, &l.will} {
+	fail := func(err error) (*lines, error) {
+		for _, p := range opened {
+			p.close()
+		}
+		return nil, fmt.Errorf("open a pipe: %w", err)
+	}
+	for _, p := range []*pipe{&l.gate, &l.report, &l.ready, &l.will} {
 		r, w, err := os.Pipe()
 		if err != nil {
-			for _, p := range opened {
-				p.close()
-			}
-			return nil, fmt.Errorf("open a pipe: %w", err)
+			return fail(err)
 		}
 		*p = pipe{r, w}
 		opened = append(opened, *p)
 	}
+	ends, err := socketPair()
+	if err != nil {
+		return fail(err)
+	}
+	l.leash, l.neck = leash{os.NewFile(uintptr(ends[0]), "leash")}, os.NewFile(uintptr(ends[1]), "neck")
 	return l, nil
+}
+
+// socketPair returns two sockets that are connected to each other. Both are close-on-exec, and the first one does not
+// block.
+func socketPair() (ends [2]int, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if ends, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); err != nil {
+		return ends, err
+	}
+	unix.CloseOnExec(ends[0])
+	unix.CloseOnExec(ends[1])
+	if err = unix.SetNonblock(ends[0], true); err != nil {
+		return ends, errors.Join(err, unix.Close(ends[0]), unix.Close(ends[1]))
+	}
+	return ends, nil
 }
 
 // closeStarted closes the ends that belong to the started processes; a reader must see the end when its writer exits.
 func (l *lines) closeStarted() {
-	for _, file := range []*os.File{l.gate.r, l.report.w, l.leash.r, l.ready.w, l.will.r} {
+	for _, file := range []*os.File{l.gate.r, l.report.w, l.neck, l.ready.w, l.will.r} {
 		_ = file.Close() // nothing to flush
 	}
 }
@@ -64,6 +94,15 @@ const closed = ^uintptr(0)
 
 // inheritedLimit is one more than the highest descriptor examined. A higher one passes on to the command by itself.
 const inheritedLimit = 256
+
+// keepOnly marks the descriptors from 3 up, those in the list excepted, to be closed by an exec.
+func keepOnly(list []uintptr) {
+	for n := uintptr(3); n < inheritedLimit; n++ {
+		if !slices.Contains(list, n) {
+			unix.CloseOnExec(int(n)) // most are not open
+		}
+	}
+}
 
 // inherited returns the descriptors from 3 up that would survive an exec, and closed for the others.
 func inherited() []uintptr {
@@ -96,14 +135,11 @@ const (
 	guardianWill  = 5
 )
 
-// guardianFiles keeps none of the user's files open but those of Command.Keep.
-func guardianFiles(null *os.File, l *lines, keep []*os.File) []uintptr {
-	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), l.leash.r.Fd(), l.ready.w.Fd(), l.will.r.Fd()}
+// guardianFiles keeps none of the user's files open.
+func guardianFiles(null *os.File, l *lines) []uintptr {
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd(), l.neck.Fd(), l.ready.w.Fd(), l.will.r.Fd()}
 	for range inherited() {
 		files = append(files, closed)
-	}
-	for _, file := range keep {
-		files = append(files, file.Fd())
 	}
 	return files
 }

@@ -3,19 +3,23 @@
 package supervise
 
 import (
+	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
 // The names (argument 0) under which this program is started again.
 const (
-	guardianName = "holdfast-guardian" // arguments: see Process.guardianTask
-	starterName  = "holdfast-starter"  // arguments: gate, report, path, the command's arguments
+	guardianName = "holdfast-guardian" // no arguments: see readTask
+	starterName  = "holdfast-starter"  // arguments: gate, report; see readOrder
 )
 
 // guardianTitle is a guardian's name in process lists. It does not begin like the caller's, so that pkill holdfast does
@@ -31,7 +35,7 @@ const (
 // A guardian or starter begins its work while the program's packages are initialized. The linker sorts them by path, and
 // each comes as soon as those that it imports are there. So a program does this after a third of its packages, and in
 // half of the time of a whole start, as long as this package imports few others, and none that comes late, as os/exec.
-func init() { guardianMain() } //nolint:gochecknoinits // see above
+func init() { guardianMain(); startEarly() } //nolint:gochecknoinits // see above
 
 // guardianMain does the work of a guardian or starter if [Prepare] has started this process as one, and does not return
 // then; otherwise it returns at once.
@@ -47,43 +51,107 @@ func guardianMain() {
 	os.Exit(misuse)
 }
 
-// task is what a guardian's arguments say.
+// task is what the caller sends to its guardian.
 type task struct {
 	command, home int    // process groups: the command's, and the caller's
 	caller        int    // the process that adopts what the command leaves running; 0 for none
 	mark          string // see Command.Mark
 	except        []int  // other children of the caller
-	heir          []string
+	heir, heirEnv []string
 }
 
-// parseTask parses the arguments; ok is false if they are not those of a guardian.
-func parseTask(args []string) (o task, ok bool) {
-	if len(args) < 5 {
-		return o, false
+func (t task) encode() []byte {
+	var except []string
+	for _, other := range t.except {
+		except = append(except, strconv.Itoa(other))
+	}
+	first := []string{strconv.Itoa(t.command), strconv.Itoa(t.home), strconv.Itoa(t.caller), t.mark}
+	return encodeLists(first, except, t.heir, t.heirEnv)
+}
+
+// readTask reads the task from the guardian's end of the leash, with the files that come with it (Command.Keep): they
+// are only kept open. The error is io.EOF if the caller is gone, or has no task.
+func readTask(leash int) (t task, err error) {
+	head, rights := make([]byte, messageHead), make([]byte, unix.CmsgSpace(mostKept*4))
+	n, files, _, _, err := unix.Recvmsg(leash, head, rights, 0)
+	for errors.Is(err, syscall.EINTR) {
+		n, files, _, _, err = unix.Recvmsg(leash, head, rights, 0)
+	}
+	switch {
+	case err != nil:
+		return t, err
+	case n == 0:
+		return t, io.EOF
+	case n < len(head):
+		return t, errNoMessage
+	}
+	if err := keepFiles(rights[:files]); err != nil {
+		return t, err
+	}
+	lists, err := readBody(descriptor(leash), head, 4)
+	if err != nil {
+		return t, err
+	}
+	if len(lists[0]) != 4 {
+		return t, errNoMessage
 	}
 	number := func(text string) int {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return -1
-		}
+		n, wrong := strconv.Atoi(text)
+		err = errors.Join(err, wrong)
 		return n
 	}
-	o = task{command: number(args[0]), home: number(args[1]), caller: number(args[2]), mark: args[3]}
-	count, rest := number(args[4]), args[5:]
-	if o.command <= 1 || o.home < 0 || o.caller < 0 || count < 0 || count > len(rest) {
-		return o, false
+	t = task{
+		command: number(lists[0][0]), home: number(lists[0][1]), caller: number(lists[0][2]), mark: lists[0][3],
+		heir: lists[2], heirEnv: lists[3],
 	}
-	for _, other := range rest[:count] {
-		o.except = append(o.except, number(other))
+	for _, other := range lists[1] {
+		t.except = append(t.except, number(other))
 	}
-	o.heir = rest[count:]
-	return o, true
+	if t.command <= 1 || t.home < 0 || t.caller < 0 {
+		err = errors.Join(err, errNoMessage)
+	}
+	return t, err
+}
+
+// keepFiles takes over the files of a message, which stay open until this process ends. The heir does not get them.
+func keepFiles(rights []byte) error {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return err
+	}
+	for _, message := range messages {
+		files, err := unix.ParseUnixRights(&message)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			unix.CloseOnExec(file)
+		}
+	}
+	return nil
+}
+
+// descriptor reads from a file that it does not own.
+type descriptor int
+
+func (d descriptor) Read(p []byte) (int, error) {
+	for {
+		n, err := syscall.Read(int(d), p)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil:
+			return 0, err
+		case n == 0 && len(p) > 0:
+			return 0, io.EOF
+		}
+		return n, nil
+	}
 }
 
 // guard waits for the caller's end or the deadline, kills the command, and starts the heir.
 func guard(args []string) {
-	task, ok := parseTask(args)
-	if !ok {
+	if len(args) > 0 {
 		return
 	}
 	// All catchable signals are caught and dropped: a guardian ends with its caller. A terminal's stop signals must be
@@ -93,6 +161,13 @@ func guard(args []string) {
 	_ = os.Chdir("/") // to keep no file system busy; best effort
 	rename(guardianTitle)
 
+	task, err := readTask(guardianLeash)
+	if errors.Is(err, io.EOF) {
+		os.Exit(0) // there will be no command
+	}
+	if err != nil {
+		return
+	}
 	leash, err := newCollar(guardianLeash)
 	if err != nil {
 		return
@@ -116,7 +191,7 @@ func guard(args []string) {
 	command.kill(task.mark)
 	terminal.takeBack(true)
 	if command.killed(task.mark, time.After(limit)) {
-		startHeir(task.heir)
+		startHeir(task.heir, task.heirEnv)
 	}
 	os.Exit(code)
 }

@@ -57,7 +57,7 @@ const lingering = 10 * time.Second
 
 // startHeir starts the heir, if there is one and the command was started, and waits for its end. A guardian has no way
 // to report an error: without its heir a lock stays taken until it expires.
-func startHeir(args []string) {
+func startHeir(args, env []string) {
 	input := []unix.PollFd{{Fd: guardianWill, Events: unix.POLLIN}}
 	if _, err := unix.Poll(input, 0); len(args) == 0 || err != nil || input[0].Revents&unix.POLLIN == 0 {
 		return
@@ -71,7 +71,7 @@ func startHeir(args []string) {
 	for range inherited() {
 		files = append(files, closed)
 	}
-	pid, err := fork(args, os.Environ(), files)
+	pid, err := fork(args, env, files)
 	for err == nil {
 		_, err = syscall.Wait4(pid, nil, 0, nil)
 		if errors.Is(err, syscall.EINTR) {

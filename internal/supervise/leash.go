@@ -5,24 +5,62 @@ package supervise
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// deadlineBytes is the length of one message on the leash: a time of package clock in nanoseconds, little endian. A
-// pipe transfers that many bytes atomically.
+// deadlineBytes is the length of a deadline on the leash: a time of package clock in nanoseconds, little endian. The
+// leash transfers that many bytes atomically.
 const deadlineBytes = 8
 
-// leash is the caller's end of the pipe to the guardian: each message is a new deadline, and the pipe closes when the
-// caller ends.
+// leash is the caller's end of the socket to the guardian: the first message is the guardian's task, each later one a
+// new deadline, and it closes when the caller ends.
 type leash struct{ file *os.File }
 
+// mostKept is how many files a task may have, less than every system's limit.
+const mostKept = 128
+
+// sendTask sends the first message. It blocks while a task that is larger than a socket's buffer is not read.
+func (l leash) sendTask(t task, keep []*os.File) error {
+	if len(keep) > mostKept {
+		return fmt.Errorf("keep %d files: want at most %d", len(keep), mostKept)
+	}
+	conn, err := l.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	message := t.encode()
+	var rights []byte
+	if len(keep) > 0 {
+		var files []int
+		for _, file := range keep {
+			files = append(files, int(file.Fd()))
+		}
+		rights = unix.UnixRights(files...)
+	}
+	var failed error
+	err = conn.Write(func(fd uintptr) bool {
+		failed = unix.Sendmsg(int(fd), message[:messageHead], rights, nil, 0)
+		return !errors.Is(failed, syscall.EAGAIN) && !errors.Is(failed, syscall.EINTR)
+	})
+	runtime.KeepAlive(keep)
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	_, err = l.file.Write(message[messageHead:])
+	return err
+}
+
 // sendDeadline sends a deadline and never blocks. A guardian that is gone needs none: its end has ended the command.
-// One that has read nothing for thousands of deadlines acts on the last that fit in its pipe, which is sooner.
+// One that has read nothing for hundreds of deadlines acts on the last that fit in its socket, which is sooner.
 func (l leash) sendDeadline(deadline time.Duration) error {
 	conn, err := l.file.SyscallConn()
 	if err != nil {

@@ -32,12 +32,12 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 // and Abandon must be called, once.
 type Prepared struct {
 	process *Process
-	orders  chan *order
+	orders  chan *launch
 	started chan error
 }
 
-// order is what a prepared command needs to run.
-type order struct {
+// launch is what a prepared command needs to run.
+type launch struct {
 	ctx      context.Context
 	env      []string
 	deadline time.Duration
@@ -72,13 +72,7 @@ func Prepare(c Command) (*Prepared, error) {
 	if p.notice == nil {
 		p.notice = func(string) {}
 	}
-	if c.Adopt && adoptOrphans() {
-		p.group.caller = os.Getpid()
-		for _, other := range childrenOf(p.group.caller) {
-			p.group.except = append(p.group.except, other.id)
-		}
-	}
-	r := &Prepared{process: p, orders: make(chan *order, 1), started: make(chan error, 1)}
+	r := &Prepared{process: p, orders: make(chan *launch, 1), started: make(chan error, 1)}
 	prepared := make(chan error, 1)
 	go p.run(&c, path, prepared, r.orders, r.started)
 	if err := <-prepared; err != nil {
@@ -93,7 +87,7 @@ func (r *Prepared) Start(ctx context.Context, c Command) (*Process, error) {
 		r.Abandon()
 		return nil, err
 	}
-	r.orders <- &order{ctx, environment(c.Env), c.Deadline, c.Heir}
+	r.orders <- &launch{ctx, environment(c.Env), c.Deadline, c.Heir}
 	if err := <-r.started; err != nil {
 		return nil, err
 	}
@@ -107,9 +101,9 @@ func (r *Prepared) Abandon() {
 	<-r.process.tended
 }
 
-// openGate lets the starter pass, with the command's environment.
-func openGate(gate *os.File, env []string) error {
-	_, err := gate.Write(encodeEnvironment(env))
+// openGate lets the starter pass, with its order.
+func openGate(gate *os.File, o order) error {
+	_, err := gate.Write(o.encode())
 	if errors.Is(err, os.ErrClosed) {
 		return syscall.EPIPE
 	}

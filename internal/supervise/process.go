@@ -59,11 +59,11 @@ type Process struct {
 
 // run starts the processes and tends them to their end, on one thread: Linux kills the command when the thread that
 // started it ends.
-func (p *Process) run(c *Command, path string, prepared chan<- error, orders <-chan *order, started chan<- error) {
+func (p *Process) run(c *Command, path string, prepared chan<- error, orders <-chan *launch, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	signal.Notify(p.children, syscall.SIGCHLD)
-	l, err := p.fork(c, path)
+	l, err := p.enlist(c)
 	prepared <- err
 	if err == nil {
 		err = errAbandoned
@@ -80,7 +80,7 @@ func (p *Process) run(c *Command, path string, prepared chan<- error, orders <-c
 }
 
 // launch opens the gate.
-func (p *Process) launch(o *order, c *Command, path string, l *lines) error {
+func (p *Process) launch(o *launch, c *Command, path string, l *lines) error {
 	stop := context.AfterFunc(o.ctx, func() { // do not wait for a slow process
 		_ = l.ready.r.Close()
 		_ = l.report.r.Close()
@@ -108,7 +108,8 @@ func (p *Process) launch(o *order, c *Command, path string, l *lines) error {
 		p.terminal.lend()
 	}
 	// A starter that was killed, for example by a guardian at its deadline, is handled like a command that was.
-	if err := openGate(l.gate.w, o.env); err != nil && !errors.Is(err, syscall.EPIPE) {
+	command := order{path: path, args: c.Args, env: o.env, files: inherited()}
+	if err := openGate(l.gate.w, command); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return ended(o.ctx, fmt.Errorf("start the command: %w", err))
 	}
 	report, err := io.ReadAll(l.report.r)
@@ -133,64 +134,39 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// fork starts the starter, then the guardian. The starter comes first so that the guardian knows the group from its
-// beginning; it waits at the gate meanwhile.
-func (p *Process) fork(c *Command, path string) (*lines, error) {
-	l, err := openLines()
+// enlist takes or starts the crew, and gives the guardian its task.
+func (p *Process) enlist(c *Command) (*lines, error) {
+	crew, err := crewFor(c.Stdin, c.Stdout, c.Stderr)
 	if err != nil {
 		return nil, err
 	}
-	p.leash = leash{l.leash.w}
-	err = p.forkBoth(c, path, l)
-	l.closeStarted()
-	if err != nil {
-		l.closeOwn()
-		return nil, err
-	}
-	return l, nil
-}
-
-func (p *Process) forkBoth(c *Command, path string, l *lines) error {
-	files, gate, report := starterFiles(c.Stdin, c.Stdout, c.Stderr, l)
-	args := append([]string{starterName, strconv.Itoa(gate), strconv.Itoa(report), path}, c.Args...)
-	pid, err := fork(args, os.Environ(), files)
-	if err != nil {
-		// An argument list that is too long for the command fails here.
-		if errors.Is(err, syscall.E2BIG) {
-			return notRunnable(c.Args[0], path, err)
-		}
-		return fmt.Errorf("start the command: %w", err)
-	}
-	opened := openGroup(pid)
+	p.leash, p.guardian = crew.lines.leash, crew.guardian
+	opened := openGroup(crew.starter)
 	p.group.id, p.group.handle = opened.id, opened.handle
-
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("start the guardian: %w", err)
+	if c.Adopt && adoptOrphans() {
+		p.group.caller = os.Getpid()
+		for _, other := range childrenOf(p.group.caller) {
+			if other.id != crew.starter && other.id != crew.guardian {
+				p.group.except = append(p.group.except, other.id)
+			}
+		}
 	}
-	defer null.Close()
-	args, env := p.guardianTask(c)
-	p.guardian, err = fork(args, env, guardianFiles(null, l, c.Keep))
-	if err != nil {
-		return fmt.Errorf("start the guardian: %w", err)
+	p.group.except = append(p.group.except, crew.guardian)
+	if err := p.leash.sendTask(p.task(c), c.Keep); err != nil {
+		crew.lines.closeOwn()
+		return nil, fmt.Errorf("start the guardian: %w", err)
 	}
-	p.group.except = append(p.group.except, p.guardian)
-	return nil
+	return crew.lines, nil
 }
 
-// guardianTask returns the guardian's arguments and environment; guard reads them.
-func (p *Process) guardianTask(c *Command) (args, env []string) {
-	args = []string{
-		guardianName, strconv.Itoa(p.group.id), strconv.Itoa(syscall.Getpgrp()), strconv.Itoa(p.group.caller), c.Mark,
-		strconv.Itoa(len(p.group.except)),
+func (p *Process) task(c *Command) task {
+	t := task{
+		command: p.group.id, home: syscall.Getpgrp(), caller: p.group.caller, mark: c.Mark, except: p.group.except,
 	}
-	for _, other := range p.group.except {
-		args = append(args, strconv.Itoa(other))
+	if c.Heir != nil {
+		t.heir, t.heirEnv = c.Heir.Args, c.Heir.Env
 	}
-	if c.Heir == nil {
-		return args, nil
-	}
-	return append(args, c.Heir.Args...), c.Heir.Env
+	return t
 }
 
 // Done is closed when the command itself has ended. Its terminal is restored by then.

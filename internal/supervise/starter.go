@@ -3,20 +3,52 @@
 package supervise
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 )
 
+// order is what a starter needs to become a command.
+type order struct {
+	path      string
+	args, env []string
+	files     []uintptr // that the command inherits, besides the first three
+}
+
+func (o order) encode() []byte {
+	var files []string
+	for _, file := range o.files {
+		files = append(files, strconv.FormatUint(uint64(file), 10))
+	}
+	return encodeLists([]string{o.path}, o.args, o.env, files)
+}
+
+func readOrder(from io.Reader) (o order, err error) {
+	lists, err := readLists(from, 4)
+	if err != nil {
+		return o, err
+	}
+	if len(lists[0]) != 1 {
+		return o, errNoMessage
+	}
+	o = order{path: lists[0][0], args: lists[1], env: lists[2]}
+	for _, word := range lists[3] {
+		file, err := strconv.ParseUint(word, 10, strconv.IntSize)
+		if err != nil {
+			return o, err
+		}
+		o.files = append(o.files, uintptr(file))
+	}
+	return o, nil
+}
+
 // become waits at the gate and execs the command in this process's place.
 func become(args []string) {
-	if len(args) < 4 {
+	if len(args) != 2 {
 		return
 	}
 	gateAt, noGate := strconv.Atoi(args[0])
@@ -24,21 +56,21 @@ func become(args []string) {
 	if noGate != nil || noReport != nil {
 		return
 	}
-	path, command := args[2], args[3:]
 	runtime.LockOSThread() // the thread that sets the parent-death signal must be the one that execs
 	parent := os.Getppid()
-	syscall.CloseOnExec(gateAt)
-	syscall.CloseOnExec(reportAt)
 	endBySignal()
 
-	env, err := readEnvironment(os.NewFile(uintptr(gateAt), "gate"))
+	order, err := readOrder(os.NewFile(uintptr(gateAt), "gate"))
 	if err != nil {
 		os.Exit(0) // the caller is gone or has changed its mind
 	}
+	keepOnly(order.files)
+	syscall.CloseOnExec(gateAt)
+	syscall.CloseOnExec(reportAt)
 	if !dieWithParent(parent) {
 		os.Exit(0)
 	}
-	err = syscall.Exec(path, command, env)
+	err = syscall.Exec(order.path, order.args, order.env)
 	var number syscall.Errno
 	if !errors.As(err, &number) {
 		number = syscall.EINVAL // an argument or variable with a NUL in it
@@ -46,36 +78,6 @@ func become(args []string) {
 	// A caller that cannot be reached is gone.
 	_, _ = os.NewFile(uintptr(reportAt), "report").WriteString(strconv.Itoa(int(number)))
 	os.Exit(StatusNotExecutable)
-}
-
-// An environment passes the gate as its length in bytes, eight bytes little endian, and its entries, each with a zero byte
-// behind it.
-
-func encodeEnvironment(env []string) []byte {
-	length := 0
-	for _, entry := range env {
-		length += len(entry) + 1
-	}
-	message := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+length), uint64(length))
-	for _, entry := range env {
-		message = append(append(message, entry...), 0)
-	}
-	return message
-}
-
-func readEnvironment(gate io.Reader) (env []string, err error) {
-	var head [8]byte
-	if _, err := io.ReadFull(gate, head[:]); err != nil {
-		return nil, err
-	}
-	var rest strings.Builder
-	if _, err := io.CopyN(&rest, gate, int64(binary.LittleEndian.Uint64(head[:]))); err != nil {
-		return nil, err
-	}
-	for entry := range strings.SplitSeq(rest.String(), "\x00") {
-		env = append(env, entry)
-	}
-	return env[:len(env)-1], nil
 }
 
 // endBySignal makes signals end the starter as they would the command. Go's own handlers print a trace on QUIT and drop

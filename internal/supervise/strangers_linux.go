@@ -32,13 +32,13 @@ func Main(run func() int) {
 	if isInit {
 		children := make(chan os.Signal, 1)
 		signal.Notify(children, syscall.SIGCHLD)
-		go func() { os.Exit(run()) }()
+		go runAndExit(run)
 		for {
 			reapStrangers()
 			<-children
 		}
 	}
-	os.Exit(run())
+	runAndExit(run)
 }
 
 // reapStrangers reaps all of this thread's children that have ended.

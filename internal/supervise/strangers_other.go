@@ -2,8 +2,6 @@
 
 package supervise
 
-import "os"
-
 // Main runs a program's own main function and exits with its status. On Linux it also reaps processes that others have
 // left behind, if this is the first process of a container.
-func Main(run func() int) { os.Exit(run()) }
+func Main(run func() int) { runAndExit(run) }
