@@ -271,6 +271,10 @@ func (l *locking) command(ctx context.Context) error {
 	}
 	watch := newWatch(l, l.client.TTL(), l.client.Deadline)
 	process, err := l.start(held, watch)
+	if errors.Is(err, supervise.ErrDeadline) {
+		watch.lose()
+		err = watch.first
+	}
 	if err != nil {
 		return l.notStarted(err)
 	}

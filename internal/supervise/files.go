@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,42 +20,45 @@ func (p pipe) close() {
 	_ = p.w.Close()
 }
 
-// lines are the pipes between caller, starter and guardian.
+// lines are between caller and guardian.
 type lines struct {
-	gate   pipe // caller to starter: its order lets it pass; on close it exits
-	report pipe // starter to caller: the reason of a failed execution; closed silently on success
-	ready  pipe // guardian to caller: one byte
-	will   pipe // caller to the guardian's heir: its input
+	ready pipe // guardian to caller: one byte
+	will  pipe // caller to the guardian's heir: its input
 
-	// leash is how the guardian learns of its task, of the deadlines, and of the caller's end. It is a socket, because a
-	// pipe passes no open files.
+	// leash is how the guardian learns of its task, of the command's group, of the deadlines, and of the caller's end. It
+	// is a socket, because a pipe passes no open files.
 	leash leash
 	neck  *os.File // the guardian's end of it
 }
 
 func openLines() (*lines, error) {
 	l := &lines{}
-	var opened []pipe
-	fail := func(err error) (*lines, error) {
-		for _, p := range opened {
-			p.close()
-		}
-		return nil, fmt.Errorf("open a pipe: %w", err)
-	}
-	for _, p := range []*pipe{&l.gate, &l.report, &l.ready, &l.will} {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return fail(err)
-		}
-		*p = pipe{r, w}
-		opened = append(opened, *p)
+	if err := openPipes(&l.ready, &l.will); err != nil {
+		return nil, err
 	}
 	ends, err := socketPair()
 	if err != nil {
-		return fail(err)
+		l.ready.close()
+		l.will.close()
+		return nil, fmt.Errorf("open a socket: %w", err)
 	}
 	l.leash, l.neck = leash{os.NewFile(uintptr(ends[0]), "leash")}, os.NewFile(uintptr(ends[1]), "neck")
 	return l, nil
+}
+
+// openPipes opens all pipes, or none.
+func openPipes(pipes ...*pipe) error {
+	for i, p := range pipes {
+		r, w, err := os.Pipe()
+		if err != nil {
+			for _, p := range pipes[:i] {
+				p.close()
+			}
+			return fmt.Errorf("open a pipe: %w", err)
+		}
+		*p = pipe{r, w}
+	}
+	return nil
 }
 
 // socketPair returns two sockets that are connected to each other. Both are close-on-exec, and the first one does not
@@ -75,16 +77,16 @@ func socketPair() (ends [2]int, err error) {
 	return ends, nil
 }
 
-// closeStarted closes the ends that belong to the started processes; a reader must see the end when its writer exits.
-func (l *lines) closeStarted() {
-	for _, file := range []*os.File{l.gate.r, l.report.w, l.neck, l.ready.w, l.will.r} {
+// closeTheirs closes the ends that belong to the guardian; a reader must see the end when its writer exits.
+func (l *lines) closeTheirs() {
+	for _, file := range []*os.File{l.neck, l.ready.w, l.will.r} {
 		_ = file.Close() // nothing to flush
 	}
 }
 
 // closeOwn closes the ends that belong to the caller, except the leash.
 func (l *lines) closeOwn() {
-	for _, file := range []*os.File{l.gate.w, l.report.r, l.ready.r, l.will.w} {
+	for _, file := range []*os.File{l.ready.r, l.will.w} {
 		_ = file.Close() // nothing to flush
 	}
 }
@@ -94,15 +96,6 @@ const closed = ^uintptr(0)
 
 // inheritedLimit is one more than the highest descriptor examined. A higher one passes on to the command by itself.
 const inheritedLimit = 256
-
-// keepOnly marks the descriptors from 3 up, those in the list excepted, to be closed by an exec.
-func keepOnly(list []uintptr) {
-	for n := uintptr(3); n < inheritedLimit; n++ {
-		if !slices.Contains(list, n) {
-			unix.CloseOnExec(int(n)) // most are not open
-		}
-	}
-}
 
 // inherited returns the descriptors from 3 up that would survive an exec, and closed for the others.
 func inherited() []uintptr {
@@ -120,12 +113,9 @@ func inherited() []uintptr {
 	return files[:last]
 }
 
-// starterFiles returns the files of the command, followed by the starter's own two.
-func starterFiles(stdin, stdout, stderr *os.File, l *lines) (files []uintptr, gate, report int) {
-	files = []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()}
-	files = append(files, inherited()...)
-	gate, report = len(files), len(files)+1
-	return append(files, l.gate.r.Fd(), l.report.w.Fd()), gate, report
+// commandFiles returns the files of a command.
+func commandFiles(c *Command) []uintptr {
+	return append([]uintptr{c.Stdin.Fd(), c.Stdout.Fd(), c.Stderr.Fd()}, inherited()...)
 }
 
 // The guardian's own files.

@@ -13,7 +13,7 @@ import (
 
 // group is the process group of a command.
 type group struct {
-	id     int
+	id     int      // 0 before it is known: then it has no process
 	handle *os.File // a pidfd of the leader; nil if unavailable
 	caller int      // the process that adopts what the command leaves running; 0 for none
 	except []int    // children of the caller that do not belong to the command

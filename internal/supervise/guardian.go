@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
@@ -53,7 +51,7 @@ func guardianMain() {
 
 // task is what the caller sends to its guardian.
 type task struct {
-	command, home int    // process groups: the command's, and the caller's
+	home          int    // the caller's process group
 	caller        int    // the process that adopts what the command leaves running; 0 for none
 	mark          string // see Command.Mark
 	except        []int  // other children of the caller
@@ -65,18 +63,15 @@ func (t task) encode() []byte {
 	for _, other := range t.except {
 		except = append(except, strconv.Itoa(other))
 	}
-	first := []string{strconv.Itoa(t.command), strconv.Itoa(t.home), strconv.Itoa(t.caller), t.mark}
+	first := []string{strconv.Itoa(t.home), strconv.Itoa(t.caller), t.mark}
 	return encodeLists(first, except, t.heir, t.heirEnv)
 }
 
 // readTask reads the task from the guardian's end of the leash, with the files that come with it (Command.Keep): they
 // are only kept open. The error is io.EOF if the caller is gone, or has no task.
 func readTask(leash int) (t task, err error) {
-	head, rights := make([]byte, messageHead), make([]byte, unix.CmsgSpace(mostKept*4))
-	n, files, _, _, err := unix.Recvmsg(leash, head, rights, 0)
-	for errors.Is(err, syscall.EINTR) {
-		n, files, _, _, err = unix.Recvmsg(leash, head, rights, 0)
-	}
+	head := make([]byte, messageHead)
+	n, _, err := receive(leash, head, mostKept) // the files stay open until this process ends
 	switch {
 	case err != nil:
 		return t, err
@@ -85,14 +80,11 @@ func readTask(leash int) (t task, err error) {
 	case n < len(head):
 		return t, errNoMessage
 	}
-	if err := keepFiles(rights[:files]); err != nil {
-		return t, err
-	}
 	lists, err := readBody(descriptor(leash), head, 4)
 	if err != nil {
 		return t, err
 	}
-	if len(lists[0]) != 4 {
+	if len(lists[0]) != 3 {
 		return t, errNoMessage
 	}
 	number := func(text string) int {
@@ -101,34 +93,16 @@ func readTask(leash int) (t task, err error) {
 		return n
 	}
 	t = task{
-		command: number(lists[0][0]), home: number(lists[0][1]), caller: number(lists[0][2]), mark: lists[0][3],
+		home: number(lists[0][0]), caller: number(lists[0][1]), mark: lists[0][2],
 		heir: lists[2], heirEnv: lists[3],
 	}
 	for _, other := range lists[1] {
 		t.except = append(t.except, number(other))
 	}
-	if t.command <= 1 || t.home < 0 || t.caller < 0 {
+	if t.home < 0 || t.caller < 0 {
 		err = errors.Join(err, errNoMessage)
 	}
 	return t, err
-}
-
-// keepFiles takes over the files of a message, which stay open until this process ends. The heir does not get them.
-func keepFiles(rights []byte) error {
-	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil {
-		return err
-	}
-	for _, message := range messages {
-		files, err := unix.ParseUnixRights(&message)
-		if err != nil {
-			return err
-		}
-		for _, file := range files {
-			unix.CloseOnExec(file)
-		}
-	}
-	return nil
 }
 
 // descriptor reads from a file that it does not own.
@@ -174,17 +148,27 @@ func guard(args []string) {
 	}
 	syscall.CloseOnExec(guardianLeash)
 	syscall.CloseOnExec(guardianWill)
-	command := openGroup(task.command)
-	command.caller, command.except = task.caller, append(task.except, os.Getpid())
-	terminal := openTerminal(task.home, task.command)
+	terminal := openTerminal(task.home, 0)
 	ready := os.NewFile(guardianReady, "ready")
 	if _, err := ready.Write([]byte{1}); err != nil {
-		os.Exit(0) // the caller is gone, and the gate was never opened
+		os.Exit(0) // the caller is gone, and the command has not run
 	}
 	_ = ready.Close() // nothing to flush
 
-	code, limit := outOfTime, dying
-	if leash.wait(clock.Real()) {
+	code, ended := outOfTime, leash.wait(clock.Real())
+	if !ended && leash.command().id == 0 {
+		// The caller is about to start the command, or has just started it, and must not do so from now on.
+		killCaller()
+		ended = leash.waitEnd(time.After(dying))
+		if !ended {
+			os.Exit(code) // without an heir: a command may start
+		}
+	}
+	command := leash.command()
+	command.caller, command.except = task.caller, append(task.except, os.Getpid())
+	terminal.belongTo(command.id)
+	limit := dying
+	if ended {
 		command.caller = 0 // what it has adopted has another parent now
 		code, limit = 0, leash.remaining(clock.Real())
 	}

@@ -23,6 +23,7 @@ import (
 // heirRoles are the processes of a command whose caller is killed.
 var heirRoles = map[string]func(args []string) int{
 	"role:testator": testator,
+	"role:hung":     hung,
 	"role:heir":     heir,
 	"role:register": register,
 	"role:root":     root,
@@ -47,6 +48,12 @@ func testator(args []string) int {
 	}
 	fmt.Fprintln(os.Stderr, err)
 	return 70
+}
+
+// hung is a testator that does not get further when it has started the command, before its guardian knows.
+func hung(args []string) int {
+	forked = func() { select {} }
+	return testator(args)
 }
 
 // heir reports whether a process of the command has the register, and what it was given.
@@ -156,26 +163,33 @@ func await(t *testing.T, pid int) {
 // The heir starts when the last process of the command has ended, regardless of the wrapper's end and its own.
 func TestHeirComesAfterTheLastProcess(t *testing.T) {
 	for name, end := range map[string]struct {
+		role     string
 		deadline string
 		signal   syscall.Signal
 	}{
-		"killed wrapper":  {"0s", syscall.SIGKILL},
-		"stopped wrapper": {"3s", syscall.SIGSTOP},
+		"killed wrapper":  {"testator", "0s", syscall.SIGKILL},
+		"stopped wrapper": {"testator", "3s", syscall.SIGSTOP},
+		// The guardian does not know the command's process.
+		"wrapper killed at the start":  {"hung", "0s", syscall.SIGKILL},
+		"wrapper stopped at the start": {"hung", "3s", syscall.SIGSTOP},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			file, report := filepath.Join(folder, "register"), filepath.Join(folder, "report")
-			args := role("testator", append([]string{file, report, end.deadline}, append(role("register", file), shell(stubbornFamily)...)...)...)
+			args := role(end.role, append([]string{file, report, end.deadline}, append(role("register", file), shell(stubbornFamily)...)...)...)
 			cmd, out := spawn(t, args)
 			out.expect("ready")
 			if err := lockRegister(file); err == nil {
 				t.Fatal("no process of the command has the register")
 			}
 			guardian := childOf(t, cmd.Process.Pid, guardianName)
-			if err := cmd.Process.Signal(end.signal); err != nil {
+			if err := syscall.Kill(cmd.Process.Pid, end.signal); err != nil {
 				t.Fatal(err)
 			}
 			await(t, guardian)
+			if end.role == "hung" {
+				expectStatus(t, cmd, 137) // or it could start the command later
+			}
 			said, err := os.ReadFile(report)
 			if want := "ended input secret env HEIR=yes in /\n"; err != nil || string(said) != want {
 				t.Errorf("the heir said %q (%v), want %q", said, err, want)

@@ -17,12 +17,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// deadlineBytes is the length of a deadline on the leash: a time of package clock in nanoseconds, little endian. The
-// leash transfers that many bytes atomically.
-const deadlineBytes = 8
+// wordBytes is the length of a word on the leash, little endian. A deadline is a time of package clock in nanoseconds.
+// The leash transfers that many bytes atomically.
+const wordBytes = 8
 
-// leash is the caller's end of the socket to the guardian: the first message is the guardian's task, each later one a
-// new deadline, and it closes when the caller ends.
+// leash is the caller's end of the socket to the guardian. The first message is the guardian's task. Each later one is a
+// word: a new deadline, or, less than zero, the number of the command's group, once. It closes when the caller ends.
 type leash struct{ file *os.File }
 
 // mostKept is how many files a task may have, less than every system's limit.
@@ -33,30 +33,51 @@ func (l leash) sendTask(t task, keep []*os.File) error {
 	if len(keep) > mostKept {
 		return fmt.Errorf("keep %d files: want at most %d", len(keep), mostKept)
 	}
+	message := t.encode()
+	var files []int
+	for _, file := range keep {
+		files = append(files, int(file.Fd()))
+	}
+	err := l.send(message[:messageHead], files)
+	runtime.KeepAlive(keep)
+	if err == nil {
+		_, err = l.file.Write(message[messageHead:])
+	}
+	return err
+}
+
+// sendGroup sends the command's group. A guardian that is gone needs none: its end ends the command.
+func (l leash) sendGroup(g group) error {
+	var files []int
+	if g.handle != nil {
+		files = append(files, int(g.handle.Fd()))
+	}
+	err := l.send(binary.LittleEndian.AppendUint64(nil, uint64(-g.id)), files)
+	runtime.KeepAlive(g.handle)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		return nil
+	}
+	return err
+}
+
+// send sends a few bytes and files.
+func (l leash) send(message []byte, files []int) error {
 	conn, err := l.file.SyscallConn()
 	if err != nil {
 		return err
 	}
-	message := t.encode()
 	var rights []byte
-	if len(keep) > 0 {
-		var files []int
-		for _, file := range keep {
-			files = append(files, int(file.Fd()))
-		}
+	if len(files) > 0 {
 		rights = unix.UnixRights(files...)
 	}
 	var failed error
 	err = conn.Write(func(fd uintptr) bool {
-		failed = unix.Sendmsg(int(fd), message[:messageHead], rights, nil, 0)
-		return !errors.Is(failed, syscall.EAGAIN) && !errors.Is(failed, syscall.EINTR)
+		for failed = syscall.EINTR; errors.Is(failed, syscall.EINTR); {
+			failed = unix.Sendmsg(int(fd), message, rights, nil, 0)
+		}
+		return !errors.Is(failed, syscall.EAGAIN)
 	})
-	runtime.KeepAlive(keep)
-	if err = errors.Join(err, failed); err != nil {
-		return err
-	}
-	_, err = l.file.Write(message[messageHead:])
-	return err
+	return errors.Join(err, failed)
 }
 
 // sendDeadline sends a deadline and never blocks. A guardian that is gone needs none: its end has ended the command.
@@ -72,7 +93,8 @@ func (l leash) sendDeadline(deadline time.Duration) error {
 		_, failed = syscall.Write(int(fd), message)
 		return true
 	})
-	if errors.Is(failed, syscall.EPIPE) || errors.Is(failed, syscall.EAGAIN) {
+	switch {
+	case errors.Is(failed, syscall.EPIPE), errors.Is(failed, syscall.ECONNRESET), errors.Is(failed, syscall.EAGAIN):
 		failed = nil
 	}
 	return errors.Join(err, failed)
@@ -86,8 +108,9 @@ type collar struct {
 	news chan struct{} // the deadline has moved, or the leash has closed
 
 	mu       sync.Mutex
-	rest     []byte // of a partial message
+	rest     []byte // of a partial word
 	deadline time.Duration
+	group    group // the command's, with id 0 until it is known
 	ended    bool
 }
 
@@ -120,21 +143,69 @@ func newCollar(fd int) (*collar, error) {
 func (c *collar) read() (deadline time.Duration, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for buffer := make([]byte, 64*deadlineBytes); !c.ended; {
-		n, err := syscall.Read(c.fd, buffer)
+	for buffer := make([]byte, 64*wordBytes); !c.ended; {
+		n, files, err := receive(c.fd, buffer, 1)
 		switch {
-		case errors.Is(err, syscall.EINTR):
-			continue
 		case errors.Is(err, syscall.EAGAIN):
 			return c.deadline, false
 		case err != nil || n == 0:
 			c.ended = true
 		}
-		for c.rest = append(c.rest, buffer[:max(n, 0)]...); len(c.rest) >= deadlineBytes; c.rest = c.rest[deadlineBytes:] {
-			c.deadline = time.Duration(binary.LittleEndian.Uint64(c.rest))
+		for c.rest = append(c.rest, buffer[:max(n, 0)]...); len(c.rest) >= wordBytes; c.rest = c.rest[wordBytes:] {
+			word := int64(binary.LittleEndian.Uint64(c.rest))
+			if word >= 0 {
+				c.deadline = time.Duration(word)
+				continue
+			}
+			c.group.id = int(-word)
+			if len(files) > 0 {
+				c.group.handle = os.NewFile(uintptr(files[0]), "pidfd")
+			}
 		}
 	}
 	return c.deadline, c.ended
+}
+
+// receive reads from a socket, together with at most that many files, which an exec will close.
+func receive(socket int, buffer []byte, most int) (n int, files []int, err error) {
+	rights := make([]byte, unix.CmsgSpace(most*4))
+	length := 0
+	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+		n, length, _, _, err = unix.Recvmsg(socket, buffer, rights, 0)
+	}
+	if err != nil || length == 0 {
+		return n, nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:length])
+	for _, message := range messages {
+		passed, failed := unix.ParseUnixRights(&message)
+		files, err = append(files, passed...), errors.Join(err, failed)
+	}
+	for _, file := range files {
+		unix.CloseOnExec(file)
+	}
+	return n, files, err
+}
+
+// command returns the command's group. Its id is 0 if the caller has not sent it.
+func (c *collar) command() group {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.group
+}
+
+// waitEnd waits for the end of the leash, and reports whether it came before the limit.
+func (c *collar) waitEnd(limit <-chan time.Time) bool {
+	for {
+		if _, ended := c.read(); ended {
+			return true
+		}
+		select {
+		case <-c.news:
+		case <-limit:
+			return false
+		}
+	}
 }
 
 // remaining returns how long a guardian waits for the end of what it has killed, when its caller has gone: until the

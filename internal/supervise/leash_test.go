@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
@@ -46,12 +44,18 @@ func TestGuardianKillsAtTheDeadline(t *testing.T) {
 	}
 }
 
-// A command whose deadline has come before it could run does not run to its end.
-func TestCommandStartedAtItsDeadline(t *testing.T) {
+// A command whose deadline has come before it could run does not run, with and without a starter.
+func TestNoCommandAtItsDeadline(t *testing.T) {
 	now := withDeadlines(t).Now
-	p, out := start(t, Command{Args: shell(`read line <"$1"; echo "not reached"`, fifo(t)), Deadline: now()})
-	out.expectEnd()
-	expectDeadline(t, p)
+	for _, mark := range []string{"", "MARK=ours"} {
+		out := newOutput(t)
+		c := Command{Args: shell(`echo "not reached"`), Stdout: out.w, Mark: mark, Deadline: now() + launching/2}
+		if _, err := Start(t.Context(), c); !errors.Is(err, ErrDeadline) {
+			t.Errorf("with mark %q: %v, want that the deadline was too near", mark, err)
+		}
+		out.opened()
+		out.expectEnd()
+	}
 }
 
 // A guardian that is stopped goes on at once, or its deadline would not be kept.
@@ -72,22 +76,17 @@ func TestStoppedGuardianGoesOn(t *testing.T) {
 // What was sent while the guardian did not run counts before its clock does.
 func TestLatestDeadlineCounts(t *testing.T) {
 	withDeadlines(t)
-	r, w, err := os.Pipe()
+	ends, err := socketPair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	caller := leash{w}
+	caller := leash{os.NewFile(uintptr(ends[0]), "leash")}
 	for _, deadline := range []time.Duration{1, 2, clock.Never} {
 		if err := caller.sendDeadline(deadline); err != nil {
 			t.Fatal(err)
 		}
 	}
-	fd, err := unix.FcntlInt(r.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	guardian, err := newCollar(fd)
+	guardian, err := newCollar(ends[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,14 +98,14 @@ func TestLatestDeadlineCounts(t *testing.T) {
 
 // A guardian that does not read keeps its caller from nothing.
 func TestUnreadDeadlines(t *testing.T) {
-	r, w, err := os.Pipe()
+	ends, err := socketPair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	caller := leash{w}
+	defer syscall.Close(ends[1])
+	caller := leash{os.NewFile(uintptr(ends[0]), "leash")}
 	defer caller.close()
-	for i := range 100_000 { // far more than a pipe takes
+	for i := range 100_000 { // far more than a socket takes
 		if err := caller.sendDeadline(time.Duration(i)); err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ import (
 // and starter, as in any program, and the roles below.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
-		for _, roles := range []map[string]func([]string) int{roles, terminalRoles, heirRoles} {
+		for _, roles := range []map[string]func([]string) int{roles, terminalRoles, heirRoles, earlyRoles} {
 			if role, ok := roles[os.Args[1]]; ok {
 				os.Exit(role(os.Args[2:]))
 			}
@@ -49,7 +49,7 @@ var roles = map[string]func(args []string) int{
 	"role:unread":     unread,
 }
 
-// wrapper does what `holdfast lock` does, without a lock.
+// wrapper does what `holdfast lock` does, without a lock. Its command has a starter.
 func wrapper(args []string) int {
 	signals := NewSignals()
 	p, err := Start(context.Background(), Command{
@@ -184,6 +184,9 @@ func start(t *testing.T, c Command) (*Process, *output) {
 		}
 		defer null.Close()
 		c.Stdin = null
+	}
+	if c.Mark == "" && c.Env == nil { // without one it would need a starter
+		c.Mark, c.Env = "MARK=ours", append(os.Environ(), "MARK=ours")
 	}
 	p, err := Start(t.Context(), c)
 	if err != nil {

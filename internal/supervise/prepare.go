@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
@@ -28,8 +27,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	return prepared.Start(ctx, c)
 }
 
-// Prepared is a command that does not run yet: its starter waits at the gate, and its guardian is there. One of Start
-// and Abandon must be called, once.
+// Prepared is a command that does not run yet, but has a guardian. One of Start and Abandon must be called, once.
 type Prepared struct {
 	process *Process
 	orders  chan *launch
@@ -99,13 +97,4 @@ func (r *Prepared) Abandon() {
 	r.orders <- nil
 	<-r.started
 	<-r.process.tended
-}
-
-// openGate lets the starter pass, with its order.
-func openGate(gate *os.File, o order) error {
-	_, err := gate.Write(o.encode())
-	if errors.Is(err, os.ErrClosed) {
-		return syscall.EPIPE
-	}
-	return err
 }

@@ -24,7 +24,8 @@ import (
 var ErrGuardian = errors.New("the command's guardian process was killed")
 
 // ErrDeadline reports that the guardian has killed the command at its deadline: the caller was stopped, or too slow, to
-// move it or to end the command itself.
+// move it or to end the command itself. As an error of [Start] it means that the command has not run, because its
+// deadline was too near.
 var ErrDeadline = errors.New("the guardian has killed the command at its deadline")
 
 // ErrSurvivors reports that processes of the command's group were still alive a second after KILL: they run as another
@@ -63,14 +64,15 @@ func (p *Process) run(c *Command, path string, prepared chan<- error, orders <-c
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	signal.Notify(p.children, syscall.SIGCHLD)
-	l, err := p.enlist(c)
+	l, g, err := p.enlist(c, path)
 	prepared <- err
 	if err == nil {
 		err = errAbandoned
 		if o := <-orders; o != nil {
-			err = p.launch(o, c, path, l)
+			err = p.launch(o, c, path, l, g)
 		}
 		l.closeOwn()
+		g.close()
 	}
 	if err != nil {
 		p.abandon()
@@ -79,12 +81,67 @@ func (p *Process) run(c *Command, path string, prepared chan<- error, orders <-c
 	p.tend()
 }
 
-// launch opens the gate.
-func (p *Process) launch(o *launch, c *Command, path string, l *lines) error {
+// enlist gives a guardian its task, and starts a starter if the command needs one.
+func (p *Process) enlist(c *Command, path string) (*lines, *gate, error) {
+	s, err := takeSentry()
+	if err != nil {
+		return nil, nil, err
+	}
+	p.leash, p.guardian = s.lines.leash, s.process
+	if c.Adopt && adoptOrphans() {
+		p.group.caller = os.Getpid()
+		for _, other := range childrenOf(p.group.caller) {
+			if other.id != p.guardian {
+				p.group.except = append(p.group.except, other.id)
+			}
+		}
+	}
+	p.group.except = append(p.group.except, p.guardian)
+	if err = p.leash.sendTask(p.task(c), c.Keep); err != nil {
+		err = fmt.Errorf("start the guardian: %w", err)
+	}
+	var g *gate
+	if err == nil && c.needsStarter(path) {
+		var starter int
+		if starter, g, err = startStarter(c, path); err == nil {
+			err = p.lead(starter)
+		}
+	}
+	if err != nil {
+		s.lines.closeOwn()
+		g.close()
+		return nil, nil, err
+	}
+	return s.lines, g, nil
+}
+
+func (p *Process) task(c *Command) task {
+	t := task{home: syscall.Getpgrp(), caller: p.group.caller, mark: c.Mark, except: p.group.except}
+	if c.Heir != nil {
+		t.heir, t.heirEnv = c.Heir.Args, c.Heir.Env
+	}
+	return t
+}
+
+// lead makes a process of ours the command, and its group the command's. The guardian learns of it.
+func (p *Process) lead(process int) error {
+	opened := openGroup(process)
+	p.group.id, p.group.handle = opened.id, opened.handle
+	if err := p.leash.sendGroup(p.group); err != nil {
+		return fmt.Errorf("tell the guardian the command's process: %w", err)
+	}
+	return nil
+}
+
+// launching is how long before its deadline a command must be started. From then on its guardian may have to kill the
+// caller, which could still start it, and it would be killed at once anyway.
+const launching = 20 * time.Millisecond
+
+// launch lets the command run.
+func (p *Process) launch(o *launch, c *Command, path string, l *lines, g *gate) error {
 	stop := context.AfterFunc(o.ctx, func() { // do not wait for a slow process
 		_ = l.ready.r.Close()
-		_ = l.report.r.Close()
-		_ = l.gate.w.Close()
+		g.close()
 	})
 	defer stop()
 	if err := o.heir.bequeath(l.will); err != nil {
@@ -93,28 +150,55 @@ func (p *Process) launch(o *launch, c *Command, path string, l *lines) error {
 	if _, err := io.ReadFull(l.ready.r, make([]byte, 1)); err != nil {
 		return ended(o.ctx, fmt.Errorf("wait for the guardian: %w", err))
 	}
+	p.terminal = openTerminal(syscall.Getpgrp(), p.group.id)
 	if o.deadline != 0 {
+		if clock.Shared && clock.Real().Now() >= o.deadline-launching {
+			return ErrDeadline
+		}
 		if err := p.SetDeadline(o.deadline); err != nil {
 			return err
 		}
 	}
-	p.terminal = openTerminal(syscall.Getpgrp(), p.group.id)
-	signal.Notify(p.refused, syscall.SIGTSTP)
-	signal.Ignore(syscall.SIGTTOU)
 	if err := o.ctx.Err(); err != nil {
 		return ended(o.ctx, err)
 	}
+	if g == nil {
+		return p.startDirectly(o, c, path)
+	}
+	return p.passGate(o, c, path, g)
+}
+
+// late reports whether the guardian's deadline has passed.
+func (p *Process) late() bool { return clock.Real().Now() >= time.Duration(p.deadline.Load()) }
+
+// forked runs when a command has been started directly, before its guardian knows its process. Tests replace it.
+var forked = func() {}
+
+// startDirectly starts a command that needs no starter.
+func (p *Process) startDirectly(o *launch, c *Command, path string) error {
+	process, err := forkCommand(path, c.Args, o.env, commandFiles(c))
+	switch {
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM):
+		return fmt.Errorf("start the command: %w", err)
+	case err != nil:
+		return notRunnable(c.Args[0], path, err)
+	}
+	forked()
+	err = p.lead(process)
+	p.terminal.belongTo(process)
+	p.holdTerminal()
+	return err
+}
+
+// passGate lets a starter pass, after the terminal is the command's.
+func (p *Process) passGate(o *launch, c *Command, path string, g *gate) error {
+	p.holdTerminal()
 	if wanted(c.Stdin, c.Stdout) {
 		p.terminal.lend()
 	}
-	// A starter that was killed, for example by a guardian at its deadline, is handled like a command that was.
-	command := order{path: path, args: c.Args, env: o.env, files: inherited()}
-	if err := openGate(l.gate.w, command); err != nil && !errors.Is(err, syscall.EPIPE) {
-		return ended(o.ctx, fmt.Errorf("start the command: %w", err))
-	}
-	report, err := io.ReadAll(l.report.r)
+	report, err := g.open(o.env)
 	if err != nil {
-		return ended(o.ctx, fmt.Errorf("wait for the command: %w", err))
+		return ended(o.ctx, err)
 	}
 	if len(report) == 0 {
 		return nil
@@ -126,47 +210,18 @@ func (p *Process) launch(o *launch, c *Command, path string, l *lines) error {
 	return notRunnable(c.Args[0], path, syscall.Errno(number))
 }
 
+// holdTerminal keeps the caller from being stopped from the terminal. The command must not inherit that.
+func (p *Process) holdTerminal() {
+	signal.Notify(p.refused, syscall.SIGTSTP)
+	signal.Ignore(syscall.SIGTTOU)
+}
+
 // ended returns why ctx is done, or err if it is not.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-// enlist takes or starts the crew, and gives the guardian its task.
-func (p *Process) enlist(c *Command) (*lines, error) {
-	crew, err := crewFor(c.Stdin, c.Stdout, c.Stderr)
-	if err != nil {
-		return nil, err
-	}
-	p.leash, p.guardian = crew.lines.leash, crew.guardian
-	opened := openGroup(crew.starter)
-	p.group.id, p.group.handle = opened.id, opened.handle
-	if c.Adopt && adoptOrphans() {
-		p.group.caller = os.Getpid()
-		for _, other := range childrenOf(p.group.caller) {
-			if other.id != crew.starter && other.id != crew.guardian {
-				p.group.except = append(p.group.except, other.id)
-			}
-		}
-	}
-	p.group.except = append(p.group.except, crew.guardian)
-	if err := p.leash.sendTask(p.task(c), c.Keep); err != nil {
-		crew.lines.closeOwn()
-		return nil, fmt.Errorf("start the guardian: %w", err)
-	}
-	return crew.lines, nil
-}
-
-func (p *Process) task(c *Command) task {
-	t := task{
-		command: p.group.id, home: syscall.Getpgrp(), caller: p.group.caller, mark: c.Mark, except: p.group.except,
-	}
-	if c.Heir != nil {
-		t.heir, t.heirEnv = c.Heir.Args, c.Heir.Env
-	}
-	return t
 }
 
 // Done is closed when the command itself has ended. Its terminal is restored by then.

@@ -32,6 +32,9 @@ func openGroup(id int) group {
 
 // signal sends sig to every process of the group; ESRCH means that there is none.
 func (g group) signal(sig syscall.Signal) error {
+	if g.id == 0 {
+		return syscall.ESRCH
+	}
 	if g.handle != nil {
 		err := unix.PidfdSendSignal(int(g.handle.Fd()), sig, nil, unix.PIDFD_SIGNAL_PROCESS_GROUP)
 		// The flag is unknown before Linux 6.9, the call before 5.1: use the number.
@@ -61,7 +64,7 @@ func (g group) members() (members []member, known bool) {
 	}
 	delete(family, g.caller)
 	for _, m := range all {
-		if !m.ended && (m.group == g.id || family[m.id]) {
+		if !m.ended && (g.id != 0 && m.group == g.id || family[m.id]) {
 			members = append(members, m)
 		}
 	}
@@ -166,6 +169,28 @@ func describe(id int, stat []byte) (m member, ok bool) {
 // adoptOrphans makes this process the parent of its descendants' orphans.
 func adoptOrphans() bool { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil }
 
+// canMark says that marked finds processes, and that the kernel kills a command of forkCommand whose caller ends.
+const canMark = true
+
+// forkCommand starts a command in its own process group, from the thread whose end the kernel answers with KILL to the
+// command.
+func forkCommand(path string, args, env []string, files []uintptr) (process int, err error) {
+	return syscall.ForkExec(path, args, &syscall.ProcAttr{
+		Env: env, Files: files, Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	})
+}
+
+// gainsPrivileges reports whether a program runs as another user or group, or with capabilities, than its caller. Such a
+// one does not show its environment, and no end of its caller kills it.
+func gainsPrivileges(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+		return true
+	}
+	_, err = unix.Getxattr(path, "security.capability", nil)
+	return err == nil
+}
+
 // marked lists the processes with a mark in their initial environment. Those of another user do not show theirs.
 func marked(mark string) (ids []int) {
 	name, word, found := strings.Cut(mark, "=")
@@ -214,4 +239,18 @@ func OwnProgram() (string, error) {
 // guardian.
 func rename(name string) {
 	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // cosmetic
+}
+
+// killCaller kills the process that has started this one, unless it has ended.
+func killCaller() {
+	caller := os.Getppid()
+	handle := openGroup(caller).handle
+	if os.Getppid() != caller {
+		return // it has ended, and the number may be another's
+	}
+	if handle == nil {
+		_ = syscall.Kill(caller, syscall.SIGKILL) // it may have ended just now
+		return
+	}
+	_ = unix.PidfdSendSignal(int(handle.Fd()), syscall.SIGKILL, nil, 0) // likewise
 }

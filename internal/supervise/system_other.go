@@ -23,7 +23,12 @@ const continued = 0
 func openGroup(id int) group { return group{id: id} }
 
 // signal sends sig to every process of the group; ESRCH means that there is none.
-func (g group) signal(sig syscall.Signal) error { return syscall.Kill(-g.id, sig) }
+func (g group) signal(sig syscall.Signal) error {
+	if g.id == 0 {
+		return syscall.ESRCH
+	}
+	return syscall.Kill(-g.id, sig)
+}
 
 // members is not supported: this system has no /proc.
 func (g group) members() (members []member, known bool) { return nil, false }
@@ -33,6 +38,13 @@ func childrenOf(int) []member { return nil }
 
 // adoptOrphans is not supported by this system.
 func adoptOrphans() bool { return false }
+
+// canMark says that marked does not find processes. So every command needs a starter.
+const canMark = false
+
+func forkCommand(string, []string, []string, []uintptr) (int, error) { return 0, syscall.ENOSYS }
+
+func gainsPrivileges(string) bool { return true }
 
 // marked finds no process: this system does not show environments.
 func marked(string) []int { return nil }
@@ -46,3 +58,6 @@ func OwnProgram() (string, error) { return os.Executable() }
 
 // rename is not supported by this system.
 func rename(string) {}
+
+// killCaller is not needed: here the guardian knows every command before it runs.
+func killCaller() {}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"syscall"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
 // returned is how often to check whether the shell has given the terminal back to a command that waits for it in the
@@ -74,7 +72,7 @@ func (p *Process) collectCommand() {
 		case status.Continued():
 			p.stopped.Store(false)
 			p.wants = false
-		case status.Signal() == syscall.SIGKILL && clock.Real().Now() >= time.Duration(p.deadline.Load()):
+		case status.Signal() == syscall.SIGKILL && p.late():
 			p.end(exitOf(status), ErrDeadline)
 		default:
 			p.end(exitOf(status), nil)
@@ -205,9 +203,9 @@ func (p *Process) release() {
 func (p *Process) abandon() {
 	if p.group.id == 0 {
 		p.end(Exit{}, nil)
-		return
+	} else {
+		_ = p.group.signal(syscall.SIGKILL) // it may have ended by itself
 	}
-	_ = p.group.signal(syscall.SIGKILL) // it may have ended by itself
 	p.release()
 	p.terminal.takeBack(false)
 }

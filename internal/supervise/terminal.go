@@ -13,7 +13,7 @@ import (
 type terminal struct {
 	file    int           // /dev/tty
 	home    int           // the caller's group
-	command int           // the command's group
+	command int           // the command's group; 0 if it has none yet
 	modes   *unix.Termios // before the command ran
 }
 
@@ -28,6 +28,13 @@ func openTerminal(home, command int) *terminal {
 		t.modes = modes
 	}
 	return t
+}
+
+// belongTo sets the command's group, if it was not known.
+func (t *terminal) belongTo(command int) {
+	if t != nil {
+		t.command = command
+	}
 }
 
 // owner returns the foreground group, or 0.
@@ -46,7 +53,7 @@ func (t *terminal) owner() int {
 func (t *terminal) atHome() bool { return t != nil && t.owner() == t.home }
 
 // lent reports whether the command's group has the terminal.
-func (t *terminal) lent() bool { return t != nil && t.owner() == t.command }
+func (t *terminal) lent() bool { return t != nil && t.command != 0 && t.owner() == t.command }
 
 // lend makes the command's group the foreground group if the caller's is, and reports whether the command's group now
 // has the terminal.
