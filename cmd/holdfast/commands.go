@@ -6,47 +6,73 @@ import (
 	"github.com/urfave/cli/v3"
 )
 
-// commands lists the commands, in the order of the help.
-func (p *program) commands() []*cli.Command {
-	return []*cli.Command{
-		p.serveCommand(),
-		p.lockCommand(),
-		p.acquireCommand(),
-		p.renewCommand(),
-		p.releaseCommand(),
-		p.keeperCommand(),
-		p.storeKeeperCommand(),
-		p.heirCommand(),
-		p.statusCommand(),
-		p.topCommand(),
-		p.locksCommand(),
-		p.showCommand(),
-		p.breakCommand(),
-		p.suspendCommand(),
-		p.resumeCommand(),
-		p.transferCommand(),
-		p.spaceCommand(),
-		p.storeCommand(),
-		p.accessCommand(),
-		p.checkCommand(),
-		p.tlsCommand(),
-		p.memberCommand(),
-		p.snapshotCommand(),
-		p.tokenCommand(),
-		p.leaveCommand(),
-		p.drainCommand(),
-		p.forceViewCommand(),
-		p.demoCommand(),
-		p.demoWorkerCommand(),
-		p.simCommand(),
-		p.benchCommand(),
-		p.benchChildCommand(),
-		p.completionCommand(),
-		p.completeCommand(),
-		p.manCommand(),
-		p.versionCommand(),
-		p.helpCommand(),
+// maker makes a command with that name. The flags of all commands take longer to make than most commands take to run.
+type maker struct {
+	name string
+	make func() *cli.Command
+}
+
+// makers lists those of the commands, in the order of the help.
+func (p *program) makers() []maker {
+	return []maker{
+		{"serve", p.serveCommand},
+		{"lock", p.lockCommand},
+		{"acquire", p.acquireCommand},
+		{"renew", p.renewCommand},
+		{"release", p.releaseCommand},
+		{"keeper", p.keeperCommand},
+		{"store-keeper", p.storeKeeperCommand},
+		{"heir", p.heirCommand},
+		{"status", p.statusCommand},
+		{"top", p.topCommand},
+		{"locks", p.locksCommand},
+		{"show", p.showCommand},
+		{"break", p.breakCommand},
+		{"suspend", p.suspendCommand},
+		{"resume", p.resumeCommand},
+		{"transfer", p.transferCommand},
+		{"space", p.spaceCommand},
+		{"store", p.storeCommand},
+		{"access", p.accessCommand},
+		{"check", p.checkCommand},
+		{"tls", p.tlsCommand},
+		{"member", p.memberCommand},
+		{"snapshot", p.snapshotCommand},
+		{"token", p.tokenCommand},
+		{"leave", p.leaveCommand},
+		{"drain", p.drainCommand},
+		{"force-view", p.forceViewCommand},
+		{"demo", p.demoCommand},
+		{"demo-worker", p.demoWorkerCommand},
+		{"sim", p.simCommand},
+		{"bench", p.benchCommand},
+		{"bench-child", p.benchChildCommand},
+		{"completion", p.completionCommand},
+		{"complete", p.completeCommand},
+		{"man", p.manCommand},
+		{"version", p.versionCommand},
+		{"help", p.helpCommand},
 	}
+}
+
+// commands makes all commands.
+func (p *program) commands() []*cli.Command {
+	var all []*cli.Command
+	for _, m := range p.makers() {
+		all = append(all, m.make())
+	}
+	return all
+}
+
+// commandsFor makes the commands that an invocation with these arguments needs: the named one, or all of them for the
+// help and for a suggestion.
+func (p *program) commandsFor(args []string) []*cli.Command {
+	for _, m := range p.makers() {
+		if len(args) > 1 && args[1] == m.name && m.name != "help" {
+			return []*cli.Command{m.make()}
+		}
+	}
+	return p.commands()
 }
 
 // group is a command with subcommands, which does nothing by itself.

@@ -29,7 +29,7 @@ func (l *locking) prepare() {
 		return
 	}
 	l.begun = make(chan struct{})
-	func() {
+	go func() {
 		defer close(l.begun)
 		l.prepared, _ = supervise.Prepare(command)
 	}()

@@ -60,13 +60,7 @@ func (p *program) run(ctx context.Context) int {
 	if len(args) > 1 && args[1] == "lock" {
 		args = p.cut(args)
 	}
-	root := p.root()
-	if len(args) > 1 {
-		// The parser prepares all commands that it has, which takes longer than most of them do.
-		if named := root.Command(args[1]); named != nil && named.Name != "help" {
-			root.Commands = []*cli.Command{named}
-		}
-	}
+	root := p.rootOf(p.commandsFor(args))
 	err := root.Run(ctx, args)
 	return p.end(p.classify(err, args))
 }
@@ -84,16 +78,19 @@ func (p *program) cut(args []string) []string {
 // name is the name of the program, regardless of the name of its file.
 const name = "holdfast"
 
-// root is the tree of commands. The parser neither exits nor prints errors: every command has handlers that return
+// root is the tree of all commands.
+func (p *program) root() *cli.Command { return p.rootOf(p.commands()) }
+
+// rootOf is the tree of some commands. The parser neither exits nor prints errors: every command has handlers that return
 // them.
-func (p *program) root() *cli.Command {
+func (p *program) rootOf(commands []*cli.Command) *cli.Command {
 	root := &cli.Command{
 		Name:      name,
 		Usage:     "distributed locks",
 		UsageText: name + " COMMAND [flags] [arguments]",
 		Description: "`" + name + " serve` starts a member; `" + name + " lock NAME -- COMMAND` runs a command under a lock.\n" +
 			"`" + name + " COMMAND --help` says more.",
-		Commands:        p.commands(),
+		Commands:        commands,
 		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Usage: "print the version", Local: true}},
 		HideHelpCommand: true, // ours does not mistake lock names for topics
 		HideVersion:     true,

@@ -25,9 +25,11 @@ func (p *Process) tend() {
 	defer signal.Stop(p.children)
 	ticker := time.NewTicker(returned)
 	defer ticker.Stop()
-	for {
+	for first := true; ; first = false {
 		p.collectCommand()
-		p.collectAdopted()
+		if !first || p.over() { // before the command has started anything, there is nothing to adopt
+			p.collectAdopted()
+		}
 		if gone, released := p.collectGuardian(); gone && p.over() && (released || p.nothingLeft()) {
 			return
 		}
