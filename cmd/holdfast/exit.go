@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v3"
 
@@ -115,7 +116,7 @@ func (p *program) say(format string, arguments ...any) {
 // classify turns the parser's own errors into usage errors. The parser does not pass every error to its handler: those
 // of variables are returned directly.
 func (p *program) classify(err error, args []string) error {
-	if err == nil || !fromVariable.MatchString(err.Error()) {
+	if err == nil || !fromVariable().MatchString(err.Error()) {
 		return err
 	}
 	command := ""
@@ -127,12 +128,17 @@ func (p *program) classify(err error, args []string) error {
 
 // The parser's errors can be recognized only by their texts.
 var (
-	fromVariable = regexp.MustCompile(`^could not parse (".*") as .* value from environment variable "(\w+)" for flag ([\w-]+): `)
-	badValue     = regexp.MustCompile(`^invalid value (".*") for flag -([\w-]+): (.*)$`)
-	unknownFlag  = regexp.MustCompile(`^flag provided but not defined: -(.*)$`)
-	withoutValue = regexp.MustCompile(`^flag needs an argument: -*(.*)$`)
-	notSet       = regexp.MustCompile(`^Required flags? "(.*)" not set$`)
+	fromVariable = pattern(`^could not parse (".*") as .* value from environment variable "(\w+)" for flag ([\w-]+): `)
+	badValue     = pattern(`^invalid value (".*") for flag -([\w-]+): (.*)$`)
+	unknownFlag  = pattern(`^flag provided but not defined: -(.*)$`)
+	withoutValue = pattern(`^flag needs an argument: -*(.*)$`)
+	notSet       = pattern(`^Required flags? "(.*)" not set$`)
 )
+
+// pattern compiles a regular expression when it is first needed: most commands need none.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // parseError rewords an error of the parser.
 func parseError(c *cli.Command, command string, err error) error {
@@ -141,19 +147,19 @@ func parseError(c *cli.Command, command string, err error) error {
 		return err
 	}
 	text := err.Error()
-	if m := fromVariable.FindStringSubmatch(text); m != nil {
+	if m := fromVariable().FindStringSubmatch(text); m != nil {
 		return usageError(command, "variable %s: %s is no value of --%s", m[2], m[1], m[3])
 	}
-	if m := badValue.FindStringSubmatch(text); m != nil {
+	if m := badValue().FindStringSubmatch(text); m != nil {
 		return usageError(command, "flag %s: %s: %s", dashed(m[2]), m[1], why(m[3]))
 	}
-	if m := unknownFlag.FindStringSubmatch(text); m != nil {
+	if m := unknownFlag().FindStringSubmatch(text); m != nil {
 		return usageError(command, "there is no flag %s%s", dashed(m[1]), suggestion(m[1], flagNames(c), dashed))
 	}
-	if m := withoutValue.FindStringSubmatch(text); m != nil {
+	if m := withoutValue().FindStringSubmatch(text); m != nil {
 		return usageError(command, "flag %s needs a value", dashed(m[1]))
 	}
-	if m := notSet.FindStringSubmatch(text); m != nil {
+	if m := notSet().FindStringSubmatch(text); m != nil {
 		return usageError(command, "flag %s is missing", dashed(m[1]))
 	}
 	return usageError(command, "%v", err)

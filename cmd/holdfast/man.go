@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
@@ -153,7 +152,7 @@ func roffUsage(usage string) string {
 }
 
 // code is what a description quotes.
-var code = regexp.MustCompile("`([^`]*)`")
+var code = pattern("`([^`]*)`")
 
 // roffText returns lines of text. What stands in backquotes is bold.
 func roffText(text string) string { return roffQuoted(text, "B") }
@@ -162,7 +161,7 @@ func roffText(text string) string { return roffQuoted(text, "B") }
 func roffQuoted(text, font string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		line = code.ReplaceAllString(roff(line), `\f`+font+`$1\fR`)
+		line = code().ReplaceAllString(roff(line), `\f`+font+`$1\fR`)
 		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
 			line = `\&` + line
 		}
@@ -202,7 +201,7 @@ type flagText struct {
 // describe returns the parts of a flag's help.
 func describe(f cli.Flag) flagText {
 	doc := f.(cli.DocGenerationFlag)
-	d := flagText{usage: variableHint.ReplaceAllString(doc.GetUsage(), "")}
+	d := flagText{usage: variableHint().ReplaceAllString(doc.GetUsage(), "")}
 	for _, n := range f.Names() {
 		d.names = append(d.names, dashed(n))
 	}
@@ -210,7 +209,7 @@ func describe(f cli.Flag) flagText {
 		return d
 	}
 	d.value = doc.TypeName()
-	if at := placeholder.FindString(d.usage); at != "" {
+	if at := placeholder().FindString(d.usage); at != "" {
 		d.value = strings.Trim(at, "`")
 	}
 	d.byDefault = doc.GetDefaultText()
@@ -229,9 +228,9 @@ func describe(f cli.Flag) flagText {
 
 var (
 	// placeholder is the part of a flag's usage that names its value.
-	placeholder = regexp.MustCompile("`[^`]*`")
+	placeholder = pattern("`[^`]*`")
 	// variableHint is the environment variable at the end of the usage of a key of the configuration.
-	variableHint = regexp.MustCompile(` \[\$[A-Z_]+\]$`)
+	variableHint = pattern(` \[\$[A-Z_]+\]$`)
 )
 
 // capital makes a text begin with a capital letter.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -41,11 +42,11 @@ const (
 )
 
 // names matches names of keyspaces and tables that need no quotes; Cassandra allows 48 bytes, some of which swapSuffix
-// needs.
-var names = regexp.MustCompile(`^[a-z][a-z0-9_]{0,42}$`)
+// needs. Programs that open no store of this kind do without it.
+var names = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,42}$`) })
 
 // centers matches names of data centres as snitches make them.
-var centers = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+var centers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`) })
 
 // parse parses a URL. Its errors wrap storage.ErrInvalid, and never contain the password.
 func parse(text string) (*options, error) {
@@ -84,7 +85,7 @@ func read(text string) (*options, error) {
 	if slices.Contains(o.hosts, "") {
 		return nil, fmt.Errorf("hosts %q; want host:port, or several with commas between them", hosts)
 	}
-	if !names.MatchString(o.keyspace) {
+	if !names().MatchString(o.keyspace) {
 		return nil, fmt.Errorf("keyspace %q; want a letter, then letters, digits and underscores, all lower case and 43 at most, as in cassandra://host/holdfast", o.keyspace)
 	}
 	values, err := url.ParseQuery(u.RawQuery)
@@ -106,11 +107,11 @@ func (o *options) set(values url.Values) error {
 		}
 	}
 	o.table = or(values.Get("table"), defaultTable)
-	if !names.MatchString(o.table) {
+	if !names().MatchString(o.table) {
 		return fmt.Errorf("table %q; want a letter, then letters, digits and underscores, all lower case and 43 at most", o.table)
 	}
 	o.center = values.Get("dc")
-	if o.center != "" && !centers.MatchString(o.center) {
+	if o.center != "" && !centers().MatchString(o.center) {
 		return fmt.Errorf("dc %q; want the name of a data centre, as in dc=dc1", o.center)
 	}
 	switch consistency := or(values.Get("consistency"), "quorum"); {
@@ -182,7 +183,7 @@ func replication(text string) (string, error) {
 		if !named {
 			center, count = "replication_factor", part
 		}
-		if n, err := strconv.Atoi(count); err != nil || n < 1 || n > 100 || !centers.MatchString(center) || !named && part != text {
+		if n, err := strconv.Atoi(count); err != nil || n < 1 || n > 100 || !centers().MatchString(center) || !named && part != text {
 			return "", fmt.Errorf("replication %q; want a number of replicas, as in 3, or one for each data centre, as in dc1:3,dc2:3", text)
 		}
 		cql += fmt.Sprintf(", '%s': %s", center, count)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,7 @@ const (
 	mostContent = 16 << 20
 )
 
-var recordTable = crc64.MakeTable(crc64.ECMA)
+var recordTable = sync.OnceValue(func() *crc64.Table { return crc64.MakeTable(crc64.ECMA) })
 
 // record is the valid record of a file. The zero record is that of a new file.
 type record struct {
@@ -56,8 +57,8 @@ func parseRecord(file []byte) (r record) {
 
 // checksum returns that of a record, without the place where it stands.
 func checksum(record []byte) uint64 {
-	sum := crc64.Update(0, recordTable, record[:16])
-	return crc64.Update(sum, recordTable, record[recordHead:])
+	sum := crc64.Update(0, recordTable(), record[:16])
+	return crc64.Update(sum, recordTable(), record[recordHead:])
 }
 
 // next returns the next record with a content, and its offset: before this one if there is room, or behind it.
