@@ -105,7 +105,7 @@ func searchPath() []string {
 }
 
 // executable returns why a file cannot be executed, as far as that shows without an attempt. Package os/exec does the
-// same, but a program that imports it here initializes this package late: see init in guardian.go.
+// same, but a program that imports it here initializes this package late: see begin.
 func executable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

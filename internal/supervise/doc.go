@@ -8,24 +8,35 @@
 //
 // # Processes
 //
-//	caller ──┬── command (own process group; before: the starter) ── its children
+//	caller ──┬── command (own process group; sometimes a starter before) ── its children
 //	         └── guardian (own process group, holds nothing of the user's)
 //
-// Both children are this same program started under another name, which do their work while this package is initialized.
-// [Prepare] starts them before it is known whether the command will run, so that a lock that is granted at once does not
-// wait for them.
+// Guardian and starter are this same program started under another name, which do their work while this package is
+// initialized. That is early: see begin. If the program's first argument is lock, the guardian is started
+// then, too, before the program knows what for, so that the two begin at the same time.
 //
-//   - The starter becomes the command. It waits at a gate (a pipe) until the caller sends the command's environment
-//     through it, then execs the command in its place: same process id, which is also the group's id, and nothing of
-//     ours left in its environment, arguments or open files. If the caller dies first, the gate closes and the command never runs. An execution that
-//     fails is reported through a second pipe that a successful one closes, so [Start] knows before it returns.
-//   - The guardian reads from a leash: a pipe whose other end only the caller holds. When the leash ends, by any death
-//     of the caller, SIGKILL included, it sends KILL to the command's group, and to what has left the group and has the
-//     mark. There is no TERM first: the lock may already be on its way to another. When all of that has ended, it
-//     starts the heir ([Heir]), which does what the caller cannot do any more. The gate opens only after the guardian
-//     has said that it is ready, so the command never runs unguarded. It has /dev/null for input and output and keeps
-//     none of the caller's files, so it never keeps a pipeline open. Once the command has ended, the caller ends the
-//     guardian.
+//   - The guardian reads from a leash: a socket whose other end only the caller holds. First comes its task. When the
+//     leash ends, by any death of the caller, SIGKILL included, it sends KILL to the command's group, and to what has
+//     left the group and has the mark. There is no TERM first: the lock may already be on its way to another. When all
+//     of that has ended, it starts the heir ([Heir]), which does what the caller cannot do any more. The command runs
+//     only after the guardian has said that it is ready, so it never runs unguarded. The guardian has /dev/null for
+//     input and output and keeps none of the caller's files but [Command.Keep], so it never keeps a pipeline open. Once
+//     the command has ended, the caller ends the guardian. A leash that ends before the task ends the guardian, too.
+//   - On Linux the caller starts a command that has a mark itself, and then sends its group to the guardian: a start
+//     costs no process more. If the caller is killed before that has arrived, the guardian waits until all of the caller
+//     is gone. Then the kernel has killed the command (parent-death signal, which the command has before it runs), and
+//     the guardian kills what the command has started meanwhile, by the mark. If the caller is stopped there, the
+//     guardian kills the caller at the deadline, and goes on like that: the caller could start the command later. A
+//     caller does not start a command that near to its deadline (see launching).
+//   - Every other command begins as a starter, which waits at a gate (a pipe) until the guardian knows it. Then the
+//     caller sends the command's environment through, and the starter execs the command in its place: same process id,
+//     which is also the group's id, and nothing of ours left in its environment, arguments or open files. If the caller
+//     dies first, the gate closes and the command never runs. An execution that fails is reported through a second pipe
+//     that a successful one closes, so [Start] knows before it returns. A starter is needed for a command that has no
+//     mark, and on systems other than Linux, because such a command is found by its group only; for a program that gains
+//     privileges, because the kernel then takes the parent-death signal away and hides the environment; and for a
+//     command that gets the terminal before it runs: a process that takes the terminal for itself is stopped for that
+//     (SIGTTOU), unless it ignores the signal, and what it execs would then ignore it as well.
 //   - On the leash the caller sends the deadlines by which the command must have ended ([Command.Deadline],
 //     [Process.SetDeadline]), as times of package clock. When the latest one passes, the guardian sends KILL by its own
 //     clock, even if the caller is stopped, debugged or frozen, and starts the heir when all has ended; [Process.Wait]
@@ -45,9 +56,11 @@
 //
 // When the caller has been killed, three things are not seen: a process that has left the group and was given another
 // environment, one that has left it and runs as another user, and on systems other than Linux all that has left it. They
-// survive the caller, as they did before the guardian looked for them.
+// survive the caller, as they did before the guardian looked for them. If the caller is killed between the start of a
+// command and its message to the guardian, some ten microseconds later, the guardian knows no group: then the first two
+// are not seen in the group either, if the command has started them by then.
 //
-// The heir's input waits in a pipe that the caller has filled before it opened the gate, and which neither of them reads.
+// The heir's input waits in a pipe that the caller has filled before the command ran, and which neither of them reads.
 // So the guardian knows no secret, and no list of processes shows one. Without input there is no heir: the command has
 // not run.
 //

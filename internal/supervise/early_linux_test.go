@@ -17,8 +17,11 @@ var earlyRoles = map[string]func(args []string) int{earlyCommand: takesEarly}
 // takesEarly reports the early guardian's process, and does what its first argument says: to run a command with it, to
 // end, or to wait.
 func takesEarly(args []string) int {
-	s := early.Load()
-	if s == nil {
+	var s *sentry
+	select {
+	case s = <-early:
+		early <- s
+	default:
 		fmt.Println("none")
 		return 0
 	}

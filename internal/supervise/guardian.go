@@ -30,11 +30,6 @@ const (
 	outOfTime = 3  // the guardian has killed the command at its deadline
 )
 
-// A guardian or starter begins its work while the program's packages are initialized. The linker sorts them by path, and
-// each comes as soon as those that it imports are there. So a program does this after a third of its packages, and in
-// half of the time of a whole start, as long as this package imports few others, and none that comes late, as os/exec.
-func init() { guardianMain(); startEarly() } //nolint:gochecknoinits // see above
-
 // guardianMain does the work of a guardian or starter if [Prepare] has started this process as one, and does not return
 // then; otherwise it returns at once.
 func guardianMain() {
@@ -148,7 +143,7 @@ func guard(args []string) {
 	}
 	syscall.CloseOnExec(guardianLeash)
 	syscall.CloseOnExec(guardianWill)
-	terminal := openTerminal(task.home, 0)
+	caller, terminal := openCaller(), openTerminal(task.home, 0)
 	ready := os.NewFile(guardianReady, "ready")
 	if _, err := ready.Write([]byte{1}); err != nil {
 		os.Exit(0) // the caller is gone, and the command has not run
@@ -156,13 +151,16 @@ func guard(args []string) {
 	_ = ready.Close() // nothing to flush
 
 	code, ended := outOfTime, leash.wait(clock.Real())
-	if !ended && leash.command().id == 0 {
-		// The caller is about to start the command, or has just started it, and must not do so from now on.
-		killCaller()
-		ended = leash.waitEnd(time.After(dying))
+	if leash.command().id == 0 {
+		// The caller may have started the command just now, or be about to. When it is gone, it cannot, and the kernel
+		// has killed one that does not show its mark yet.
 		if !ended {
-			os.Exit(code) // without an heir: a command may start
+			caller.kill()
 		}
+		if ended = caller.gone(dying); !ended {
+			os.Exit(code) // without an heir
+		}
+		leash.read()
 	}
 	command := leash.command()
 	command.caller, command.except = task.caller, append(task.except, os.Getpid())

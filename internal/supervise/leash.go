@@ -194,20 +194,6 @@ func (c *collar) command() group {
 	return c.group
 }
 
-// waitEnd waits for the end of the leash, and reports whether it came before the limit.
-func (c *collar) waitEnd(limit <-chan time.Time) bool {
-	for {
-		if _, ended := c.read(); ended {
-			return true
-		}
-		select {
-		case <-c.news:
-		case <-limit:
-			return false
-		}
-	}
-}
-
 // remaining returns how long a guardian waits for the end of what it has killed, when its caller has gone: until the
 // last deadline, after which what the command protects may go to another, and its heir would be late.
 func (c *collar) remaining(clock clock.Clock) time.Duration {

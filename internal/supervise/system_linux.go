@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -241,16 +242,48 @@ func rename(name string) {
 	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // cosmetic
 }
 
-// killCaller kills the process that has started this one, unless it has ended.
-func killCaller() {
-	caller := os.Getppid()
-	handle := openGroup(caller).handle
-	if os.Getppid() != caller {
-		return // it has ended, and the number may be another's
+// caller is the process that has started this one.
+type caller struct {
+	id     int
+	handle *os.File // nil if it has ended, or if the kernel is older
+}
+
+func openCaller() caller {
+	c := caller{id: os.Getppid()}
+	if c.handle = openGroup(c.id).handle; c.ended() {
+		c.handle = nil // it may be another's
 	}
-	if handle == nil {
-		_ = syscall.Kill(caller, syscall.SIGKILL) // it may have ended just now
-		return
+	return c
+}
+
+// ended reports whether another process is this one's parent now.
+func (c caller) ended() bool { return os.Getppid() != c.id }
+
+// kill kills the caller.
+func (c caller) kill() {
+	switch {
+	case c.ended():
+	case c.handle != nil:
+		_ = unix.PidfdSendSignal(int(c.handle.Fd()), syscall.SIGKILL, nil, 0) // it may have ended just now
+	default:
+		_ = syscall.Kill(c.id, syscall.SIGKILL) // likewise
 	}
-	_ = unix.PidfdSendSignal(int(handle.Fd()), syscall.SIGKILL, nil, 0) // likewise
+}
+
+// gone waits until all of the caller has ended, and reports whether that came before the limit.
+func (c caller) gone(limit time.Duration) bool {
+	for end := time.Now().Add(limit); time.Now().Before(end); {
+		if c.handle == nil {
+			if c.ended() {
+				return true
+			}
+			time.Sleep(look)
+			continue
+		}
+		events := []unix.PollFd{{Fd: int32(c.handle.Fd()), Events: unix.POLLIN}}
+		if n, err := unix.Poll(events, int(time.Until(end).Milliseconds())+1); n == 1 && err == nil {
+			return true
+		}
+	}
+	return false
 }

@@ -5,6 +5,7 @@ package supervise
 import (
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,5 +60,11 @@ func OwnProgram() (string, error) { return os.Executable() }
 // rename is not supported by this system.
 func rename(string) {}
 
-// killCaller is not needed: here the guardian knows every command before it runs.
-func killCaller() {}
+// caller is the process that has started this one. It has no use here: the guardian knows every command before it runs.
+type caller struct{}
+
+func openCaller() caller { return caller{} }
+
+func (caller) kill() {}
+
+func (caller) gone(time.Duration) bool { return true }
