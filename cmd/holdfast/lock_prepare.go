@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// preparation is the start of the command's processes, which takes as long as an uncontended lock: the two go on at the
-// same time. After a longer wait a command gets its processes when the lock is granted, so that such a wait costs one
+// preparation gives the command's guardian its task, and starts a starter if the command needs one, while the lock is
+// being acquired. After a longer wait a command gets its processes when the lock is granted, so that such a wait costs one
 // process.
 type preparation struct {
 	mark     string              // in the command's environment; see supervise.Command.Mark

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -96,6 +97,23 @@ func TestNoEarlyGuardian(t *testing.T) {
 	out.expect("none")
 	out.expectEnd()
 	expectStatus(t, cmd, 0)
+}
+
+// Packages that are initialized late would make this one late: see begin.
+func TestImportsNoLatePackage(t *testing.T) {
+	list, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported := strings.Fields(string(list))
+	if !slices.Contains(imported, "golang.org/x/sys/unix") {
+		t.Fatalf("the list lacks a package that is imported: %v", imported)
+	}
+	for _, late := range []string{"os/exec", "path/filepath"} {
+		if slices.Contains(imported, late) {
+			t.Errorf("this package imports %s, by itself or through another one", late)
+		}
+	}
 }
 
 // A program with privileges of its own hides its environment, and a command without a mark cannot be found: those are

@@ -44,7 +44,7 @@ type launch struct {
 
 var errAbandoned = errors.New("the command was abandoned before it ran")
 
-// Prepare starts the processes of a command, which takes some milliseconds, while the caller does something else. It
+// Prepare starts the processes of a command, as far as they do not run already, while the caller does something else. It
 // does not use Env, Deadline and the heir's Input, which may not be known yet. The errors are those of [Start].
 func Prepare(c Command) (*Prepared, error) {
 	if len(c.Args) == 0 {
