@@ -17,7 +17,7 @@ import (
 // The names (argument 0) under which this program is started again.
 const (
 	guardianName = "holdfast-guardian" // no arguments: see readTask
-	starterName  = "holdfast-starter"  // arguments: gate, report; see readOrder
+	starterName  = "holdfast-starter"  // arguments: gate, report, path, the command's arguments
 )
 
 // guardianTitle is a guardian's name in process lists. It does not begin like the caller's, so that pkill holdfast does
