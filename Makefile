@@ -6,7 +6,7 @@ help: ## lists the verbs
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
 
 build: ## builds the one binary, ./holdfast
-	go build ./cmd/holdfast
+	CGO_ENABLED=0 go build ./cmd/holdfast
 
 demo: ## runs real processes and real faults, and prints a verdict
 	go run ./cmd/holdfast demo
