@@ -91,6 +91,8 @@ type Setup struct {
 	Priority int
 	// Random is drawn once, at the start.
 	Random uint32
+	// Wall is the wall clock at the start, since the Unix epoch, for display. Zero means that it is not known.
+	Wall time.Duration
 	// Store is the features of the store, if locks are kept in one.
 	Store storage.Features
 	// Attends reports that no client of this member outlives the process. Then the store may report the process's end,

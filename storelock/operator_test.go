@@ -37,6 +37,7 @@ func operate(t *testing.T, store storage.Store) *storelock.Operator {
 func TestListing(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, store *memory.Store, o []storelock.Option) {
+		began := time.Now().Truncate(time.Microsecond)
 		if all, err := operate(t, store).Locks(t.Context(), ""); len(all) != 0 || err != nil {
 			t.Errorf("in a new store: %v, %v", all, err)
 		}
@@ -82,6 +83,9 @@ func TestListing(t *testing.T) {
 			names = append(names, lock.Name)
 			if !strings.HasPrefix(lock.RID, "first") || lock.Token < locks[lock.Name].Token() || lock.Lease != 300*time.Millisecond {
 				t.Errorf("%+v; its token is %v", lock, locks[lock.Name].Token())
+			}
+			if lock.Since.Before(began) || lock.Since.After(time.Now()) {
+				t.Errorf("%s is held since %v; the test runs since %v", lock.Name, lock.Since, began)
 			}
 		}
 		if got := strings.Join(names, " "); got != "a b other" {

@@ -163,7 +163,9 @@ func grantOf(shown *storelock.Shown) *schema.Grant {
 	grant := &schema.Grant{Session: shown.RID, Client: shown.RID, Mode: schema.Mode(holdfast.ModeExclusive), Token: uint64(shown.Token)}
 	if !shown.Since.IsZero() {
 		grant.Since = timestamppb.New(shown.Since)
-		grant.Until = timestamppb.New(shown.Since.Add(shown.Lease))
+	}
+	if !shown.Until.IsZero() {
+		grant.Until = timestamppb.New(shown.Until)
 	}
 	return grant
 }

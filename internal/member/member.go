@@ -109,7 +109,7 @@ func (s *Config) NewSpace(at int, cell membership.Cell, protocols []protocol.Des
 	setup := &protocol.Setup{
 		Space: space.Name, Member: s.Name, Self: cell.ID, Life: cell.Incarnation, Founders: max(1, len(s.Founders)), Founder: s.Founder || len(s.Founders) == 0,
 		Table: s.Table, Patience: s.Patience, Lease: s.Lease, Sessions: s.Sessions, Process: space.Process, PID: s.PID,
-		Priority: space.Candidate, Random: space.Random, Store: space.Store, Attends: space.Attends,
+		Priority: space.Candidate, Random: space.Random, Wall: s.Wall, Store: space.Store, Attends: space.Attends,
 		Log: LogOf(space.Name), Logs: space.Logs, Above: membership.Second(s.Wall),
 	}
 	options, err := d.Parse(space.Options)

@@ -1,72 +1,14 @@
 package claim
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )
-
-// With CAS a lock is one column, its cell, which is taken and given back by conditional writes:
-//
-//	1 byte 'F' free or 'H' held | 1 byte flags | 8 bytes token | 4 bytes renewals | 8 bytes lease in µs | rid
-//
-// all big-endian. A cell that is free keeps the token of its last holder. No value comes twice. A
-// holder believes in it for the lease, from when it asked for that; a process that waits takes the
-// cell over when it has not changed for (1+δ) times the lease since it was first seen so. So no two
-// clocks are compared.
-
-// cellColumn is the name of the column.
-const cellColumn = "cell"
-
-// The flags of a cell: others wait for its release; an operator has asked its holder to give it up.
-const (
-	waitedFor = 1
-	broken    = 2
-)
-
-// content is the contents of a cell.
-type content struct {
-	held     bool
-	flags    byte
-	token    uint64
-	renewals uint32
-	lease    time.Duration
-	rid      string
-}
-
-const cellHead = 1 + 1 + 8 + 4 + 8
-
-func (c *content) encode() string {
-	state := byte('F')
-	if c.held {
-		state = 'H'
-	}
-	b := append(make([]byte, 0, cellHead+len(c.rid)), state, c.flags)
-	b = binary.BigEndian.AppendUint64(b, c.token)
-	b = binary.BigEndian.AppendUint32(b, c.renewals)
-	b = binary.BigEndian.AppendUint64(b, uint64(c.lease.Microseconds()))
-	return string(append(b, c.rid...))
-}
-
-// decodeCell decodes a cell, and reports whether it is valid.
-func decodeCell(value string) (c content, ok bool) {
-	if len(value) < cellHead || value[0] != 'F' && value[0] != 'H' {
-		return c, false
-	}
-	b := []byte(value)
-	micros := binary.BigEndian.Uint64(b[14:])
-	c = content{
-		held: value[0] == 'H', flags: value[1], token: binary.BigEndian.Uint64(b[2:]), renewals: binary.BigEndian.Uint32(b[10:]),
-		lease: time.Duration(micros) * time.Microsecond, rid: value[cellHead:],
-	}
-	return c, c.token < 1<<63 && micros <= uint64((48*time.Hour).Microseconds())
-}
 
 // cell is the knowledge about a lock's cell.
 type cell struct {
@@ -174,7 +116,7 @@ func (m *Machine) datedCell(now protocol.Time, c *claim, micros int64, out *prot
 
 // take tries to take the cell, for tokens from the first on.
 func (m *Machine) take(now protocol.Time, n *name, c *claim, first uint64, out *protocol.Effects) {
-	next := content{held: true, token: first + m.block() - 1, lease: m.config.Expiry, rid: m.config.RID}
+	next := content{held: true, token: first + m.block() - 1, lease: m.config.Expiry, taken: m.wall(now), rid: m.config.RID}
 	if n.cell.known && n.cell.held && n.cell.rid != m.config.RID {
 		next.flags = n.cell.flags & waitedFor // the waiters of the lost process wait for this one
 	}

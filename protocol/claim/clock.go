@@ -76,3 +76,11 @@ func (m *Machine) touchUndated() {
 		m.touch(n)
 	}
 }
+
+// wall returns the wall clock in microseconds, for people: it counts from the process's start. 0 if it is not known.
+func (m *Machine) wall(now protocol.Time) uint64 {
+	if m.config.Wall <= 0 {
+		return 0
+	}
+	return uint64((m.config.Wall + now).Microseconds())
+}

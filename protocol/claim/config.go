@@ -74,6 +74,9 @@ type Config struct {
 	Patience time.Duration
 	// Random is the seed of random pauses before retries, so that colliding processes do not collide again.
 	Random uint64
+	// Wall is the wall clock at the machine's time zero, since the Unix epoch. With CAS a cell shows it to people. Zero
+	// means that it is not known, and not shown.
+	Wall time.Duration
 	// Store is the store's features.
 	Store storage.Features
 	// Attends declares that no client of this process outlives it, so that the store may report its end.

@@ -75,6 +75,9 @@ func cellText(value string) string {
 	case c.held:
 		text = fmt.Sprintf("held %s by %s renewals=%d lease=%v", at(int64(c.token)), c.rid, c.renewals, c.lease)
 	}
+	if c.taken != 0 {
+		text += fmt.Sprintf(" since=%s", at(int64(c.taken)))
+	}
 	if c.flags&waitedFor != 0 {
 		text += " waited-for"
 	}

@@ -96,7 +96,8 @@
 // released by another, without a wait. Clients and tokens are the same (the first token is the time, each later one the
 // next number). A cell is taken over when it has not changed for (1+δ) times its lease by the clock of the waiting
 // process. No two clocks are compared, so if the store loses nothing it is fenced, except for the order of the waiters.
-// A waiting process records that in the cell, once, and is notified of the release if the store can report it.
+// A waiting process records that in the cell, once, and is notified of the release if the store can report it. A cell also
+// has the time at which it was taken, for people.
 //
 // With HoldOn (keep.go) a released cell stays with its process for a while, as if it were held, and its next client
 // gets it without a write, under the next token of a block that was written with the cell. Other processes see a held
@@ -149,8 +150,8 @@
 //	claim.go   Machine, Step            row.go       the layout
 //	config.go  what all agree on        name.go      what there is of a lock here
 //	bid.go     dating, writing, reading held.go      renewing, releasing
-//	cell.go    CAS                      keep.go      holding on to cells
-//	clock.go   the store's time         cleaner.go   claims that have expired
+//	cell.go    CAS, cell_format.go      keep.go      holding on to cells
+//	clock.go   the clocks               cleaner.go   claims that have expired
 //	ends.go    processes that have ended settings.go
 //	client.go  what clients need of it  condition.go how it is
 //	options.go what a space can have    notes.go     what is noted

@@ -21,8 +21,12 @@ type State struct {
 	RID string
 	// Token is the holder's. With claims it rises with each renewal, so it is not lower than the token of the grant.
 	Token holdfast.Token
-	// Since is when the holder's claim was written, at its grant or its latest renewal. With CAS it is not recorded.
+	// Since is when the holder's claim was written, at its grant or its latest renewal. With CAS it is when the holder's
+	// process took the cell, by that process's wall clock: a cell that it kept (HoldOn) may have been granted later. Zero if
+	// it is not recorded, as by earlier versions.
 	Since time.Time
+	// Until is when the holder's claim expires unless it is renewed. With CAS it is zero, because no clocks are compared.
+	Until time.Time
 	// Lease is how long the holder may go without a renewal.
 	Lease time.Duration
 	// Waiters are the processes that wait, in their order. With CAS their number is not recorded: there is one without
@@ -110,9 +114,9 @@ func (o *Options) Inspect(entries []storage.Entry, micros int64) (s State) {
 		since := time.UnixMicro(o.Unit.micros(stamp))
 		switch {
 		case s.RID == "":
-			s.RID, s.Token, s.Since, s.Lease = rid, holdfast.Token(stamp), since, o.Expiry
+			s.RID, s.Token, s.Since, s.Until, s.Lease = rid, holdfast.Token(stamp), since, since.Add(o.Expiry), o.Expiry
 		case rid == s.RID:
-			s.Token, s.Since = holdfast.Token(stamp), since // its renewal
+			s.Token, s.Since, s.Until = holdfast.Token(stamp), since, since.Add(o.Expiry) // its renewal
 		default:
 			s.Waiters = append(s.Waiters, Waiter{rid, since})
 		}
@@ -129,6 +133,9 @@ func (c *content) state() (s State) {
 		return s
 	}
 	s = State{RID: c.rid, Token: holdfast.Token(c.token), Lease: c.lease, Breaking: c.flags&broken != 0}
+	if c.taken != 0 {
+		s.Since = time.UnixMicro(int64(c.taken))
+	}
 	if c.flags&waitedFor != 0 {
 		s.Waiters = []Waiter{{}}
 	}

@@ -186,7 +186,9 @@ func (o *Options) Class(store storage.Features) holdfast.Class {
 
 // New returns a member's machine.
 func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
-	return New(Config{Options: *o, Self: s.Self, Table: s.Table, Patience: s.Patience, Random: uint64(s.Random), Store: s.Store, Attends: s.Attends})
+	return New(Config{
+		Options: *o, Self: s.Self, Table: s.Table, Patience: s.Patience, Random: uint64(s.Random), Wall: s.Wall, Store: s.Store, Attends: s.Attends,
+	})
 }
 
 // Descriptor describes the protocol.

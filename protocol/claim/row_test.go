@@ -92,10 +92,48 @@ func FuzzParseColumn(f *testing.F) {
 	})
 }
 
+// TestCell checks the layout of cells, with the time at which they were taken and as earlier versions write them.
+func TestCell(t *testing.T) {
+	since := time.UnixMicro(1770825600008999)
+	old := content{held: true, flags: waitedFor, token: 7, renewals: 3, lease: 30 * time.Second, rid: "a"}
+	taken := old
+	taken.taken = uint64(since.UnixMicro())
+	o := &Options{CAS: true}
+	for _, c := range []struct {
+		what, hex string
+		is        content
+		since     time.Time
+	}{
+		{"without a time", "48" + "01" + "0000000000000007" + "00000003" + "0000000001c9c380" + "61", old, time.Time{}},
+		{"with one", "48" + "05" + "0000000000000007" + "00000003" + "0000000001c9c380" + "00064a8e76d90327" + "61", taken, since},
+		{"free", "46" + "00" + "0000000000000007" + "00000000" + "0000000000000000", content{token: 7}, time.Time{}},
+	} {
+		value, err := hex.DecodeString(c.hex)
+		if got := hex.EncodeToString([]byte(c.is.encode())); got != c.hex || err != nil {
+			t.Errorf("%s: it is written as %s, want %s (%v)", c.what, got, c.hex, err)
+		}
+		if got, ok := decodeCell(string(value)); !ok || got != c.is {
+			t.Errorf("%s: it is read as %+v %v, want %+v", c.what, got, ok, c.is)
+		}
+		shown := o.Inspect([]storage.Entry{{Column: cellColumn, Value: string(value)}}, 0)
+		if !shown.Since.Equal(c.since) || !shown.Until.IsZero() || shown.RID != c.is.rid {
+			t.Errorf("%s: it is shown as %+v", c.what, shown)
+		}
+	}
+	if _, ok := decodeCell(taken.encode()[:cellHead+7]); ok {
+		t.Error("a cell without the time that its flag announces is read")
+	}
+	if broke, ok := decodeCell(Breaking("row", taken.encode()).New); !ok || broke.taken != taken.taken || !SameHold(taken.encode(), broke.encode()) {
+		t.Errorf("broken it is %+v", broke)
+	}
+}
+
 // FuzzCell checks the same for cells.
 func FuzzCell(f *testing.F) {
 	full := content{held: true, flags: waitedFor, token: 1 << 62, renewals: 3, lease: 30 * time.Second, rid: "a"}
-	for _, seed := range []string{"", full.encode(), (&content{token: 1}).encode(), "H", strings.Repeat("F", cellHead), strings.Repeat("\xff", 30)} {
+	timed := full
+	timed.taken = 1770825600008999
+	for _, seed := range []string{"", full.encode(), timed.encode(), timed.encode()[:cellHead+7], (&content{token: 1}).encode(), "H", strings.Repeat("F", cellHead), strings.Repeat("\xff", 30)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

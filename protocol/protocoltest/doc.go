@@ -10,7 +10,7 @@
 // # Members and views
 //
 //	members [chunk=N] [operators=N] [parked=N] [placement=10s] [hold_on=1m]
-//	        [capacity=K] [defer] [retain] [any] [named] [messages=published] [founders=N]
+//	        [capacity=K] [defer] [retain] [any] [named] [wall] [messages=published] [founders=N]
 //	        [priority=a:1,b:off] [random=a:7] [address=a:z] [grace=1s] [grace=snaplock] a b c
 //	                  a new cluster, in which no member has a view
 //	view epoch=4 [of=a,b,c] [to=a,b] [from=3s] [count=N] [again] [proposed] [open] [opens=9s] [merged]
@@ -25,7 +25,7 @@
 // The first founders= of the members are founders, and all if it is not given; the others are guests. Each listens at
 // its name, unless address= has another one.
 //
-// With named, answers that show a lock name each session's member. Each view has the next number, except for a
+// With named, answers that show a lock name each session's member; with wall, members know the wall clock. Each view has the next number, except for a
 // repetition of the last one with other flags. The stage computes since when a member has its place in all views;
 // since= overrides it. Any line can begin with quietly: then it happens, and is not shown.
 //

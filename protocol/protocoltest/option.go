@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -17,6 +18,9 @@ func (s *Stage) configure(l *golden.Line) {
 		s.options["partition"] = "any"
 	}
 	s.named = l.Flag("named")
+	if l.Flag("wall") {
+		s.setup.Wall = Epoch * time.Microsecond
+	}
 	s.setup.Founders = int(l.Number("founders"))
 	for _, key := range []string{"priority", "random", "address"} {
 		for _, own := range l.List(key) {
