@@ -18,14 +18,21 @@ func (p *program) locksCommand() *cli.Command {
 		Usage:     "list locks with their holders and waiters",
 		UsageText: name + " locks [--prefix P] [--output FORMAT] [--stale | --watch] [flags]",
 		Description: "With --watch it prints what is held and waited for at present, marked held, grace or waiting, and then each\n" +
-			"event of any member. It asks for the events first, then for the present state, and leaves out the events\n" +
-			"that are part of that: nothing is missing between the two. AGE is how long the lock has been held, or waited\n" +
-			"for, until the event. In JSON, time is since when. If the member that is asked ends, so does the command, with\n" +
-			"exit code 69: start it again, and it begins with the present state.",
+			"event of any member, until it is interrupted. It asks for the events first, then for the present state, and\n" +
+			"leaves out the events that are part of that: nothing is missing between the two. AGE is how long the lock has\n" +
+			"been held, or waited for, until the event. In JSON, time is since when.\n" +
+			"\n" +
+			"When the member that is asked ends, it goes on at the next address of --server, or at the same one once that\n" +
+			"serves again: it prints # reconnected on standard error, an event space from when to when events may be\n" +
+			"missing, and the present state.\n" +
+			"\n" +
+			"A store has no events: with --store, --watch scans the store once a second and prints what has changed. It\n" +
+			"shows nothing that begins and ends between two scans; released stands for any end of a lock, and cancelled\n" +
+			"for any end of a wait that no scan shows as a lock.",
 		Flags: clientFlags(append(append(listFlags(), lockStoreFlags()...),
 			textFlag("prefix", "only names that begin with `P`"),
 			staleFlag(),
-			switchFlag("watch", "print the present state, then events of all members as they happen, until interrupted"),
+			switchFlag("watch", "print the present state, then events of all members as they happen, or the changes in a store, until interrupted"),
 		)...),
 		Action: p.locks,
 	}
@@ -40,7 +47,9 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 		return usageError(c.Name, "flags --watch and --stale exclude each other")
 	case c.Bool("watch") && p.output(c).format == formatNames:
 		return usageError(c.Name, "flags --watch and --output name exclude each other")
-	case c.Bool("watch") && !p.usesStore(c):
+	case c.Bool("watch") && p.usesStore(c):
+		return p.watchStore(ctx, c)
+	case c.Bool("watch"):
 		return p.watch(ctx, c)
 	}
 	o := p.output(c)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -11,71 +10,9 @@ import (
 	"github.com/urfave/cli/v3"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
-
-// heard is an event of a feed, or its end.
-type heard struct {
-	event *schema.WatchEvent
-	err   error
-}
-
-// mostHeard is the number of events that are kept while the present state is being listed. The member ends the feed of
-// a reader that is slower than that.
-const mostHeard = 10000
-
-// watch prints the present state, and then events as they come. It asks for events first, so that the listing has
-// everything that the events do not have.
-func (p *program) watch(ctx context.Context, c *cli.Command) error {
-	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		begun, feed := make(chan struct{}), make(chan heard, mostHeard)
-		go func() {
-			defer close(feed)
-			for event, err := range admin.Watch(ctx, spaceOf(c), c.String("prefix"), func() { close(begun) }) {
-				select {
-				case feed <- heard{event, err}:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
-		select {
-		case <-begun:
-		case first, open := <-feed: // the feed has not begun: it is an error
-			return feedEnd(c, first, open)
-		}
-		w := p.newWatcher(c)
-		if err := listFrom(ctx, c, admin, w.present); err != nil {
-			return err
-		}
-		if err := w.show(); err != nil {
-			return err
-		}
-		w.early = len(feed)
-		for next := range feed {
-			if next.err != nil {
-				return feedEnd(c, next, true)
-			}
-			if err := w.happened(next.event); err != nil {
-				return err
-			}
-		}
-		return feedEnd(c, heard{}, false)
-	})
-}
-
-// feedEnd returns the error of a feed that has ended.
-func feedEnd(c *cli.Command, last heard, open bool) error {
-	if open && last.err != nil {
-		return reworded(c.Name, "", last.err)
-	}
-	return &holdfast.Error{Op: c.Name, Err: fmt.Errorf("%w: the member at %s has ended the feed", holdfast.ErrUnavailable, serverOf(c))}
-}
 
 // watcher prints a present state and the events that follow it.
 type watcher struct {
@@ -86,32 +23,30 @@ type watcher struct {
 	rows  int     // in the table
 	known *known
 	early int // how many events are yet to come that may have happened before the listing
+
+	interruption
 }
 
 func (p *program) newWatcher(c *cli.Command) *watcher {
 	t := newTable("TIME", "EVENT", "TOKEN", "NAME", "OWNER", "MEMBER", "AGE", "WHY").
 		wide("TOKEN").long("NAME", "OWNER", "MEMBER", "WHY").states("EVENT")
-	return &watcher{out: p.output(c), json: api.NewJSON(), table: t, known: newKnown()}
+	w := &watcher{out: p.output(c), json: api.NewJSON(), table: t, known: newKnown()}
+	w.comments, w.command, w.began = p.stderr, c, time.Now()
+	return w
 }
 
 // present prints a page of the listing: what is held and waited for.
 func (w *watcher) present(page []*schema.Lock) error {
 	for _, lock := range page {
 		for _, g := range lock.Holders {
-			e := &schema.WatchEvent{
-				Event: grantState(g), Time: g.Since, Space: lock.Space, Name: lock.Name, Owner: g.Owner, Token: g.Token,
-				Member: g.Member, Session: g.Session, Client: g.Client, Reason: g.Reason, Holder: cmp.Or(g.Owner, g.Client),
-			}
+			e := holdEvent(grantState(g), lock, g, g.Since)
 			w.known.listed(e)
 			if err := w.print(e, w.out.now, g.Since); err != nil {
 				return err
 			}
 		}
 		for _, wait := range lock.Waiters {
-			e := &schema.WatchEvent{
-				Event: "waiting", Time: wait.Since, Space: lock.Space, Name: lock.Name, Owner: wait.Owner, Why: fmt.Sprintf("%d before it", wait.Position),
-				Member: wait.Member, Session: wait.Session, Client: wait.Client, Reason: wait.Reason,
-			}
+			e := waitingEvent(lock, wait)
 			w.known.listed(e)
 			if err := w.print(e, w.out.now, wait.Since); err != nil {
 				return err
@@ -119,6 +54,18 @@ func (w *watcher) present(page []*schema.Lock) error {
 		}
 	}
 	return nil
+}
+
+// waitingEvent returns the event of a request that waits.
+func waitingEvent(lock *schema.Lock, wait *schema.Wait) *schema.WatchEvent {
+	e := &schema.WatchEvent{
+		Event: "waiting", Time: wait.Since, Space: lock.Space, Name: lock.Name, Owner: wait.Owner,
+		Member: wait.Member, Session: wait.Session, Client: wait.Client, Reason: wait.Reason,
+	}
+	if wait.Session != "" { // otherwise it stands for all that wait
+		e.Why = fmt.Sprintf("%d before it", wait.Position)
+	}
+	return e
 }
 
 // happened prints an event, unless it is part of the present state.

@@ -118,7 +118,10 @@ func (m *overlapping) Watch(_ *schema.WatchRequest, stream grpc.ServerStreamingS
 		return err
 	}
 	close(m.happened)
-	return send(&schema.WatchEvent{Event: "released", Token: 7, Session: "s7"}, &schema.WatchEvent{Event: "granted", Token: 8, Session: "s8"})
+	if err := send(&schema.WatchEvent{Event: "released", Token: 7, Session: "s7"}, &schema.WatchEvent{Event: "granted", Token: 8, Session: "s8"}); err != nil {
+		return err
+	}
+	return refused.Error(codes.PermissionDenied, "this feed is over, and no other one will do") // or the watcher asks for another one
 }
 
 func (m *overlapping) List(context.Context, *schema.ListRequest) (*schema.LockPage, error) {
@@ -149,8 +152,8 @@ func TestWatchWithoutGap(t *testing.T) {
 	must(t, err)
 	defer out.Close()
 	p := &program{args: []string{name, "locks", "--watch", "--server", listener.Addr().String()}, stdin: os.Stdin, stdout: out, stderr: os.Stderr}
-	if code := p.run(t.Context()); code != exitUnavailable {
-		t.Errorf("exit code %d, want %d: the feed has ended", code, exitUnavailable)
+	if code := p.run(t.Context()); code != exitDenied {
+		t.Errorf("exit code %d, want %d: the feed has ended", code, exitDenied)
 	}
 	text, err := os.ReadFile(out.Name())
 	must(t, err)

@@ -49,10 +49,8 @@ func (p *program) withOperator(ctx context.Context, c *cli.Command, do func(cont
 	case order == nil:
 		return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error { return do(ctx, reads(c, admin)) })
 	}
-	for _, flag := range []string{"stale", "watch"} {
-		if c.Bool(flag) {
-			return usageError(calledAs(c), "--%s is for a member; a store has no feed of events and no stale answers", flag)
-		}
+	if c.Bool("stale") {
+		return usageError(calledAs(c), "--stale is for a member; every answer of a store is current: leave it out")
 	}
 	limit, err := timeoutOf(c)
 	if err != nil {
@@ -87,7 +85,17 @@ func (o *storeOperator) explained(ctx context.Context, err error) error {
 }
 
 func (o *storeOperator) of(ctx context.Context, space string) (*storelock.Operator, error) {
-	return storelock.Operate(ctx, o.store, storelock.GroupOf(space, o.order.claims.Group))
+	operator, err := storelock.Operate(ctx, o.store, storelock.GroupOf(space, o.order.claims.Group))
+	return operator, o.late(err)
+}
+
+// late returns the error of a store that has not answered within --timeout, and other errors as they are.
+func (o *storeOperator) late(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	limit := o.c.Duration("timeout")
+	return &holdfast.Error{Op: calledAs(o.c), Err: fmt.Errorf("%w: no answer from store %s within %v", holdfast.ErrUnavailable, open.Redacted(o.order.url), limit)}
 }
 
 // List returns all locks that are held, in one page.
@@ -98,7 +106,7 @@ func (o *storeOperator) List(ctx context.Context, space, prefix, _ string, _ int
 	}
 	all, err := locks.Locks(ctx, prefix)
 	if err != nil {
-		return nil, err
+		return nil, o.late(err)
 	}
 	page := &schema.LockPage{}
 	for i := range all {
@@ -115,7 +123,7 @@ func (o *storeOperator) Show(ctx context.Context, space, lock string) (*schema.L
 	}
 	shown, err := locks.Show(ctx, lock)
 	if err != nil {
-		return nil, err
+		return nil, o.late(err)
 	}
 	return lockOf(space, &shown), nil
 }
