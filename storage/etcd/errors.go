@@ -27,8 +27,14 @@ func classify(err error, what string, writes bool) error {
 	if !writes && kind == storage.ErrUnknown {
 		kind = storage.ErrRefused
 	}
+	if errors.Is(err, rpctypes.ErrNoSpace) {
+		return fmt.Errorf("%s: %w: %w%s", what, kind, err, fullHint)
+	}
 	return fmt.Errorf("%s: %w: %w", what, kind, err)
 }
+
+// fullHint is the cure for a full etcd.
+const fullHint = "; it has reached its quota (--quota-backend-bytes) and takes no writes: compact, defragment and disarm it, as docs/stores.md says"
 
 // The client transport's errors for a request without a connection.
 const (

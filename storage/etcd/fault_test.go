@@ -112,7 +112,7 @@ func TestTooMuch(t *testing.T) {
 		}
 		lacks(t, s, fmt.Sprintf("it has %d bytes, with a quota of %d: it does not count what transactions inside transactions write", size, quota))
 	}
-	of(t, err, storage.ErrRefused, "database space exceeded")
+	of(t, err, storage.ErrRefused, "database space exceeded; it has reached its quota")
 }
 
 // status asks the server about itself.
