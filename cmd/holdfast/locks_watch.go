@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v3"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -104,7 +103,7 @@ func (w *watcher) print(e *schema.WatchEvent, at time.Time, since *timestamppb.T
 func (w *watcher) row(cells ...string) {
 	widths := make([]int, len(cells))
 	for i, cell := range cells {
-		widths[i] = utf8.RuneCountInString(visible(cell))
+		widths[i] = textWidth(visible(cell))
 	}
 	w.last = append(w.last, widths)
 	w.table.row(cells...)

@@ -2,7 +2,8 @@ package main
 
 import (
 	"slices"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/holdfast-locks/holdfast/internal/printable"
 )
@@ -18,7 +19,7 @@ type table struct {
 // column is a column of a table.
 type column struct {
 	title string
-	width int  // in characters, of its widest cell
+	width int  // on a terminal, of its widest cell
 	shown int  // as printed: width, or less
 	wide  bool // only with --wide
 	long  bool // may be cut on a terminal
@@ -30,7 +31,7 @@ type column struct {
 func newTable(header ...string) *table {
 	t := &table{}
 	for _, title := range header {
-		t.columns = append(t.columns, column{title: title, width: utf8.RuneCountInString(title)})
+		t.columns = append(t.columns, column{title: title, width: textWidth(title)})
 	}
 	return t
 }
@@ -70,7 +71,7 @@ func (t *table) row(cells ...string) {
 		c := &t.columns[i]
 		c.used = c.used || cell != ""
 		cell = visible(cell)
-		c.width = max(c.width, utf8.RuneCountInString(cell))
+		c.width = max(c.width, textWidth(cell))
 		t.cells = append(t.cells, cell)
 	}
 }
@@ -134,7 +135,7 @@ func (t *table) fit(columns []int, limit int) {
 	for ; limit > 0 && total > limit; total-- {
 		var widest *column
 		for _, c := range long {
-			if c.shown > max(shortest, utf8.RuneCountInString(c.title)) && (widest == nil || c.shown >= widest.shown) {
+			if c.shown > max(shortest, textWidth(c.title)) && (widest == nil || c.shown >= widest.shown) {
 				widest = c
 			}
 		}
@@ -152,7 +153,7 @@ func (t *table) line(text []byte, columns []int, cells []string, o *output) []by
 		if c.long && c.shown < c.width {
 			cell = cut(cell, c.shown)
 		}
-		width := utf8.RuneCountInString(cell)
+		width := textWidth(cell)
 		if c.state && o != nil {
 			cell = o.state(cell)
 		}
@@ -166,12 +167,30 @@ func (t *table) line(text []byte, columns []int, cells []string, o *output) []by
 	return text
 }
 
-// cut returns a text of at most width characters: a longer one ends with "…".
+// textWidth returns how many columns of a terminal a text takes: a wide character takes two, a combining mark none.
+func textWidth(text string) int {
+	if isPlain(text) {
+		return len(text)
+	}
+	return ansi.StringWidth(text)
+}
+
+// isPlain reports whether a text has only printable ASCII characters, as nearly all have.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// cut returns a text of at most width columns of a terminal: a longer one ends with "…".
 func cut(text string, width int) string {
-	if utf8.RuneCountInString(text) <= width {
+	if textWidth(text) <= width {
 		return text
 	}
-	return string([]rune(text)[:max(0, width-1)]) + "…"
+	return ansi.Truncate(text, max(1, width), "…")
 }
 
 // visible keeps foreign text from controlling the terminal or the table.

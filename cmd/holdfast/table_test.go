@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
@@ -123,5 +125,34 @@ func TestColourIsForTerminalsOnly(t *testing.T) {
 	defer file.Close()
 	if (&program{}).colour(file) {
 		t.Error("a file is given colours")
+	}
+}
+
+// TestWideCharacters: columns stay aligned by what a terminal shows, and a cut counts the same.
+func TestWideCharacters(t *testing.T) {
+	rows := []string{"orders/42", "注文/四十二", "🔒/release", "cafe\u0301", "👩‍👩‍👧/x", "plain"}
+	for _, limit := range []int{0, 14} {
+		o := &output{columns: limit}
+		made := newTable("NAME", "MODE").long("NAME")
+		for _, name := range append(rows, "注文注文注文注文注文注文") {
+			made.row(name, "shared")
+		}
+		text := string(made.append(nil, o))
+		want := -1
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			before := strings.TrimSuffix(strings.TrimSuffix(line, "MODE"), "shared")
+			if at := ansi.StringWidth(before); want >= 0 && at != want {
+				t.Errorf("limit %d: the second column of %q is at %d, want %d", limit, line, at, want)
+			} else if want < 0 {
+				want = at
+			}
+			if wide := ansi.StringWidth(line); limit > 0 && wide > 8+len(gap)+len("shared") {
+				t.Errorf("limit %d: %q takes %d columns", limit, line, wide)
+			}
+		}
+		if cut := strings.Contains(text, "…"); cut != (limit > 0) {
+			t.Errorf("limit %d: cut is %v:\n%s", limit, cut, text)
+		}
 	}
 }
