@@ -36,10 +36,9 @@ func (p *program) acquireCommand() *cli.Command {
 			"`renew` and `release` report a lost lock: exit code 79, or 81 if an operator broke it. If one of several\n" +
 			"locks is lost, the keeper ends the session and with it the others.\n" +
 			"SESSION contains a secret: a process that knows it can release and renew.",
-		Flags: clientFlags(append(append(requestFlags(), lockStoreFlags()...),
+		Flags: clientFlags(append(append(append(requestFlags(), lockStoreFlags()...), outputFlags(formatJSON, formatYAML, formatNames)...),
 			&cli.IntFlag{Name: "while-pid", Usage: "keep the locks as long as process `PID` lives", DefaultText: "the caller", Sources: variables("while-pid")},
 			switchFlag("no-keep", "start no keeper: the locks end after --ttl unless 'holdfast renew' is called in time"),
-			switchFlag("json", "print the answer as JSON"),
 		)...),
 		HideHelpCommand: true,
 		Action:          p.acquire,
@@ -94,7 +93,7 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 			err = interrupted
 		}
 		if err == nil {
-			err = p.printAcquired(got, c.Bool("json"))
+			err = p.printAcquired(c, got)
 		}
 		if err == nil && got.Locks[0].TtlCut != "" {
 			p.say("%s", cutTTL(request.ttl, got.Locks[0].Ttl.AsDuration(), got.Locks[0].TtlCut))
@@ -281,25 +280,22 @@ func endSession(c *cli.Command, admin *client.Admin, got *schema.AcquiredAll) er
 	return err
 }
 
-// printAcquired prints the acquired locks, in one write.
-func (p *program) printAcquired(got *schema.AcquiredAll, asJSON bool) error {
+// printAcquired prints the acquired locks, in one write: as lines, unless the flags of c ask for another form.
+func (p *program) printAcquired(c *cli.Command, got *schema.AcquiredAll) error {
+	var document proto.Message = got
+	if len(got.Locks) == 1 {
+		document = got.Locks[0]
+	}
+	if o := p.output(c); o.format != formatTable {
+		return o.document(document)
+	}
 	var text bytes.Buffer
-	if asJSON {
-		var document proto.Message = got
-		if len(got.Locks) == 1 {
-			document = got.Locks[0]
+	for _, lock := range got.Locks {
+		until := api.At(api.TimeOf(lock.Until)).String()
+		if until == "" {
+			until = "-"
 		}
-		if err := printMessage(&text, api.NewJSON(), document); err != nil {
-			return err
-		}
-	} else {
-		for _, lock := range got.Locks {
-			until := api.At(api.TimeOf(lock.Until)).String()
-			if until == "" {
-				until = "-"
-			}
-			fmt.Fprintln(&text, formatName(lock.Name), lock.Token, until, lock.Session)
-		}
+		fmt.Fprintln(&text, formatName(lock.Name), lock.Token, until, lock.Session)
 	}
 	return written(p.stdout.Write(text.Bytes()))
 }

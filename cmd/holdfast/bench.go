@@ -94,8 +94,9 @@ func (p *program) bench(ctx context.Context, c *cli.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, finish()) }()
+	figures := &figures{program: p, host: hostOf(order), output: p.output(c), file: file}
 	if order.soak.Duration > 0 {
-		return p.benchSoak(ctx, order, file)
+		return p.benchSoak(ctx, order, figures)
 	}
 	order.load.Progress = func(step string) { p.say("bench: %s", step) }
 	result, err := p.measure(ctx, order)
@@ -106,12 +107,10 @@ func (p *program) bench(ctx context.Context, c *cli.Command) (err error) {
 	case err != nil:
 		return err
 	}
-	if file != nil {
-		if err := result.WriteJSON(file, hostOf(order)); err != nil {
-			return err
-		}
+	if err := figures.write(result); err != nil {
+		return err
 	}
-	return p.benchVerdict(result, time.Since(begun))
+	return p.benchVerdict(result, figures, time.Since(begun))
 }
 
 // profile starts profiling this process, if requested.
@@ -185,26 +184,13 @@ func hostOf(order *benchOrder) load.Host {
 	}
 }
 
-// printFound prints tables.
-func (p *program) printFound(found []load.Table) error {
-	var tables []*table
-	for _, f := range found {
-		t := newTable(f.Header...)
-		for _, row := range f.Rows {
-			t.row(row...)
-		}
-		tables = append(tables, t)
-	}
-	return p.screen().print(tables...)
-}
-
 // benchVerdict prints the tables and the last line.
-func (p *program) benchVerdict(result *load.Result, took time.Duration) error {
+func (p *program) benchVerdict(result *load.Result, figures *figures, took time.Duration) error {
 	found := result.Tables()
 	if len(result.Aims) > 0 {
 		found = append(found, result.AimTable())
 	}
-	if err := p.printFound(found); err != nil {
+	if err := figures.tables(found); err != nil {
 		return err
 	}
 	violations, failures := result.Sum(load.Violations), result.Sum(load.Errors)
@@ -215,7 +201,7 @@ func (p *program) benchVerdict(result *load.Result, took time.Duration) error {
 	case failures > 0:
 		verdict = fmt.Sprintf("FAILED errors=%.0f", failures)
 	}
-	if err := written(fmt.Fprintf(p.stdout, "bench: %s in=%.0fs\n", verdict, took.Seconds())); err != nil {
+	if err := figures.verdict(verdict, took); err != nil {
 		return err
 	}
 	switch {

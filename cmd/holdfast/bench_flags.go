@@ -27,6 +27,7 @@ func benchFlags() []cli.Flag {
 		seedFlag("what draws the names, and the pauses of a soak"),
 		durationFlag("soak", 0, "keep a cluster busy for `DURATION` instead (--targets central, the default, or remote, or remote-tls)"),
 		durationFlag("every", 0, "time between two samples of a soak (default: a sixtieth of it, 100ms to 1m)"),
+		outputFlag("the figures on standard output, instead of tables, with the verdict on standard error", []string{formatJSON, formatYAML}),
 		textFlag("json", "`FILE` for the figures as JSON"),
 		textFlag("cpuprofile", "`FILE` for where CPU time goes; what is started writes FILE.remote and the like"),
 		textFlag("memprofile", "`FILE` for where memory is allocated, likewise"),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 
 // benchSoak keeps a cluster busy, and reports the effect on the processes. A signal ends it cleanly: then the report
 // covers the samples so far.
-func (p *program) benchSoak(ctx context.Context, order *benchOrder, file *os.File) error {
+func (p *program) benchSoak(ctx context.Context, order *benchOrder, figures *figures) error {
 	order.soak.Own = target.Own
 	reported := false
 	order.soak.OnSample = func(s soak.Sample) {
@@ -43,15 +42,13 @@ func (p *program) benchSoak(ctx context.Context, order *benchOrder, file *os.Fil
 	if result == nil {
 		return reworded("bench", "", err)
 	}
-	if file != nil {
-		err = errors.Join(err, (&load.Result{}).WriteJSON(file, hostOf(order), result.Sections()...))
-	}
-	return errors.Join(p.soakVerdict(result), err)
+	err = errors.Join(err, figures.write(&load.Result{}, result.Sections()...))
+	return errors.Join(p.soakVerdict(result, figures), err)
 }
 
 // soakVerdict prints the tables and the last line.
-func (p *program) soakVerdict(result *soak.Result) error {
-	if err := p.printFound(result.Tables()); err != nil {
+func (p *program) soakVerdict(result *soak.Result, figures *figures) error {
+	if err := figures.tables(result.Tables()); err != nil {
 		return err
 	}
 	if !result.Judged() {
@@ -76,7 +73,7 @@ func (p *program) soakVerdict(result *soak.Result) error {
 		verdict = "GREW figures=" + strings.Join(grew, ",")
 		err = fmt.Errorf("bench: not flat: %s; the last table says by how much", strings.Join(grew, ", "))
 	}
-	if written := written(fmt.Fprintf(p.stdout, "bench: %s in=%.0fs\n", verdict, result.Took.Seconds())); written != nil {
+	if written := figures.verdict(verdict, result.Took); written != nil {
 		return written
 	}
 	return err

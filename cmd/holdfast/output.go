@@ -41,18 +41,23 @@ type output struct {
 
 // outputFlags are the flags for the form of an answer: a table by default.
 func outputFlags(formats ...string) []cli.Flag {
-	form := textFlag("output", "`FORMAT` of the answer: "+alternatives(formats), "o")
+	flags := []cli.Flag{outputFlag("the answer", formats), switchFlag("json", "short for --output json; --output overrides it")}
+	if slices.Contains(formats, formatTable) {
+		flags = append(flags, switchFlag("wide", "all columns of the table, and exact times instead of ages"))
+	}
+	return flags
+}
+
+// outputFlag is the flag for the form of something.
+func outputFlag(of string, formats []string) cli.Flag {
+	form := textFlag("output", "`FORMAT` of "+of+": "+alternatives(formats), "o")
 	form.Validator = func(format string) error {
 		if !slices.Contains(formats, format) {
 			return fmt.Errorf("want %s", alternatives(formats))
 		}
 		return nil
 	}
-	flags := []cli.Flag{form, switchFlag("json", "short for --output json; --output overrides it")}
-	if slices.Contains(formats, formatTable) {
-		flags = append(flags, switchFlag("wide", "all columns of the table, and exact times instead of ages"))
-	}
-	return flags
+	return form
 }
 
 // listFlags are outputFlags of a command that lists or shows things with names.

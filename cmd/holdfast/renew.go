@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
@@ -31,11 +34,11 @@ func (p *program) renewCommand() *cli.Command {
 		Description: "Prints the session's public id and for how long it lives from now on. The secret is not printed again.\n" +
 			"If the session has lost a lock since the last call, renew reports it: exit code 79, or 81 if an operator\n" +
 			"broke the lock.",
-		Flags: append([]cli.Flag{
+		Flags: append(append([]cli.Flag{
 			sessionFlag(),
 			anyStoreFlag(),
 			durationFlag("ttl", 0, "how long the session outlives this call (default: as before)"),
-		}, memberFlags()...),
+		}, deedFlags()...), memberFlags()...),
 		HideHelpCommand: true,
 		Action:          p.renew,
 	}
@@ -58,7 +61,8 @@ func (p *program) renew(ctx context.Context, c *cli.Command) error {
 		if err != nil {
 			return err
 		}
-		return written(fmt.Fprintln(p.stdout, kept.RID, kept.TTL))
+		ttl := durationpb.New(kept.TTL)
+		return p.printRenewed(c, &schema.Renewed{Session: kept.RID, Ttl: ttl, ExpiresIn: ttl, Until: timestamppb.New(time.Now().Add(kept.TTL))})
 	}
 	if p.usesStore(c) {
 		return p.storeless(c)
@@ -71,6 +75,14 @@ func (p *program) renew(ctx context.Context, c *cli.Command) error {
 	}
 	if renewed.TtlCut != "" {
 		p.say("%s", cutTTL(ttl, renewed.Ttl.AsDuration(), renewed.TtlCut))
+	}
+	return p.printRenewed(c, renewed)
+}
+
+// printRenewed prints a session's public id and for how long it lives, unless the flags of c ask for another form.
+func (p *program) printRenewed(c *cli.Command, renewed *schema.Renewed) error {
+	if o := p.output(c); o.format != formatTable {
+		return o.document(renewed)
 	}
 	return written(fmt.Fprintln(p.stdout, renewed.Session, renewed.Ttl.AsDuration()))
 }

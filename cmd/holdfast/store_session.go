@@ -90,7 +90,7 @@ func (p *program) acquireInStore(ctx context.Context, c *cli.Command, order *sto
 			Session: session, Class: schema.Class(kept.Class),
 		})
 	}
-	if err := p.printAcquired(got, c.Bool("json")); err != nil { // no process will know the session
+	if err := p.printAcquired(c, got); err != nil { // no process will know the session
 		for i, name := range request.names {
 			_, failure := askKeeper(ctx, c.Name, kept.Socket, &keeperRequest{Release: name, Token: kept.Tokens[i]})
 			err = errors.Join(err, failure)
