@@ -60,13 +60,17 @@ func (o *Operator) Locks(ctx context.Context, prefix string) (all []Shown, err e
 		return nil, fmt.Errorf("%w: store %s cannot list its rows", holdfast.ErrUnsupported, o.store.Features().Name)
 	}
 	micros := time.Now().UnixMicro()
-	rows := &storage.Scan{Prefix: claim.Row(o.settings.Group, prefix), Serial: o.settings.CAS}
+	rows, ended := &storage.Scan{Prefix: claim.Row(o.settings.Group, prefix), Serial: o.settings.CAS}, o.endings(ctx)
 	err = scanner.Scan(ctx, rows, func(key string, entries []storage.Entry) error {
 		name, is := o.settings.NameOf(key)
-		if state := o.settings.Inspect(entries, micros); is && state.RID != "" {
+		if !is {
+			return nil
+		}
+		state, err := o.inspect(entries, micros, ended)
+		if err == nil && state.RID != "" {
 			all = append(all, Shown{name, state})
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the locks: %w", err)
@@ -75,13 +79,60 @@ func (o *Operator) Locks(ctx context.Context, prefix string) (all []Shown, err e
 	return all, nil
 }
 
-// Show returns one lock. It is free if its RID is empty.
+// Show returns one lock. It is free if its RID is empty, as when its holder has ended and the store knows that.
 func (o *Operator) Show(ctx context.Context, name string) (Shown, error) {
 	if o.settings == nil {
 		return Shown{Name: name}, nil
 	}
-	state, _, err := o.read(ctx, name)
+	micros := time.Now().UnixMicro()
+	_, entries, err := o.read(ctx, name)
+	if err != nil {
+		return Shown{Name: name}, err
+	}
+	state, err := o.inspect(entries, micros, o.endings(ctx))
 	return Shown{name, state}, err
+}
+
+// endings returns a function that reports whether a process has ended, if the store knows such ends. It asks the store
+// once about each process.
+func (o *Operator) endings(ctx context.Context) func(rid string) (bool, error) {
+	attender, can := o.store.(storage.Attender)
+	if !can || !o.store.Features().Ends {
+		return func(string) (bool, error) { return false, nil }
+	}
+	known := map[string]bool{}
+	return func(rid string) (bool, error) {
+		if ended, is := known[rid]; is {
+			return ended, nil
+		}
+		asking, stop := context.WithCancel(ctx)
+		defer stop()
+		ended, err := attender.Await(asking, rid, func() {})
+		if err != nil {
+			return false, fmt.Errorf("ask whether process %q has ended: %w", rid, err)
+		}
+		known[rid] = ended
+		return ended, nil
+	}
+}
+
+// inspect returns the state of a lock from the entries of its row. What an ended process has left there holds nothing:
+// the next process takes the lock at once.
+func (o *Operator) inspect(entries []storage.Entry, micros int64, hasEnded func(rid string) (bool, error)) (claim.State, error) {
+	for {
+		state := o.settings.Inspect(entries, micros)
+		if state.RID == "" {
+			return state, nil
+		}
+		ended, err := hasEnded(state.RID)
+		switch {
+		case err != nil || !ended:
+			return state, err
+		case o.settings.CAS:
+			return claim.State{}, nil
+		}
+		entries = claim.Without(entries, state.RID)
+	}
 }
 
 // read returns the state of a lock, and its row's entries.

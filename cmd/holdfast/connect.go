@@ -138,9 +138,28 @@ const storeHint = ", or lock through a store with --store"
 func hinted(err error, more string) error {
 	var unreachable *client.UnreachableError
 	if errors.As(err, &unreachable) && unreachable.Refused() {
-		return fmt.Errorf("%w; start a member with '%s serve'%s", err, name, more)
+		return &hintedError{err, "; start a member with '" + name + " serve'" + more}
 	}
 	return err
+}
+
+// hintedError is an error with advice at its end.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() + e.hint }
+
+func (e *hintedError) Unwrap() error { return e.err }
+
+// beforeHint adds a text to an error, before its advice.
+func beforeHint(err error, text string) error {
+	var hinted *hintedError
+	if errors.As(err, &hinted) {
+		return &hintedError{fmt.Errorf("%w%s", hinted.err, text), hinted.hint}
+	}
+	return fmt.Errorf("%w%s", err, text)
 }
 
 // ask asks the member in c's flags a question, within --timeout, and returns the answer.

@@ -25,7 +25,7 @@ func (p *program) helpCommand() *cli.Command {
 			case command == "":
 				return cli.ShowRootCommandHelp(c.Root())
 			case command == exitCodesTopic:
-				return written(p.stdout.WriteString(exitCodes))
+				return written(p.stdout.WriteString(fitHelp(exitCodes, p.stdout)))
 			case c.Root().Command(command) == nil:
 				return usageError(c.Name, "there is no command %q%s", command, suggestion(command, commandNames(c.Root()), strconv.Quote))
 			}

@@ -170,9 +170,9 @@ func (w *request) refused(err error) error {
 	case !held && !unavailable:
 		return err
 	case w.try:
-		err = fmt.Errorf("%w (--try)", err)
+		err = beforeHint(err, " (--try)")
 	case w.wait > 0:
-		err = fmt.Errorf("%w (--wait %v)", err, short(w.wait))
+		err = beforeHint(err, fmt.Sprintf(" (--wait %v)", short(w.wait)))
 	}
 	if held {
 		return &exitError{w.busy, err}

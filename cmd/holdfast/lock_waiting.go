@@ -23,6 +23,7 @@ const (
 	waitLook  = 2 * time.Second
 	lookLimit = time.Second
 	waitDraw  = time.Second
+	whyLimit  = lookLimit / 4 // for the answer why there was none
 )
 
 // lookup looks at one lock. An Admin does that at a member.
@@ -225,6 +226,11 @@ func (f *finding) look(ctx context.Context, from lookup, space, server string) {
 	f.lock, f.err = from.Show(asking, space, f.name)
 	if asking.Err() != nil && ctx.Err() == nil && f.err != nil {
 		f.err = fmt.Errorf("no answer from %s within %v", cmp.Or(server, "the store"), lookLimit)
+		if from, can := from.(statusLookup); can { // a member without a quorum knows no lock, and why
+			asking, cancel := context.WithTimeout(ctx, whyLimit)
+			defer cancel()
+			f.status, _ = from.Status(asking)
+		}
 		return
 	}
 	var unreachable *client.UnreachableError

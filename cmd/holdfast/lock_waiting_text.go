@@ -142,6 +142,13 @@ func (w *waiting) cause() string {
 		}
 		return "no quorum without " + listed(names)
 	}
+	if f.status != nil {
+		for _, s := range f.status.Spaces {
+			if g := s.Suspension; g != nil && s.Name == w.space && s.State != spaceReady {
+				return strings.TrimSuffix("suspended by "+cmp.Or(g.Client, g.Owner)+": "+g.Reason, ": ")
+			}
+		}
+	}
 	return f.why(w.space)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,11 @@ type watcher struct {
 	known *known
 	early int // how many events are yet to come that may have happened before the listing
 
+	screen func() int // the width of the terminal, which people change; 0 if there is none
+	header []int      // the widths of the columns at the last header
+	shown  []int      // as they were printed there
+	below  int        // rows below it
+
 	interruption
 }
 
@@ -30,6 +36,7 @@ func (p *program) newWatcher(c *cli.Command) *watcher {
 	t := newTable("TIME", "EVENT", "TOKEN", "NAME", "OWNER", "MEMBER", "AGE", "WHY").
 		wide("TOKEN").long("NAME", "OWNER", "MEMBER", "WHY").states("EVENT")
 	w := &watcher{out: p.output(c), json: api.NewJSON(), table: t, known: newKnown()}
+	w.screen = func() int { return p.output(c).columns }
 	w.comments, w.command, w.began = p.stderr, c, time.Now()
 	return w
 }
@@ -114,7 +121,8 @@ func (w *watcher) row(cells ...string) {
 const recentRows = 20
 
 // show prints the rows that were added. The columns are as wide as the cells of these and of the rows shortly before
-// them: a long name does not push all that come after it to the right.
+// them: a long name does not push all that come after it to the right. On a terminal the header is printed again when
+// the columns have moved; they move to the left only after some rows.
 func (w *watcher) show() error {
 	if w.out.format != formatTable {
 		return nil
@@ -126,12 +134,37 @@ func (w *watcher) show() error {
 			c.width = max(c.width, widths[i])
 		}
 	}
+	if w.out.columns = w.screen(); w.out.columns > 0 {
+		w.align()
+	}
 	err := w.out.print(w.table)
 	w.table, w.rows = w.table.continued(), 0
 	if extra := len(w.last) - recentRows; extra > 0 {
 		w.last = append(w.last[:0], w.last[extra:]...)
 	}
 	return err
+}
+
+// align prints the header again if the columns have moved since the last one.
+func (w *watcher) align() {
+	for i := range w.header {
+		if c := &w.table.columns[i]; w.below < recentRows {
+			c.width = max(c.width, w.header[i])
+		}
+	}
+	chosen, before := w.table.chosen(w.out), w.shown
+	w.table.fit(chosen, w.out.columns)
+	w.shown = nil
+	for _, i := range chosen {
+		w.shown = append(w.shown, w.table.columns[i].shown)
+	}
+	if !slices.Equal(w.shown, before) {
+		w.table.begun, w.below, w.header = false, 0, nil
+		for i := range w.table.columns {
+			w.header = append(w.header, w.table.columns[i].width)
+		}
+	}
+	w.below += w.rows
 }
 
 // usualWidths are the least widths of the columns, so that few cells move the ones behind them.

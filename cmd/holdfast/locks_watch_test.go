@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -69,7 +70,7 @@ func TestWatcherWidths(t *testing.T) {
 	must(t, err)
 	defer file.Close()
 	p := &program{stdout: file}
-	w := &watcher{out: p.screen(), known: newKnown(), table: newTable("TIME", "NAME", "WHY")}
+	w := &watcher{out: p.screen(), known: newKnown(), table: newTable("TIME", "NAME", "WHY"), screen: func() int { return 0 }}
 	long := strings.Repeat("x", 40)
 	for i := range 2*recentRows + 1 {
 		name := fmt.Sprintf("n%d", i)
@@ -90,6 +91,42 @@ func TestWatcherWidths(t *testing.T) {
 		if at := strings.Index(lines[i], "why"); at != want {
 			t.Errorf("line %d: the last column is at %d, want %d", i, at, want)
 		}
+	}
+}
+
+// TestWatcherHeaders: on a terminal the header is printed again when columns have moved, so that each row is below its
+// titles; and not for each row.
+func TestWatcherHeaders(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/out")
+	must(t, err)
+	defer file.Close()
+	p := &program{stdout: file}
+	columns := 60
+	w := &watcher{out: p.screen(), known: newKnown(), table: newTable("TIME", "NAME", "WHY").long("NAME"), screen: func() int { return columns }}
+	must(t, w.show())
+	for i := range 3*recentRows + 1 {
+		name := fmt.Sprintf("n%d", i)
+		switch i {
+		case 1:
+			name = strings.Repeat("x", 20)
+		case 3 * recentRows:
+			columns, name = 30, strings.Repeat("y", 40)
+		}
+		w.row(time.TimeOnly, name, "why")
+		must(t, w.show())
+	}
+	text, err := os.ReadFile(file.Name())
+	must(t, err)
+	headers, at := 0, 0
+	for line := range strings.Lines(string(text)) {
+		if title := strings.Index(line, "WHY"); title >= 0 {
+			headers, at = headers+1, title
+		} else if utf8.RuneCountInString(line[:strings.Index(line, "why")]) != at {
+			t.Errorf("%q is not below its header, whose last column is at %d", line, at)
+		}
+	}
+	if headers != 4 { // at first, when it is wider, when it is not any more, and on the narrower terminal
+		t.Errorf("%d headers, want 4:\n%s", headers, text)
 	}
 }
 

@@ -84,6 +84,7 @@ func (p *program) root() *cli.Command { return p.rootOf(p.commands()) }
 // rootOf is the tree of some commands. The parser neither exits nor prints errors: every command has handlers that return
 // them.
 func (p *program) rootOf(commands []*cli.Command) *cli.Command {
+	wrapHelp()
 	root := &cli.Command{
 		Name:      name,
 		Usage:     "distributed locks",

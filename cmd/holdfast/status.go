@@ -44,7 +44,7 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 
 // troubleTables show warnings, a slow disk, failed writes, the reasons for a bad view, and forced views.
 func troubleTables(o *output, status *schema.Status) []*table {
-	disk, unwritten, view := newTable("DISK OF", "SYNC"), newTable("STATE OF", "UNWRITTEN SINCE", "WHY"), newTable("MEMBER", "STATE", "WHY").states("STATE")
+	disk, unwritten, view := newTable("DISK OF", "SYNC"), newTable("STATE OF", "UNWRITTEN SINCE", "WHY").folded("WHY"), newTable("MEMBER", "STATE", "WHY").folded("WHY").states("STATE")
 	if status.Disk != nil {
 		disk.row(status.Member.Name, status.Disk.Sync.AsDuration().String())
 	}
@@ -119,7 +119,7 @@ func needTable(status *schema.Status) *table {
 
 func spaceTable(o *output, spaces []*schema.Space) *table {
 	t := newTable("SPACE", "PROTOCOL", "CLASS", "STATE", "AUTHORITY", "REIGN", "LOCKS", "WAITERS", "SESSIONS", "UNTIL", "WHY").
-		wide("REIGN", "SESSIONS").rare("UNTIL", "WHY").states("STATE")
+		wide("REIGN", "SESSIONS").rare("UNTIL", "WHY").folded("WHY").states("STATE")
 	for _, space := range spaces {
 		t.row(space.Name, space.Protocol, holdfast.Class(space.Class).String(), space.State, strings.Join(space.Authority, ","),
 			strconv.FormatUint(space.Reign, 10), strconv.Itoa(int(space.Locks)), strconv.Itoa(int(space.Waiters)),

@@ -158,7 +158,7 @@ func lockOf(space string, shown *storelock.Shown) *schema.Lock {
 	for i, w := range shown.Waiters {
 		wait := &schema.Wait{Session: w.RID, Client: w.RID, Mode: lock.Mode, Position: int32(i)}
 		if w.RID == "" {
-			wait.Client = "others, not counted"
+			wait.Client = "not counted; may have gone"
 		} else {
 			wait.Since = timestamppb.New(w.Since)
 		}
@@ -187,7 +187,9 @@ func (p *program) usesStore(c *cli.Command) bool {
 var storeless = map[string]string{
 	"release": "the session of a lock in a store begins with \"store.\"",
 	"renew":   "the session of a lock in a store begins with \"store.\"",
-	"top":     "`holdfast locks` lists the locks of a store",
+	"top":     "`holdfast locks --watch` follows the locks of a store",
+	"suspend": "a store has nothing to suspend: to keep its locks from others, take them with `holdfast acquire`",
+	"resume":  "a store has nothing to resume: `holdfast locks` lists its locks",
 	"status":  "`holdfast store show` shows how a store's locks are kept, and `holdfast locks` lists them",
 }
 

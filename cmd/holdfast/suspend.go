@@ -110,7 +110,7 @@ func because(reason string) string {
 func oneSpace(c *cli.Command) (string, error) {
 	switch c.Args().Len() {
 	case 0:
-		return "", usageError(calledAs(c), "no lockspace given")
+		return "", usageError(calledAs(c), "no lockspace given: want its name, as in '%s %s %s'", name, calledAs(c), holdfast.DefaultSpace)
 	case 1:
 		return firstSpace(c)
 	}

@@ -23,6 +23,7 @@ type column struct {
 	shown int  // as printed: width, or less
 	wide  bool // only with --wide
 	long  bool // may be cut on a terminal
+	fold  bool // has sentences, which go on below on a terminal
 	rare  bool // only with --wide, or if a row has a value
 	state bool // coloured by its words
 	used  bool // a row has a value
@@ -44,6 +45,11 @@ func (t *table) wide(titles ...string) *table {
 // long marks columns that may be cut on a terminal that is too narrow.
 func (t *table) long(titles ...string) *table {
 	return t.mark(func(c *column) { c.long = true }, titles)
+}
+
+// folded marks the last column: on a terminal that is too narrow its sentences go on in further lines.
+func (t *table) folded(titles ...string) *table {
+	return t.mark(func(c *column) { c.fold = true }, titles)
 }
 
 // rare marks columns that are left out without --wide if no row has a value.
@@ -127,7 +133,11 @@ func (t *table) fit(columns []int, limit int) {
 	for _, i := range columns {
 		c := &t.columns[i]
 		c.shown = c.width
-		total += c.shown
+		if c.fold {
+			total += min(c.shown, leastFold)
+		} else {
+			total += c.shown
+		}
 		if c.long {
 			long = append(long, c)
 		}
@@ -148,15 +158,20 @@ func (t *table) fit(columns []int, limit int) {
 
 // line appends a line of chosen columns. An output colours the states; the header has none.
 func (t *table) line(text []byte, columns []int, cells []string, o *output) []byte {
+	at := 0
 	for nth, i := range columns {
 		c, cell := &t.columns[i], cells[i]
 		if c.long && c.shown < c.width {
 			cell = cut(cell, c.shown)
 		}
 		width := textWidth(cell)
-		if c.state && o != nil {
+		switch {
+		case c.state && o != nil:
 			cell = o.state(cell)
+		case c.fold && o != nil && o.columns > 0 && at+width > o.columns:
+			cell = fold(cell, at, max(leastFold, o.columns-at))
 		}
+		at += c.shown + len(gap)
 		text = append(text, cell...)
 		if nth < len(columns)-1 {
 			for range max(0, c.shown-width) + len(gap) {
@@ -165,6 +180,29 @@ func (t *table) line(text []byte, columns []int, cells []string, o *output) []by
 		}
 	}
 	return text
+}
+
+// leastFold is the least width to which sentences are folded.
+const leastFold = 20
+
+// fold breaks a text that begins in a column of the terminal into lines of a width.
+func fold(text string, column, width int) string {
+	var b strings.Builder
+	used := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case used+1+textWidth(word) > width:
+			b.WriteString("\n" + strings.Repeat(" ", column))
+			used = 0
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += textWidth(word)
+	}
+	return b.String()
 }
 
 // textWidth returns how many columns of a terminal a text takes: a wide character takes two, a combining mark none.

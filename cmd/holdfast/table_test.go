@@ -156,3 +156,28 @@ func TestWideCharacters(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldedSentences: on a terminal a sentence goes on below its beginning, and nothing of it is cut.
+func TestFoldedSentences(t *testing.T) {
+	why := "the quorum is lost: of the voters of view 2 only m3 can be heard. No lock is granted until enough of them are back: start them."
+	made := func() *table {
+		w := newTable("MEMBER", "STATE", "WHY").folded("WHY").states("STATE")
+		w.row("m3", "joining", why)
+		return w
+	}
+	lines := strings.Split(strings.TrimSuffix(string(made().append(nil, &output{columns: 60})), "\n"), "\n")
+	at := strings.Index(lines[0], "WHY")
+	var said []string
+	for _, line := range lines[1:] {
+		if textWidth(line) > 60 || len(said) > 0 && strings.TrimLeft(line[:at], " ") != "" {
+			t.Errorf("the line is %q", line)
+		}
+		said = append(said, line[at:])
+	}
+	if got := strings.Join(said, " "); len(said) < 3 || got != why {
+		t.Errorf("%d lines say %q", len(said), got)
+	}
+	if whole := string(made().append(nil, &output{})); !strings.HasSuffix(whole, why+"\n") {
+		t.Errorf("in a pipe: %q", whole)
+	}
+}

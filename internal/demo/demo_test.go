@@ -57,8 +57,8 @@ func TestScreen(t *testing.T) {
 	now = 2 * time.Second
 	s.hear(clustertest.Event{Kind: clustertest.Left, Worker: 2, Name: clustertest.PoolName})
 	s.say("that is %s", "all")
-	want := "  1.0s    register: worker 3 through c  pool: 2 through b, 4 through a  grants: 4\n" +
-		"  2.0s    register: -                   pool: 4 through a               grants: 4\n" +
+	want := "  1.0s    register: worker 3 via c  pool: 2 via b, 4 via a  grants: 4\n" +
+		"  2.0s    register: -               pool: 4 via a           grants: 4\n" +
 		"  2.0s  that is all\n"
 	if got := out.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

@@ -33,13 +33,14 @@ func newScreen(out io.Writer, terminal bool, now func() time.Duration) *screen {
 
 // intro explains the display.
 func (s *screen) intro() {
-	fmt.Fprintf(s.out, `Three members give out locks together; one of them coordinates. Six workers, processes
-of their own, pass two locks around:
-  %-14s  one worker at a time; it writes to a file that refuses an older token than
-                  the last one that wrote
+	fmt.Fprintf(s.out, `Three members give out locks together; one of them coordinates. Six workers,
+processes of their own, pass two locks around:
+  %-14s  one worker at a time; it writes to a file that refuses an
+                  older token than the last one that wrote
   %-14s  %d of %d units each, so two workers at a time
-A member that hears nothing from the others for its lease stops, before another member
-takes its place. The lease is %v here, so that you wait less; by default it is 3s.
+A member that hears nothing from the others for its lease stops, before another
+member takes its place. The lease is %v here, so that you wait less; by default
+it is 3s.
 
 `, clustertest.RegisterName, clustertest.PoolName, clustertest.PoolUnits, clustertest.PoolCapacity, lease)
 }
@@ -81,9 +82,9 @@ func (s *screen) hear(e clustertest.Event) {
 }
 
 func (s *screen) draw() {
-	line := fmt.Sprintf("%s    register: %-18s  pool: %-24s  grants: %d", s.time(), s.holder(), s.holders(), s.grants)
+	line := fmt.Sprintf("%s    register: %-14s  pool: %-16s  grants: %d", s.time(), s.holder(), s.holders(), s.grants)
 	if s.terminal {
-		fmt.Fprintf(s.out, "\r\x1b[K%s", line)
+		fmt.Fprintf(s.out, "\r\x1b[K\x1b[?7l%s\x1b[?7h", line) // a line that wrapped could not be redrawn
 		return
 	}
 	fmt.Fprintln(s.out, line)
@@ -97,7 +98,7 @@ func (s *screen) holder() string {
 	if s.register.Worker == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("worker %d through %s", s.register.Worker, s.register.Member)
+	return fmt.Sprintf("worker %d via %s", s.register.Worker, s.register.Member)
 }
 
 func (s *screen) holders() string {
@@ -106,7 +107,7 @@ func (s *screen) holders() string {
 	}
 	var entries []string
 	for _, e := range s.pool {
-		entries = append(entries, fmt.Sprintf("%d through %s", e.Worker, e.Member))
+		entries = append(entries, fmt.Sprintf("%d via %s", e.Worker, e.Member))
 	}
 	slices.Sort(entries)
 	return strings.Join(entries, ", ")

@@ -132,6 +132,9 @@ func naming(view *protocol.View, self *membership.Self) func(protocol.ID) string
 		if i := slices.IndexFunc(self.Missing, func(m membership.Missing) bool { return m.ID == id }); i >= 0 {
 			return self.Missing[i].Name
 		}
+		if i := slices.IndexFunc(self.Members, func(m membership.Standing) bool { return m.ID == id }); i >= 0 { // this member, outside of the view
+			return cmp.Or(self.Members[i].Name, view.Name(id))
+		}
 		return view.Name(id)
 	}
 }

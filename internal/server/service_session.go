@@ -37,7 +37,7 @@ func parseCredentials(text, identity string) (credentials, error) {
 	id, known := lock.ParseSessionID(public)
 	secret, proven := edge.ParseSecret(private)
 	if !known || !proven {
-		return credentials{}, api.Fail(api.CodeBadRequest, "session: want ID.SECRET, as the call that opened it answered")
+		return credentials{}, api.Fail(api.CodeBadRequest, "session: want ID.SECRET, as in the answer that opened it")
 	}
 	return credentials{id, secret, identity}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
@@ -13,26 +15,27 @@ import (
 
 // detailText is the page of one lock: its holders, queue and latest grants.
 func (m *Model) detailText() string {
-	title := bold.Render(printable.Text(m.lock.name)) + faint.Render("  space "+printable.Text(m.lock.space))
+	title := []string{bold.Render(ansi.Truncate(printable.Text(m.lock.name), max(1, m.width), "…")), faint.Render("space " + printable.Text(m.lock.space))}
 	lock := m.detail
 	if lock == nil {
-		return title + "\n\nasking …"
+		return fitting(title, m.width) + "\n\nasking …"
 	}
 	state := red.Render("held")
 	if len(lock.Holders) == 0 {
 		state = green.Render("free")
 	}
-	title += "  " + state + "  " + holdfast.Mode(lock.Mode).String()
+	mode := holdfast.Mode(lock.Mode).String()
 	if lock.Capacity > 0 {
-		title += fmt.Sprintf(" %d/%d", lock.Units, lock.Capacity)
+		mode += fmt.Sprintf(" %d/%d", lock.Units, lock.Capacity)
 	}
+	title = append(title, state, mode)
 	if lock.Token != 0 {
-		title += "  token " + strconv.FormatUint(lock.Token, 10)
+		title = append(title, "token "+strconv.FormatUint(lock.Token, 10))
 	}
 	if rate := m.rates.names[m.lock]; m.rates.known {
-		title += "  grants/s " + m.rate(rate)
+		title = append(title, "grants/s "+m.rate(rate))
 	}
-	text := []string{title}
+	text := []string{fitting(title, m.width)}
 	text = append(text, m.section("Holders", "no client holds it", grantColumns("HOLDER", "HELD", "VALID FOR"), m.grantRows(lock.Holders, false))...)
 	text = append(text, m.section("Queue", "no request waits", queueColumns, m.queueRows(lock.Waiters))...)
 	text = append(text, m.section("Latest grants", "none is known", grantColumns("HOLDER", "BEGAN", "ENDED"), m.grantRows(lock.History, true))...)

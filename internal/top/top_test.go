@@ -383,3 +383,16 @@ func TestCut(t *testing.T) {
 		t.Errorf("got:\n%s", s.frame())
 	}
 }
+
+// TestFooterOfANarrowTerminal: help and quit stay, and what is left out has no rest.
+func TestFooterOfANarrowTerminal(t *testing.T) {
+	for width, want := range map[int]string{
+		80: "tab pane  ↑↓ select  enter show  s sort  / filter  space pause  ? help  q quit",
+		60: "tab pane  ↑↓ select  enter show  s sort  ? help  q quit",
+		20: "? help  q quit",
+	} {
+		if got := ansi.Strip(Model{width: width}.footer()); got != want {
+			t.Errorf("at %d columns: %q, want %q", width, got, want)
+		}
+	}
+}

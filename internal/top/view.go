@@ -1,7 +1,9 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,7 +67,7 @@ func (m Model) title() string {
 		if coordinator := m.status.View.Coordinator; coordinator != "" {
 			parts = append(parts, "coordinator "+printable.Text(coordinator))
 		}
-		parts = append(parts, "by "+printable.Text(m.status.Member.Name), printable.Text(m.status.Version))
+		parts = append(parts, "through "+printable.Text(m.status.Member.Name), printable.Text(m.status.Version))
 	}
 	return m.spread(fitting(parts, m.width-gap-len(now)), now)
 }
@@ -140,6 +142,9 @@ func (m Model) trouble() string {
 	}
 	for _, space := range m.status.Spaces {
 		if space.State != "ready" && (m.space == "" || m.space == space.Name) {
+			if space.Why == "" || strings.HasPrefix(space.Why, space.State) {
+				return fmt.Sprintf("space %s is %s", space.Name, cmp.Or(space.Why, space.State))
+			}
 			return fmt.Sprintf("space %s is %s: %s", space.Name, space.State, space.Why)
 		}
 	}
@@ -263,7 +268,7 @@ func thousands(n int) string {
 	return text
 }
 
-// footer has the most used keys.
+// footer has the most used keys. On a narrow terminal those that the help has are left out first, from the end on.
 func (m Model) footer() string {
 	hints := [][2]string{{"tab", "pane"}, {"↑↓", "select"}, {"enter", "show"}, {"s", "sort"}, {"/", "filter"}, {"space", "pause"}, {"?", "help"}, {"q", "quit"}}
 	switch {
@@ -272,9 +277,18 @@ func (m Model) footer() string {
 	case m.help, m.lock != lockKey{}:
 		hints = [][2]string{{"esc", "back"}, {"↑↓", "scroll"}, {"space", "pause"}, {"?", "help"}, {"q", "quit"}}
 	}
-	var parts []string
-	for _, hint := range hints {
-		parts = append(parts, bold.Render(hint[0])+" "+hint[1])
+	for {
+		var parts []string
+		for _, hint := range hints {
+			parts = append(parts, bold.Render(hint[0])+" "+hint[1])
+		}
+		text := strings.Join(parts, "  ")
+		if ansi.StringWidth(text) <= m.width || len(hints) <= lastHints {
+			return text
+		}
+		hints = slices.Delete(slices.Clone(hints), len(hints)-lastHints-1, len(hints)-lastHints)
 	}
-	return strings.Join(parts, "  ")
 }
+
+// lastHints is how many keys at the end of the footer stay on any terminal: help and quit.
+const lastHints = 2

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,6 +123,14 @@ func (o *Options) Inspect(entries []storage.Entry, micros int64) (s State) {
 		}
 	}
 	return s
+}
+
+// Without returns the entries of a row without the claims of a process.
+func Without(entries []storage.Entry, rid string) []storage.Entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e storage.Entry) bool {
+		_, by, is := ParseColumn(e.Column)
+		return is && by == rid
+	})
 }
 
 // stampOf returns the timestamp that a token of claims was made of.

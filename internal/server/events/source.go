@@ -185,6 +185,8 @@ func eventOf(d *lock.Decision, waited bool) string {
 		return Cancelled
 	case d.Token == 0:
 		return ""
+	case d.Kind == lock.Released && d.Since == 0 && d.Client == "" && d.Owner == "":
+		return "" // the answer to a second release, as at the end of a session: the event of the first one has gone out
 	case d.Kind == lock.Released:
 		return Released
 	case d.Kind == lock.Revoked && d.Loss == holdfast.Broken:
