@@ -45,14 +45,24 @@ func (f *figures) tables(found []load.Table) error {
 		return nil
 	}
 	var tables []*table
+	shed := false
 	for _, of := range found {
 		t := newTable(of.Header...)
 		for _, row := range of.Rows {
 			t.row(row...)
 		}
+		shed = t.shed(f.output, minorFigures) || shed
 		tables = append(tables, t)
 	}
+	if shed {
+		f.program.say("bench: the terminal is too narrow for all columns; a file and --output json have them")
+	}
 	return f.output.print(tables...)
+}
+
+// minorFigures are the columns that a narrow terminal does not show, the least important one first.
+var minorFigures = []string{
+	"CLIENT-ALLOCS", "SERVER-CPU-µs", "CLIENT-CPU-µs", "LOCK-P50-µs", "PING-µs", "BY", "PREDICTED", "UTIL", "OF-LIMIT", "MAX-µs", "[MIN–MAX]", "ERRORS",
 }
 
 // verdict prints the last line.

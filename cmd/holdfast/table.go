@@ -82,6 +82,26 @@ func (t *table) row(cells ...string) {
 	}
 }
 
+// shed leaves out columns, in an order, until the table fits the terminal of an output. It reports whether it had to.
+func (t *table) shed(o *output, titles []string) (any bool) {
+	width := func() int {
+		total := -len(gap)
+		for _, i := range t.chosen(o) {
+			total += len(gap) + t.columns[i].width
+		}
+		return total
+	}
+	for _, title := range titles {
+		if o.columns == 0 || width() <= o.columns {
+			break
+		}
+		if i := slices.IndexFunc(t.columns, func(c column) bool { return c.title == title }); i >= 0 {
+			t.columns[i].wide, any = true, true
+		}
+	}
+	return any
+}
+
 // continued empties a printed table for further rows, which are printed below the others without a header. A cell that
 // is wider than all before it moves what follows it.
 func (t *table) continued() *table {
@@ -169,7 +189,11 @@ func (t *table) line(text []byte, columns []int, cells []string, o *output) []by
 		case c.state && o != nil:
 			cell = o.state(cell)
 		case c.fold && o != nil && o.columns > 0 && at+width > o.columns:
-			cell = fold(cell, at, max(leastFold, o.columns-at))
+			if o.columns-at < leastFold {
+				text, at = append(text, '\n'), foldBelow
+				text = append(text, strings.Repeat(" ", at)...)
+			}
+			cell = fold(cell, at, o.columns-at)
 		}
 		at += c.shown + len(gap)
 		text = append(text, cell...)
@@ -182,8 +206,11 @@ func (t *table) line(text []byte, columns []int, cells []string, o *output) []by
 	return text
 }
 
-// leastFold is the least width to which sentences are folded.
-const leastFold = 20
+// leastFold is the least width to which sentences are folded. With less room they begin on the next line, at foldBelow.
+const (
+	leastFold = 30
+	foldBelow = 4
+)
 
 // fold breaks a text that begins in a column of the terminal into lines of a width.
 func fold(text string, column, width int) string {

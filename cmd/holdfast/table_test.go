@@ -177,7 +177,31 @@ func TestFoldedSentences(t *testing.T) {
 	if got := strings.Join(said, " "); len(said) < 3 || got != why {
 		t.Errorf("%d lines say %q", len(said), got)
 	}
+	below := strings.Split(strings.TrimSuffix(string(made().append(nil, &output{columns: 40})), "\n"), "\n")
+	said = nil
+	for _, line := range below[2:] {
+		if said = append(said, strings.TrimSpace(line)); textWidth(line) > 40 || !strings.HasPrefix(line, "    ") {
+			t.Errorf("without room on the line the line is %q", line)
+		}
+	}
+	if got := strings.Join(said, " "); got != why || strings.TrimSpace(below[1]) != "m3      joining" {
+		t.Errorf("without room on the line: %q", below)
+	}
 	if whole := string(made().append(nil, &output{})); !strings.HasSuffix(whole, why+"\n") {
 		t.Errorf("in a pipe: %q", whole)
+	}
+}
+
+// TestShedColumns: on a terminal the named columns are left out, in their order, until the others fit.
+func TestShedColumns(t *testing.T) {
+	for columns, want := range map[int]string{0: "A  BETA  GAMMA  DELTA", 21: "A  BETA  GAMMA  DELTA", 20: "A  BETA  DELTA", 12: "A  DELTA", 2: "A  DELTA"} {
+		o := &output{columns: columns}
+		made := newTable("A", "BETA", "GAMMA", "DELTA")
+		made.row("1", "2", "3", "4")
+		any := made.shed(o, []string{"GAMMA", "NONE", "BETA"})
+		head, _, _ := strings.Cut(string(made.append(nil, o)), "\n")
+		if head != want || any != (head != "A  BETA  GAMMA  DELTA") {
+			t.Errorf("at %d columns: %q, %v, want %q", columns, head, any, want)
+		}
 	}
 }
