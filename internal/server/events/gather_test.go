@@ -76,6 +76,23 @@ func TestSuspensionsAreNoLocks(t *testing.T) {
 	})
 }
 
+// TestARepeatedReleaseIsOneEvent: the answer to a release of what was released already is no event.
+func TestARepeatedReleaseIsOneEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newHarness(t, 1)
+		defer b.Close()
+		see(b.own, 1, 1)
+		f := b.watch("", "")
+		grant(b.own, "x", 7)
+		for range 2 {
+			observe(b.own, lock.Decision{Kind: lock.Released, Name: "y", Token: 8})
+		}
+		observe(b.own, lock.Decision{Kind: lock.Released, Name: "y", Token: 9})
+		wants(b, f, "a granted x 7", "a released x 7", "a released y 8", "a released y 9")
+		f.Close()
+	})
+}
+
 func TestNothingIsSaidOfQuietTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHarness(t, 2, 3)

@@ -46,6 +46,7 @@ type Source struct {
 	// waiting are the requests that were queued and are not decided yet, as many as the spaces have waiters. Only
 	// Observe uses it.
 	waiting map[request]struct{}
+	latest  releases // Observe's, too
 
 	count  atomic.Uint64 // number of events about locks
 	open   atomic.Int32  // number of feeds, so that without a reader no events are made
@@ -113,7 +114,7 @@ func (s *Source) decided(space string, d *lock.Decision) {
 		return
 	}
 	event := eventOf(d, s.account(d))
-	if event == "" {
+	if event == "" || event == Released && d.Since == 0 && s.latest.again(space, d) {
 		return
 	}
 	count := s.count.Add(1)
@@ -123,6 +124,30 @@ func (s *Source) decided(space string, d *lock.Decision) {
 			Client: d.Client, Reason: d.Reason, Holder: holder(event, d),
 		})
 	}
+}
+
+// releases are the latest ones of protocols that answer a repeated release like the first one, as at the end of a session.
+type releases struct {
+	all  [64]release
+	next int
+}
+
+type release struct {
+	space, name string
+	token       holdfast.Token
+}
+
+// again reports whether a release was among the latest ones, and otherwise adds it.
+func (r *releases) again(space string, d *lock.Decision) bool {
+	one := release{space, d.Name, d.Token}
+	for i := range r.all {
+		if r.all[i].token == one.token && r.all[i] == one {
+			return true
+		}
+	}
+	r.all[r.next] = one
+	r.next = (r.next + 1) % len(r.all)
+	return false
 }
 
 // account tracks the waiting requests, and reports whether d is about one of them.
@@ -185,8 +210,6 @@ func eventOf(d *lock.Decision, waited bool) string {
 		return Cancelled
 	case d.Token == 0:
 		return ""
-	case d.Kind == lock.Released && d.Since == 0 && d.Client == "" && d.Owner == "":
-		return "" // the answer to a second release, as at the end of a session: the event of the first one has gone out
 	case d.Kind == lock.Released:
 		return Released
 	case d.Kind == lock.Revoked && d.Loss == holdfast.Broken:
