@@ -227,9 +227,9 @@ func (f *finding) look(ctx context.Context, from lookup, space, server string) {
 	if asking.Err() != nil && ctx.Err() == nil && f.err != nil {
 		f.err = fmt.Errorf("no answer from %s within %v", cmp.Or(server, "the store"), lookLimit)
 		if from, can := from.(statusLookup); can { // a member without a quorum knows no lock, and why
-			asking, cancel := context.WithTimeout(ctx, whyLimit)
-			defer cancel()
-			f.status, _ = from.Status(asking)
+			again, stop := context.WithTimeout(ctx, whyLimit)
+			defer stop()
+			f.status, _ = from.Status(again)
 		}
 		return
 	}

@@ -83,7 +83,7 @@ func (t *table) row(cells ...string) {
 }
 
 // shed leaves out columns, in an order, until the table fits the terminal of an output. It reports whether it had to.
-func (t *table) shed(o *output, titles []string) (any bool) {
+func (t *table) shed(o *output, titles []string) (shed bool) {
 	width := func() int {
 		total := -len(gap)
 		for _, i := range t.chosen(o) {
@@ -96,10 +96,10 @@ func (t *table) shed(o *output, titles []string) (any bool) {
 			break
 		}
 		if i := slices.IndexFunc(t.columns, func(c column) bool { return c.title == title }); i >= 0 {
-			t.columns[i].wide, any = true, true
+			t.columns[i].wide, shed = true, true
 		}
 	}
-	return any
+	return shed
 }
 
 // continued empties a printed table for further rows, which are printed below the others without a header. A cell that

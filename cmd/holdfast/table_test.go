@@ -198,10 +198,10 @@ func TestShedColumns(t *testing.T) {
 		o := &output{columns: columns}
 		made := newTable("A", "BETA", "GAMMA", "DELTA")
 		made.row("1", "2", "3", "4")
-		any := made.shed(o, []string{"GAMMA", "NONE", "BETA"})
+		shed := made.shed(o, []string{"GAMMA", "NONE", "BETA"})
 		head, _, _ := strings.Cut(string(made.append(nil, o)), "\n")
-		if head != want || any != (head != "A  BETA  GAMMA  DELTA") {
-			t.Errorf("at %d columns: %q, %v, want %q", columns, head, any, want)
+		if head != want || shed != (head != "A  BETA  GAMMA  DELTA") {
+			t.Errorf("at %d columns: %q, %v, want %q", columns, head, shed, want)
 		}
 	}
 }
