@@ -34,7 +34,7 @@ type Suspension struct {
 // error is an ErrUnsupported if the space's protocol does not transfer authority, an ErrConflict if the member does not
 // exist or cannot be the authority, or an ErrUnavailable.
 func (a *Admin) Transfer(ctx context.Context, space, member string) (*Transferred, error) {
-	return onSpace(ctx, a, opTransfer, &schema.TransferRequest{
+	return anywhere(ctx, a, opTransfer, &schema.TransferRequest{
 		Space: a.space(space), Member: member, By: a.settings.name,
 	}, schema.AdminClient.Transfer)
 }
@@ -45,13 +45,13 @@ func (a *Admin) Transfer(ctx context.Context, space, member string) (*Transferre
 // its id. The error is an ErrUnsupported if members do not vote, an ErrConflict that names the obstacle, or an
 // ErrUnavailable; after an ErrUnavailable the change may still happen.
 func (a *Admin) Reform(ctx context.Context, space, member, as string) (*Shards, error) {
-	return onSpace(ctx, a, opReform, &schema.ReformRequest{Space: a.space(space), Member: member, As: as, By: a.settings.name}, schema.AdminClient.Reform)
+	return anywhere(ctx, a, opReform, &schema.ReformRequest{Space: a.space(space), Member: member, As: as, By: a.settings.name}, schema.AdminClient.Reform)
 }
 
 // Shards returns the voters of a space, as known by the first reachable member: no shards in a space without votes. The
 // error is an ErrUnavailable if that member was removed from the space.
 func (a *Admin) Shards(ctx context.Context, space string) (*Shards, error) {
-	return onSpace(ctx, a, opShards, &schema.ShardsRequest{Space: a.space(space)}, schema.AdminClient.Shards)
+	return anywhere(ctx, a, opShards, &schema.ShardsRequest{Space: a.space(space)}, schema.AdminClient.Shards)
 }
 
 // Suspend stops new grants of a space at once, and returns when all held locks have been released. The suspension lasts
@@ -62,13 +62,13 @@ func (a *Admin) Suspend(ctx context.Context, space string, s Suspension) (*Suspe
 	if s.Wait >= 0 {
 		question.Wait = api.Span(s.Wait)
 	}
-	return onSpace(ctx, a, opSuspend, question, schema.AdminClient.Suspend)
+	return anywhere(ctx, a, opSuspend, question, schema.AdminClient.Suspend)
 }
 
 // Resume lets a space grant again, no matter which caller suspended it and through which member. The answer reports
 // whether it was suspended. By "" means the name of this program.
 func (a *Admin) Resume(ctx context.Context, space, reason, by string) (*Suspended, error) {
-	return onSpace(ctx, a, opResume, &schema.ResumeRequest{
+	return anywhere(ctx, a, opResume, &schema.ResumeRequest{
 		Space: a.space(space), Reason: reason, By: cmp.Or(by, a.settings.name),
 	}, schema.AdminClient.Resume)
 }
@@ -93,8 +93,8 @@ func (a *Admin) CloseSpace(ctx context.Context, space string) (*Opened, error) {
 	return opened, nil
 }
 
-// onSpace makes a call about a space at the first reachable member.
-func onSpace[A, Q any](ctx context.Context, a *Admin, op string, question *Q,
+// anywhere makes a call of operators at the first reachable member.
+func anywhere[A, Q any](ctx context.Context, a *Admin, op string, question *Q,
 	ask func(schema.AdminClient, context.Context, *Q, ...grpc.CallOption) (*A, error),
 ) (*A, error) {
 	return reach(ctx, a, op, false, func(conn *grpc.ClientConn) (*A, error) {

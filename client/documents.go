@@ -34,4 +34,16 @@ type (
 	ForceView = schema.ForceViewRequest
 	// ForcedView is a view that an operator has forced.
 	ForcedView = schema.ForcedView
+	// WhoAmI is a caller as a member knows it, with its rights and its limits.
+	WhoAmI = schema.WhoAmI
+	// AccessDecision says whether a subject has a right, and why.
+	AccessDecision = schema.AccessDecision
+	// AccessToken is a token of a member, without its secret.
+	AccessToken = schema.Token
+	// AccessTokens are the tokens of a member.
+	AccessTokens = schema.Tokens
+	// SessionList are the sessions of a member.
+	SessionList = schema.SessionList
+	// AuditEntry is an entry of the audit log of a member.
+	AuditEntry = schema.AuditEntry
 )

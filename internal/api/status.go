@@ -83,3 +83,6 @@ func codeOfStatus(c codes.Code) string {
 	}
 	return CodeInternal
 }
+
+// LatestKey is the header of a feed of the audit log that has the number of entries that come at once.
+const LatestKey = "holdfast-latest"

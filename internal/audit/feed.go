@@ -58,6 +58,13 @@ func (l *Log) Follow(last int) *Feed {
 	return f
 }
 
+// Unread returns the number of entries that Next would return at once.
+func (f *Feed) Unread() int {
+	f.log.mu.Lock()
+	defer f.log.mu.Unlock()
+	return len(f.unread)
+}
+
 func (f *Feed) signal() {
 	select {
 	case f.wake <- struct{}{}:

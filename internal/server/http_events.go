@@ -124,7 +124,8 @@ func (h *web) audit(c *exchange, t *webCall) error {
 	if err := to.begin(); err != nil {
 		return nil // only the header was asked for, or the connection is broken
 	}
-	err := h.service.followAudit(c.r.Context(), request, func(entries []*schema.AuditEntry) error {
+	noHeader := func(int) error { return nil }
+	err := h.service.followAudit(c.r.Context(), request, noHeader, func(entries []*schema.AuditEntry) error {
 		var text []byte
 		for _, entry := range entries {
 			text = append(text, "event: "+entry.GetEvent()+"\ndata: "...)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
@@ -79,7 +80,11 @@ func (s *service) CheckAccess(ctx context.Context, r *schema.CheckAccessRequest)
 		return nil, failed("check access", "", "", api.Fail(api.CodeBadRequest, "verb: "+err.Error()))
 	}
 	space := cmp.Or(r.GetSpace(), holdfast.DefaultSpace)
-	if err := cmp.Or(holdfast.CheckSpace(space), checkAny(r.GetName())); err != nil {
+	err = cmp.Or(holdfast.CheckSpace(space), checkAny(r.GetName()))
+	if space == "*" && r.GetName() == "" {
+		space, err = "", nil
+	}
+	if err != nil {
 		return nil, failed("check access", "", "", api.BadRequest(err))
 	}
 	d := s.guard.Policy().Explain(subject, verb, space, r.GetName())
@@ -187,12 +192,10 @@ func (s *service) RevokeToken(_ context.Context, r *schema.RevokeTokenRequest) (
 	return s.tokenDocument(all[at]), nil
 }
 
-// WatchAudit sends the latest entries of the audit log, and those that follow.
+// WatchAudit sends the latest entries of the audit log, and those that follow. Its header has the number of the former.
 func (s *service) WatchAudit(r *schema.WatchAuditRequest, stream grpc.ServerStreamingServer[schema.AuditEntry]) error {
-	if err := stream.SendHeader(metadata.MD{}); err != nil { // from now on no entry is missing
-		return err
-	}
-	err := s.followAudit(stream.Context(), r, func(entries []*schema.AuditEntry) error {
+	begin := func(latest int) error { return stream.SendHeader(metadata.Pairs(api.LatestKey, strconv.Itoa(latest))) }
+	err := s.followAudit(stream.Context(), r, begin, func(entries []*schema.AuditEntry) error {
 		for _, entry := range entries {
 			if err := stream.Send(entry); err != nil {
 				return err
@@ -206,15 +209,20 @@ func (s *service) WatchAudit(r *schema.WatchAuditRequest, stream grpc.ServerStre
 	return failed("audit", "", "", err)
 }
 
-// followAudit sends entries until ctx ends, this member leaves or the reader is too slow. An empty list shows that the
-// feed is alive.
-func (s *service) followAudit(ctx context.Context, r *schema.WatchAuditRequest, send func([]*schema.AuditEntry) error) (err error) {
+// followAudit calls begin with the number of entries that it sends at once, and then sends entries until ctx ends, this
+// member leaves or the reader is too slow. An empty list shows that the feed is alive.
+func (s *service) followAudit(ctx context.Context, r *schema.WatchAuditRequest,
+	begin func(latest int) error, send func([]*schema.AuditEntry) error,
+) (err error) {
 	defer func() { s.observer.operation("", "audit", err) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
 	feed := s.guard.Audit().Follow(max(0, int(r.GetLast())))
 	defer feed.Close()
+	if err := begin(feed.Unread()); err != nil {
+		return err
+	}
 	for {
 		beat, done := context.WithTimeout(ctx, beatEvery)
 		entries, err := feed.Next(beat)

@@ -386,7 +386,7 @@ type CheckAccessRequest struct {
 	Groups []string `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
 	// lock, read, break, operate or admin.
 	Verb string `protobuf:"bytes,3,opt,name=verb,proto3" json:"verb,omitempty"`
-	// The lockspace. Absent: default.
+	// The lockspace. Absent: default. "*" is the whole cluster, without a name.
 	Space string `protobuf:"bytes,4,opt,name=space,proto3" json:"space,omitempty"`
 	// The name of the lock. Absent: the whole space.
 	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
