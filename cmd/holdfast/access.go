@@ -11,50 +11,40 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/access"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // accessCommand answers questions about the policy.
 func (p *program) accessCommand() *cli.Command {
-	return group("access", "show what an access file allows, and test it",
-		name+" access check --file FILE SUBJECT VERB SPACE NAME | test FILE", p.accessCheckCommand(), p.accessTestCommand())
+	return group("access", "show what a client may do, and test an access file",
+		name+" access show | check SUBJECT VERB SPACE NAME | test FILE [flags]", p.accessShowCommand(), p.accessCheckCommand(), p.accessTestCommand())
 }
 
 func (p *program) accessCheckCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "check",
 		Usage:     "say whether a subject may do something, and which rule decides",
-		UsageText: name + " access check --file FILE SUBJECT VERB SPACE NAME [--group GROUP]… [--output FORMAT]",
-		Description: "Decides as a member with the access file FILE does; no member is asked. SUBJECT is cert:NAME, spiffe://…,\n" +
-			"token:NAME, jwt:ISSUER#SUB, uid:N, member:NAME or anonymous. VERB is lock, read, break, operate or admin.\n" +
+		UsageText: name + " access check SUBJECT VERB SPACE NAME [--group GROUP]… [--file FILE] [--output FORMAT] [flags]",
+		Description: "Asks a member; only an administrator may ask about another client. With --file it decides as a member with that\n" +
+			"access file does, and asks none. SUBJECT is cert:NAME, spiffe://…, token:NAME, jwt:ISSUER#SUB, uid:N,\n" +
+			"member:NAME or anonymous. VERB is lock, read, break, operate or admin.\n" +
 			"NAME '**' asks for SPACE as a whole, as suspend and transfer need it, and SPACE '*' with NAME '**' for the whole\n" +
 			"cluster, as leave and drain need it. Exits with 0 if it is allowed, and with 77 if it is denied.\n" +
 			"\n" +
-			"  " + name + " access check --file access.yaml token:ci lock default deploy/web\n" +
+			"  " + name + " access check token:ci lock default deploy/web\n" +
 			"  " + name + " access check --file access.yaml uid:1000 --group gid:4 admin '*' '**'",
 		DisableSliceFlagSeparator: true, // names of groups have commas
 		Flags: append([]cli.Flag{
-			textFlag("file", "the access `FILE`"),
+			textFlag("file", "the access `FILE`; without it the policy of the member decides"),
 			&cli.StringSliceFlag{Name: "group", Usage: "a `GROUP` that the subject is in: gid:N or group:ISSUER#NAME (repeatable)", Sources: variables("group")},
-		}, deedFlags()...),
+		}, append(deedFlags(), memberFlags()...)...),
 		Action: p.accessCheck,
 	}
 }
 
-// accessDecision is the answer of access check in JSON.
-type accessDecision struct {
-	Allowed bool     `json:"allowed"`
-	Subject string   `json:"subject"`
-	Verb    string   `json:"verb"`
-	Space   string   `json:"space"`
-	Name    string   `json:"name"`
-	Reason  string   `json:"reason"`
-	Role    string   `json:"role"`
-	Missing []string `json:"missing"`
-	Policy  string   `json:"policy"`
-}
-
-func (p *program) accessCheck(_ context.Context, c *cli.Command) error {
+func (p *program) accessCheck(ctx context.Context, c *cli.Command) error {
 	if c.Args().Len() != 4 {
 		return usageError(calledAs(c), "want SUBJECT VERB SPACE NAME, got %d arguments", c.Args().Len())
 	}
@@ -75,26 +65,47 @@ func (p *program) accessCheck(_ context.Context, c *cli.Command) error {
 	if err = errors.Join(err, holdfast.CheckName(wanted)); err != nil {
 		return &holdfast.Error{Op: calledAs(c), Err: err}
 	}
-	if c.String("file") == "" {
-		return usageError(calledAs(c), "no access file is named; give it with --file FILE")
+	var d *schema.AccessDecision
+	if file := c.String("file"); file != "" {
+		d, err = decideByFile(c, file, subject, verb, space, wanted)
+	} else {
+		_, atName := access.Target(space, wanted)
+		d, err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.AccessDecision, error) {
+			return admin.CheckAccess(ctx, client.AccessQuestion{
+				Subject: subject.Name, Groups: subject.Also, Verb: verb.String(), Space: space, Name: atName,
+			})
+		})
 	}
-	policy, err := readAccess(c, c.String("file"))
 	if err != nil {
 		return err
 	}
-	atSpace, atName := access.Target(space, wanted)
-	d := policy.Explain(subject, verb, atSpace, atName)
 	if o := p.output(c); o.format != formatTable {
-		err = o.document(accessDecision{
-			d.Allowed, d.Subject, verb.String(), space, wanted, d.Reason(), d.Role, append([]string{}, d.Missing...), d.Policy,
-		})
+		err = o.document(d)
 	} else {
-		err = written(fmt.Fprintln(p.stdout, d))
+		err = written(fmt.Fprintln(p.stdout, d.Why))
 	}
 	if err == nil && !d.Allowed {
 		return &exitError{code: exitDenied}
 	}
 	return err
+}
+
+// decideByFile decides as a member with an access file.
+func decideByFile(c *cli.Command, file string, subject access.Subject, verb access.Verb, space, wanted string) (*schema.AccessDecision, error) {
+	policy, err := readAccess(c, file)
+	if err != nil {
+		return nil, err
+	}
+	atSpace, atName := access.Target(space, wanted)
+	d := policy.Explain(subject, verb, atSpace, atName)
+	document := &schema.AccessDecision{Allowed: d.Allowed, Subject: d.Subject, Why: d.String(), Roles: d.Missing}
+	if d.Role != "" {
+		document.Rule = &schema.AccessRule{Role: d.Role, Space: d.Rule.Space, Names: d.Rule.Names, To: d.To}
+		for _, verb := range d.Rule.Verbs {
+			document.Rule.Verbs = append(document.Rule.Verbs, verb.String())
+		}
+	}
+	return document, nil
 }
 
 func (p *program) accessTestCommand() *cli.Command {

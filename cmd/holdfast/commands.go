@@ -34,6 +34,8 @@ func (p *program) makers() []maker {
 		{"space", p.spaceCommand},
 		{"store", p.storeCommand},
 		{"access", p.accessCommand},
+		{"audit", p.auditCommand},
+		{"session", p.sessionCommand},
 		{"check", p.checkCommand},
 		{"tls", p.tlsCommand},
 		{"member", p.memberCommand},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -97,7 +98,7 @@ func parseTyped(root *cli.Command, words []string) *typed {
 }
 
 // askingFlags are the flags that say which member is asked, and about which lockspace.
-var askingFlags = []string{"server", "space", "store", "store-options", "tls-ca", "tls-cert", "tls-key", "tls-server-name"}
+var askingFlags = []string{"server", "space", "store", "store-options", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "token-file", "insecure-files"}
 
 // flagNamed returns a flag of the command; nil if it has none of that name.
 func (t *typed) flagNamed(flag string) cli.Flag {
@@ -191,7 +192,7 @@ func (p *program) flagValues(ctx context.Context, t *typed) []candidate {
 		return p.asked(ctx, t, spacesOffered)
 	case flag == "server":
 		return p.asked(ctx, t, serversOffered)
-	case flag == "members":
+	case flag == "members", flag == "member":
 		return p.asked(ctx, t, membersOffered)
 	case flag == "prefix":
 		return p.asked(ctx, t, p.namesOffered)
@@ -234,6 +235,14 @@ func (p *program) argumentsOffered(ctx context.Context, t *typed) []candidate {
 	case "member add", "member promote", "member remove":
 		if first {
 			return p.asked(ctx, t, membersOffered)
+		}
+	case "session end":
+		if first {
+			return p.asked(ctx, t, sessionsOffered)
+		}
+	case "token revoke":
+		if first {
+			return p.asked(ctx, t, tokensOffered)
 		}
 	case "help":
 		if first {
@@ -328,6 +337,38 @@ func membersOffered(ctx context.Context, c *cli.Command, _ string) (offered []ca
 		offered = append(offered, candidate{member.Name, member.Address + ", " + member.State})
 	}
 	return offered, nil
+}
+
+// sessionsOffered asks the members for the ids of sessions.
+func sessionsOffered(ctx context.Context, c *cli.Command, _ string) (offered []candidate, err error) {
+	answers, err := sessionsEverywhere(ctx, c, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range answers {
+		if a.err != nil {
+			continue
+		}
+		for _, s := range a.answer.Sessions {
+			offered = append(offered, candidate{s.Session, visible(cmp.Or(s.Subject, s.Client)) + " at " + a.name})
+		}
+	}
+	return offered, nil
+}
+
+// tokensOffered asks the member in c's flags for the names of its tokens.
+func tokensOffered(ctx context.Context, c *cli.Command, _ string) (offered []candidate, err error) {
+	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+		tokens, err := admin.Tokens(ctx)
+		if err != nil {
+			return err
+		}
+		for _, one := range tokens.Tokens {
+			offered = append(offered, candidate{one.Name, "created " + formatTime(one.Created)})
+		}
+		return nil
+	})
+	return offered, err
 }
 
 // serversOffered asks for the addresses of all members of the view.

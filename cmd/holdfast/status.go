@@ -58,12 +58,26 @@ func troubleTables(o *output, status *schema.Status) []*table {
 	for _, sentence := range status.Warnings {
 		warnings.row(status.Member.Name, sentence)
 	}
-	tables := []*table{warnings, disk, unwritten, view}
+	tables := []*table{warnings, disk, unwritten, view, accessTable(o, status)}
 	if status.View.Forced != nil {
 		tables = append(tables, forcedTable(o, status.View.Forced))
 	}
 	return tables
 }
+
+// accessTable shows the policy of the answering member, if a file has it or something is wrong with it, and the members
+// that have another one.
+func accessTable(o *output, status *schema.Status) *table {
+	t := newTable("ACCESS", "POLICY", o.since(), "DIFFERS AT", "FAULT").rare("DIFFERS AT", "FAULT").long("FAULT")
+	a := status.Access
+	if a != nil && (o.wide || a.Source != defaultAccess || a.Fault != "" || len(status.AccessDiffers) > 0) {
+		t.row(a.Source, a.Digest, o.age(a.Since), strings.Join(status.AccessDiffers, ","), a.Fault)
+	}
+	return t
+}
+
+// defaultAccess is the source of the policy of a member without an access file.
+const defaultAccess = "default"
 
 func clusterTable(status *schema.Status) *table {
 	t := newTable("CLUSTER", "VIEW", "COORDINATOR", "ANSWERED BY", "VERSION").long("VERSION")

@@ -24,8 +24,8 @@ func OtherVariables() []string {
 		"KEEP", "NO_KEEP", "WHILE_PID", "SESSION", "TOKEN",
 		// locks, show, status, top, transfer, force-view.
 		"PREFIX", "STALE", "WATCH", "INTERVAL", "NO_RATES", "DIRECT", "MEMBERS", "CONFIRM",
-		// access, token.
-		"FILE", "GROUP", "EXPIRES",
+		// access, token, audit, session.
+		"FILE", "GROUP", "EXPIRES", "LAST", "FOLLOW", "MEMBER", "SUBJECT",
 		// snapshot.
 		"REPLACE", "ABOVE", "GRACE",
 		// sim, bench, demo.

@@ -249,8 +249,14 @@ func (s *service) record(v caller, r *right, request proto.Message, err error) {
 	if fenced, is := request.(interface{ GetToken() uint64 }); is {
 		entry.Token = fenced.GetToken()
 	}
-	if member, is := request.(interface{ GetMember() string }); is {
-		entry.Detail = "member " + printable(member.GetMember())
+	if named, is := request.(interface{ GetName() string }); is && r.space == nil { // a token
+		entry.Name = printable(named.GetName())
+	}
+	switch about := request.(type) {
+	case interface{ GetMember() string }:
+		entry.Detail = "member " + printable(about.GetMember())
+	case *schema.TerminateSessionRequest:
+		entry.Detail = "session " + printable(about.GetSession())
 	}
 	if err != nil {
 		failure := api.FromStatus("", err)
