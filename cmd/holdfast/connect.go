@@ -234,7 +234,11 @@ func limited(ctx context.Context, c *cli.Command, timeout time.Duration, more st
 // member could be reached. If the error names no lock, the command's lock is used, if any.
 func reworded(command, lock string, err error) error {
 	var opErr *holdfast.Error
-	if !errors.As(err, &opErr) {
+	switch {
+	case errors.As(err, &opErr):
+	case errors.Is(err, holdfast.ErrDenied): // of a connection, before any call
+		return &holdfast.Error{Op: command, Name: lock, Err: err}
+	default:
 		return err
 	}
 	return &holdfast.Error{Op: command, Space: opErr.Space, Name: cmp.Or(opErr.Name, lock), Err: opErr.Err}

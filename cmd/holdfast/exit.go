@@ -81,11 +81,23 @@ func (p *program) end(err error) int {
 		return known.code
 	}
 	if err != nil {
-		for line := range strings.Lines(err.Error()) {
+		for line := range strings.Lines(err.Error() + advice(err)) {
 			p.say("%s", plain(strings.TrimSuffix(line, "\n")))
 		}
 	}
 	return exitCode(err)
+}
+
+// advice returns the end of a sentence with what to do about a denied call, if the sentence does not say it.
+func advice(err error) string {
+	text := err.Error()
+	switch {
+	case !errors.Is(err, holdfast.ErrDenied), !strings.Contains(text, " lacks the verb "), strings.Contains(text, "without an access file"):
+		return ""
+	case api.Code(err) == api.CodeUnauthenticated:
+		return "; identify this client with --token-file FILE, or over TLS with --tls-cert FILE"
+	}
+	return "; '" + name + " access show' shows what this client may do"
 }
 
 // plain rewords libraries' errors about connections in plain words. The sentence around it names the address.

@@ -90,7 +90,9 @@ func forgetEnvironment() {
 //	watch-see PATTERN       waits until it has shown a line that matches.
 //	watch-stop CODE [SIG]   ends it with SIG (without: waits for its end), compares
 //	                        its exit code, and prints what it wrote, for stdout.
-//	fetch URL               prints the body of an HTTP answer, for stdout.
+//	fetch URL [HEADER…] [BODY]  prints the body of an HTTP answer, for stdout. A HEADER is "NAME: VALUE",
+//	                        whose last @FILE stands for what the file has. With a BODY, which
+//	                        begins with {, it is a POST of JSON.
 //	certificates            writes ca.pem, and a server's and a client's certificate
 //	                        and key: server.pem, server.key, client.pem, client.key.
 //	half-request            begins an HTTP request to the server, and never ends it.
@@ -136,8 +138,16 @@ func TestScript(t *testing.T) {
 				return parallel.Brief(), nil
 			case "container": // this user may make a namespace of processes
 				return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
+			case "network": // this user may make a network with addresses of its own
+				return exec.Command("unshare", "--net", "sh", "-c", "ip link set lo up && ip addr add 10.99.0.1/32 dev lo").Run() == nil, nil
+			case "terminal": // HUP ends a server then
+				terminal, err := os.Open("/dev/tty")
+				if err != nil {
+					return false, nil
+				}
+				return true, terminal.Close()
 			}
-			return false, fmt.Errorf("condition %q is none; brief and container are", condition)
+			return false, fmt.Errorf("condition %q is none; brief, container, network and terminal are", condition)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve":        scriptServe,
@@ -205,10 +215,26 @@ func scriptExit(ts *testscript.TestScript, neg bool, args []string) {
 
 // scriptFetch asks by HTTP.
 func scriptFetch(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: fetch URL")
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: fetch URL [HEADER…] [BODY]")
 	}
-	answer, err := http.Get(args[0])
+	method, body := http.MethodGet, ""
+	if last := args[len(args)-1]; strings.HasPrefix(last, "{") {
+		method, body, args = http.MethodPost, last, args[:len(args)-1]
+	}
+	request, err := http.NewRequest(method, args[0], strings.NewReader(body))
+	ts.Check(err)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for _, header := range args[1:] {
+		key, value, _ := strings.Cut(header, ": ")
+		if before, file, found := strings.Cut(value, "@"); found {
+			value = before + strings.TrimSpace(ts.ReadFile(file))
+		}
+		request.Header.Set(key, value)
+	}
+	answer, err := http.DefaultClient.Do(request)
 	ts.Check(err)
 	defer answer.Body.Close()
 	_, err = io.Copy(ts.Stdout(), answer.Body)

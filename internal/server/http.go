@@ -266,7 +266,8 @@ func (h *web) health(c *exchange) error {
 	return nil
 }
 
-// ready is GET /readyz: every space can grant, or one line gives the reason for each that cannot.
+// ready is GET /readyz: every space can grant, or one line gives the reason for each that cannot. A fault of the policy,
+// the tokens or the audit log is a line after ok.
 func (h *web) ready(c *exchange) error {
 	if lines := h.service.unready(); len(lines) > 0 {
 		if !h.service.shownTo(c.caller).all() {
@@ -276,7 +277,17 @@ func (h *web) ready(c *exchange) error {
 		h.writeBytes(c, http.StatusServiceUnavailable, plainText, []byte(strings.Join(lines, "\n")+"\n"))
 		return nil
 	}
-	return h.health(c)
+	fault := h.service.guard.Fault()
+	if fault == nil {
+		return h.health(c)
+	}
+	// It serves by its previous policy: to take it from a load balancer would make an outage of a mistake in a file.
+	degraded := "degraded: " + strings.ReplaceAll(fault.Error(), "\n", "\ndegraded: ")
+	if !h.service.shownTo(c.caller).all() {
+		degraded = "degraded; a caller that may read everything learns why"
+	}
+	h.writeBytes(c, http.StatusOK, plainText, []byte("ok\n"+degraded+"\n"))
+	return nil
 }
 
 // measures is GET /metrics.

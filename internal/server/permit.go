@@ -28,6 +28,7 @@ type right struct {
 	call  string // Acquire, Break, …
 	verb  access.Verb
 	free  bool // it takes none
+	feed  bool // its caller ends it
 	some  bool // for any name
 	space protoreflect.FieldDescriptor
 	name  protoreflect.FieldDescriptor // nil if the call is not about names
@@ -63,7 +64,7 @@ func rightOf(method protoreflect.MethodDescriptor) (*right, error) {
 	call, _ := proto.GetExtension(method.Options(), schema.E_Call).(*schema.Call)
 	fields := method.Input().Fields()
 	r := &right{
-		call: string(method.Name()), some: call.GetSome(),
+		call: string(method.Name()), some: call.GetSome(), feed: call.GetEvents(),
 		space: fields.ByName("space"), name: fields.ByName("name"), names: fields.ByName("names"),
 	}
 	if r.space == nil { // the name of something else, such as a token
@@ -194,7 +195,11 @@ func (s *service) guardedStream(method string, stream grpc.ServerStream, call fu
 	checked := &checkedStream{ServerStream: stream, enter: func(request proto.Message) error { return s.enter(v, r, request) }}
 	err := call(checked)
 	if checked.request != nil {
-		s.record(v, r, checked.request, err)
+		recorded := err
+		if r.feed && stream.Context().Err() != nil {
+			recorded = nil
+		}
+		s.record(v, r, checked.request, recorded)
 	}
 	return err
 }

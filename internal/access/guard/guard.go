@@ -98,6 +98,8 @@ func Open(c Config) (*Guard, error) {
 	if err := g.adopt(first); err != nil {
 		return nil, fmt.Errorf("read the policy %s: %w", g.file, err)
 	}
+	state := g.State()
+	g.log.Add(audit.Entry{Event: audit.Policy, Result: "ok", Detail: fmt.Sprintf("%s: digest %s, since the start", state.Source, state.Digest)})
 	return g, nil
 }
 
