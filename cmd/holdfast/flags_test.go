@@ -34,6 +34,9 @@ func TestVariablesOfClientsAreKnownToServe(t *testing.T) {
 			if len(variables) == 0 && (command.Name == "serve" || isKey) {
 				continue // read by the configuration, or something else than the key of that name
 			}
+			if len(variables) == 0 && slices.Contains(saysTooLittle, command.Name+" --"+flag.Names()[0]) {
+				continue
+			}
 			want := "HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(flag.Names()[0], "-", "_"))
 			if !slices.Equal(variables, []string{want}) {
 				t.Errorf("%s: flag --%s reads %v, want %s", command.Name, flag.Names()[0], variables, want)
@@ -47,6 +50,12 @@ func TestVariablesOfClientsAreKnownToServe(t *testing.T) {
 	if flags < 20 {
 		t.Errorf("%d flags were looked at", flags)
 	}
+}
+
+// saysTooLittle has the flags whose variables would not say what they are about.
+var saysTooLittle = []string{
+	"create --file", "list --file", "revoke --file", // of tokens; access check reads HOLDFAST_FILE
+	"init --dir", "init --member", "init --client", "init --days",
 }
 
 // A switch has no value, and so its help names none. A rule may follow --as-published.
@@ -77,7 +86,8 @@ func withSubcommands(commands []*cli.Command) []*cli.Command {
 	return all
 }
 
-// What is meant for a member is not taken by a command that means something else by it.
+// What is meant for a member is not taken by a command that means something else by it. TLS and the permissions of files
+// mean the same in both.
 func TestVariablesOfKeysMeanOneThing(t *testing.T) {
 	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	for _, command := range withSubcommands(p.commands()) {
@@ -88,7 +98,7 @@ func TestVariablesOfKeysMeanOneThing(t *testing.T) {
 			}
 			for _, variable := range documented.GetEnvVars() {
 				at := slices.IndexFunc(config.Keys(), func(k config.Key) bool { return k.Env == variable })
-				if at >= 0 && !strings.HasPrefix(variable, "HOLDFAST_TLS_") {
+				if at >= 0 && !strings.HasPrefix(variable, "HOLDFAST_TLS_") && variable != "HOLDFAST_INSECURE_FILES" {
 					t.Errorf("%s: flag --%s reads %s, which is serve's: %s", command.Name, flag.Names()[0], variable, config.Keys()[at].Help)
 				}
 			}

@@ -17,7 +17,7 @@ func OtherVariables() []string {
 		// Set for the child of `lock`, which may be a daemon.
 		"LOCK_NAME", "LOCK_TOKEN", "LOCK_MODE", "LOCK_SESSION", "LOCK_DEADLINE", "LOCK_OUTER",
 		// Every client's flags.
-		"SERVER", "SPACE", "TIMEOUT", "TOKEN_FILE", "INSECURE_FILES", "TLS_SERVER_NAME", "JSON", "OUTPUT", "WIDE", "VERBOSE",
+		"SERVER", "SPACE", "TIMEOUT", "TOKEN_FILE", "TLS_SERVER_NAME", "JSON", "OUTPUT", "WIDE", "VERBOSE",
 		// lock, acquire, renew, release, break.
 		"SHARED", "SLOTS", "TRY", "WAIT", "HOLD", "TTL", "OWNER", "REASON", "REQUIRE",
 		"STORE", "STORE_OPTIONS", "STORE_WAIT", "KILL_AFTER", "ON_LOST", "CONFLICT_EXIT_CODE", "SKIP", "STATUS_FD", "DETACH",
