@@ -55,7 +55,7 @@ func TestVariablesOfClientsAreKnownToServe(t *testing.T) {
 // saysTooLittle has the flags whose variables would not say what they are about.
 var saysTooLittle = []string{
 	"create --file", "list --file", "revoke --file", // of tokens; access check reads HOLDFAST_FILE
-	"init --dir", "init --member", "init --client", "init --days",
+	"init --member", "init --client", "init --days",
 }
 
 // A switch has no value, and so its help names none. A rule may follow --as-published.

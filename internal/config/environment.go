@@ -26,6 +26,8 @@ func OtherVariables() []string {
 		"PREFIX", "STALE", "WATCH", "INTERVAL", "NO_RATES", "DIRECT", "MEMBERS", "CONFIRM",
 		// access, token, audit, session.
 		"FILE", "GROUP", "EXPIRES", "LAST", "FOLLOW", "MEMBER", "SUBJECT",
+		// tls init.
+		"DIR",
 		// snapshot.
 		"REPLACE", "ABOVE", "GRACE",
 		// sim, bench, demo.
