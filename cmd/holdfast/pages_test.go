@@ -121,6 +121,16 @@ func TestTLSSession(t *testing.T) {
 	play(t, build(t), "$ trap 'kill -KILL $(jobs -p); wait' EXIT\n"+text, "XDG_STATE_HOME="+t.TempDir())
 }
 
+// TestAccessSession runs the shell session of docs/operations/access.md.
+func TestAccessSession(t *testing.T) {
+	parallel.SkipBrief(t)
+	t.Parallel()
+	addresses, err := clustertest.FreeAddresses(1)
+	must(t, err)
+	text := strings.ReplaceAll(block(t, "docs/operations/access.md", "console", 0), "127.0.0.1:4140", addresses[0])
+	play(t, build(t), "$ trap 'kill -KILL $(jobs -p); wait' EXIT\n"+text, "XDG_STATE_HOME="+t.TempDir())
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

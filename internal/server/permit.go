@@ -158,7 +158,7 @@ func (s *service) denied(v caller, r *right, space, name string) error {
 		Event: audit.Denied, Subject: v.subject.Name, Address: v.address, Call: r.call, Verb: r.verb.String(),
 		Space: space, Name: name, Result: code, Detail: why,
 	})
-	return api.Fail(code, why)
+	return api.Fail(code, "denied: "+why)
 }
 
 // explained is how many denials a second are explained in full. It takes a search of all roles of the policy, which a
