@@ -7,6 +7,7 @@ import (
 
 // The events of entries.
 const (
+	Begun           = "begun"           // an operator's call that changes something begins
 	Called          = "call"            // an operator's call has ended
 	Denied          = "denied"          // the policy does not allow a call
 	Unauthenticated = "unauthenticated" // a caller's credentials are not valid

@@ -40,6 +40,15 @@ func (r *right) operates() bool {
 	return !r.free && (r.verb == access.Break || r.verb == access.Operate || r.verb == access.Admin)
 }
 
+// changes reports whether an operator's call changes something: the others only show.
+func (r *right) changes() bool {
+	switch {
+	case strings.HasPrefix(r.call, "List"), strings.HasPrefix(r.call, "Watch"), r.call == "PlanForce":
+		return false
+	}
+	return r.operates()
+}
+
 // rightsOf returns the right that each call of clients takes, by the call's full name. A call without one is an error.
 func rightsOf() (map[string]*right, error) {
 	all := map[string]*right{}
@@ -229,6 +238,9 @@ func (s *service) enter(v caller, r *right, request proto.Message) error {
 	if err := s.permit(v, r, request); err != nil || !r.operates() {
 		return err
 	}
+	if r.changes() { // so that nothing is changed without a line, also where this member ends before its answer
+		s.guard.Audit().Add(entryOf(v, r, request, audit.Begun))
+	}
 	if err := s.guard.MayOperate(); err != nil {
 		return failed(strings.ToLower(r.call), "", "", &holdfast.UnavailableError{
 			Why: err.Error() + "; operators' calls are refused until it can, unless audit_optional is true",
@@ -242,9 +254,18 @@ func (s *service) record(v caller, r *right, request proto.Message, err error) {
 	if !r.operates() {
 		return
 	}
-	entry := audit.Entry{
-		Event: audit.Called, Subject: v.subject.Name, Address: v.address, Call: r.call, Verb: r.verb.String(), Result: resultOK,
+	entry := entryOf(v, r, request, audit.Called)
+	entry.Result = resultOK
+	if err != nil {
+		failure := api.FromStatus("", err)
+		entry.Result, entry.Detail = api.Code(failure), failure.Error()
 	}
+	s.guard.Audit().Add(entry)
+}
+
+// entryOf returns what the entries about a call have in common.
+func entryOf(v caller, r *right, request proto.Message, event string) audit.Entry {
+	entry := audit.Entry{Event: event, Subject: v.subject.Name, Address: v.address, Call: r.call, Verb: r.verb.String()}
 	var names []string
 	entry.Space, names = r.target(request)
 	entry.Name = printable(strings.Join(names, " "))
@@ -263,16 +284,7 @@ func (s *service) record(v caller, r *right, request proto.Message, err error) {
 	case *schema.TerminateSessionRequest:
 		entry.Detail = "session " + printable(about.GetSession())
 	}
-	if err != nil {
-		failure := api.FromStatus("", err)
-		entry.Result, entry.Detail = api.Code(failure), failure.Error()
-	}
-	s.guard.Audit().Add(entry)
-}
-
-// sees reports whether a caller may know who holds a name.
-func (s *service) sees(v caller, space, name string) bool {
-	return s.guard.Policy().Rights(v.subject).May(access.Read, space, name)
+	return entry
 }
 
 // permit implements edge.Permit for the caller of a stream. It keeps the rights for as long as the policy is the same.

@@ -1123,7 +1123,7 @@ type AuditEntry struct {
 	Time  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
 	// The member that has written it.
 	Member string `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
-	// call, denied, unauthenticated, policy, token, granted, released or gap.
+	// begun, call, denied, unauthenticated, policy, token, granted, released or gap.
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
 	// Who has called, as proven by a certificate, a token or the system.
 	Subject string `protobuf:"bytes,4,opt,name=subject,proto3" json:"subject,omitempty"`
