@@ -31,7 +31,7 @@ func (r *ring) add(e Entry) {
 // last returns the latest n entries, oldest first.
 func (r *ring) last(n int) []Entry {
 	all := append(append([]Entry(nil), r.entries[r.next:]...), r.entries[:r.next]...)
-	return all[max(0, len(all)-n):]
+	return all[max(0, len(all)-max(0, n)):]
 }
 
 // mostUnread bounds the entries that wait in a feed.
