@@ -41,8 +41,8 @@ func (v caller) identity() string {
 // called returns the client's name in listings: the established one, or else the one that it gives itself.
 func (v caller) called(itself string) string { return cmp.Or(v.name, itself) }
 
-// actor returns who acts, for logs and for listings of what operators did: the subject, and in brackets what the caller
-// says of itself.
+// actor returns who acts, for logs and for listings of what operators did: the subject, and then what the caller says of
+// itself.
 func (v caller) actor(itself string) string {
 	switch subject := v.subject.Name; {
 	case subject == "":
@@ -50,7 +50,7 @@ func (v caller) actor(itself string) string {
 	case itself == "":
 		return subject
 	default:
-		return subject + " (" + itself + ")"
+		return subject + ", " + itself
 	}
 }
 

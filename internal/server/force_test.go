@@ -58,18 +58,18 @@ func TestForceView(t *testing.T) {
 	}
 	defer feed.Close()
 	forced, err := admin.ForceView(t.Context(), &schema.ForceViewRequest{Members: []string{"a"}, Reason: "fire", By: "ops", Confirm: "0123abcd"})
-	if err != nil || !strings.Contains(documentOf(forced), `{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"ops"`) {
+	if err != nil || !strings.Contains(documentOf(forced), `{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"anonymous, ops"`) {
 		t.Errorf("forced %s, %v", documentOf(forced), err)
 	}
 	if len(one.orders) != 1 || one.orders[0].Confirm != "0123abcd" {
 		t.Errorf("ordered %+v", one.orders)
 	}
 	events := happened(t, feed)
-	if events[0].Event != "view" || events[0].Why != "view 8: a; forced by ops in the place of view 7: fire" {
+	if events[0].Event != "view" || events[0].Why != "view 8: a; forced by anonymous, ops in the place of view 7: fire" {
 		t.Errorf("events %+v", events)
 	}
 	status, err := b.service.Status(t.Context(), &schema.StatusRequest{})
-	if err != nil || status.View.Forced == nil || status.View.Forced.By != "ops" || status.View.Why != "the view is not installed" {
+	if err != nil || status.View.Forced == nil || status.View.Forced.By != "anonymous, ops" || status.View.Why != "the view is not installed" {
 		t.Errorf("status %+v, %v", status.View, err)
 	}
 }

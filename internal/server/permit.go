@@ -140,11 +140,11 @@ func (s *service) permit(v caller, r *right, request proto.Message) error {
 		}
 	default:
 		for _, name := range names {
-			if !rights.May(r.verb, space, name) {
+			if name != "" && !rights.May(r.verb, space, name) {
 				return failed(strings.ToLower(r.call), space, printable(name), s.denied(v, r, space, name))
 			}
 		}
-		return nil // a request without a name is refused by its call
+		return nil // without a name, or with an empty one, the call refuses it
 	}
 	return failed(strings.ToLower(r.call), space, "", s.denied(v, r, space, ""))
 }

@@ -92,7 +92,7 @@ func TestTransferRow(t *testing.T) {
 		if got := b.post(200, "/v1/spaces/any/transfer", object{"member": member}); got.raw != `{"space":"any","authority":["b"]}`+"\n" {
 			t.Errorf("transferred: %s", got.raw)
 		}
-		if e := watching.operation("transferred to " + member + " by http 127.0.0.1:"); e.Space != "any" {
+		if e := watching.operation("transferred to " + member + " by anonymous, http 127.0.0.1:"); e.Space != "any" {
 			t.Errorf("the event is %+v", e)
 		}
 	}
@@ -144,8 +144,8 @@ func TestOpenAndCloseRows(t *testing.T) {
 	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.Limits.LongPoll = 10 * time.Millisecond })
 	watching := b.watch()
 	for _, c := range []struct{ call, want, why string }{
-		{"close", `{"space":"any","open":false}`, "closed on member a by http "},
-		{"open", `{"space":"any","open":true}`, "opened on member a by http "},
+		{"close", `{"space":"any","open":false}`, "closed on member a by anonymous, http "},
+		{"open", `{"space":"any","open":true}`, "opened on member a by anonymous, http "},
 	} {
 		if got := b.post(200, "/v1/spaces/any/"+c.call, object{}); got.raw != c.want+"\n" {
 			t.Errorf("%s: %s", c.call, got.raw)
@@ -354,8 +354,8 @@ func TestOperationsOverGRPC(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`level=INFO msg="space transferred to b" space=any by=ops`, `level=WARN msg="space closed on member a" space=any by=ops`,
-		`level=INFO msg="space opened on member a" space=any by=ops`,
+		`level=INFO msg="space transferred to b" space=any by="anonymous, ops"`, `level=WARN msg="space closed on member a" space=any by="anonymous, ops"`,
+		`level=INFO msg="space opened on member a" space=any by="anonymous, ops"`,
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %s:\n%s", want, &log)

@@ -29,10 +29,10 @@ func TestSuspendRow(t *testing.T) {
 		t.Errorf("suspended: %s", first.raw)
 	}
 	by, _ := first.json["suspension"].(object)
-	if by["owner"] != "operator" || by["member"] != "a" || by["reason"] != "restore" || !strings.HasPrefix(by["client"].(string), "http 127.0.0.1:") {
+	if by["owner"] != "operator" || by["member"] != "a" || by["reason"] != "restore" || !strings.HasPrefix(by["client"].(string), "anonymous, http 127.0.0.1:") {
 		t.Errorf("by %v", by)
 	}
-	if e := watching.operation("suspended by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": restore") {
+	if e := watching.operation("suspended by anonymous, http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": restore") {
 		t.Errorf("the event is %+v", e)
 	}
 	held := b.post(409, acquirePath, object{"name": "x"})
@@ -42,10 +42,10 @@ func TestSuspendRow(t *testing.T) {
 	b.post(200, "/v1/spaces/any/acquire", object{"name": "x"})
 	space := b.get(200, "/v1/status").list("spaces")[0]
 	if suspension, _ := space["suspension"].(object); space["state"] != "suspended" || suspension["reason"] != "restore" ||
-		!strings.HasPrefix(space["why"].(string), "suspended by operator http 127.0.0.1:") || !strings.HasSuffix(space["why"].(string), ": restore") {
+		!strings.HasPrefix(space["why"].(string), "suspended by operator anonymous, http 127.0.0.1:") || !strings.HasSuffix(space["why"].(string), ": restore") {
 		t.Errorf("space: %v", space)
 	}
-	if unready := b.get(503, "/readyz"); !strings.HasPrefix(unready.raw, "default: suspended: suspended by operator http ") {
+	if unready := b.get(503, "/readyz"); !strings.HasPrefix(unready.raw, "default: suspended: suspended by operator anonymous, http ") {
 		t.Errorf("readyz: %s", unready.raw)
 	}
 	if listed := b.get(200, "/v1/spaces/default/locks"); len(listed.list("locks")) != 0 {
@@ -62,7 +62,7 @@ func TestSuspendRow(t *testing.T) {
 		t.Errorf("resumed: %s", resumed.raw)
 	}
 	waits.wants(t, 200)
-	if e := watching.operation("resumed by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": done") {
+	if e := watching.operation("resumed by anonymous, http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": done") {
 		t.Errorf("the event is %+v", e)
 	}
 	if twice := b.post(200, "/v1/spaces/default/resume", object{}); twice.raw != `{"space":"default","suspended":false,"changed":false}`+"\n" {
@@ -210,7 +210,7 @@ func TestSuspendOverGRPC(t *testing.T) {
 	}
 	c.say(opTry(3, "x"))
 	c.granted(3)
-	for _, want := range []string{`level=WARN msg="space suspended" space=default by=ops reason=restore`, `level=INFO msg="space resumed" space=default by=ops reason=done`} {
+	for _, want := range []string{`level=WARN msg="space suspended" space=default by="anonymous, ops" reason=restore`, `level=INFO msg="space resumed" space=default by="anonymous, ops" reason=done`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %s:\n%s", want, &log)
 		}
