@@ -224,6 +224,7 @@ func (m *member) serveNode(ctx context.Context, config host.Config) (err error) 
 			NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
 			Connections: limits.Connections, ConnectionsPerAddress: limits.ConnectionsPerAddress, Watchers: limits.Watchers, Requests: limits.Requests,
 			Rate: limits.RequestsPerSecond, Burst: limits.RequestsBurst,
+			Sessions: limits.Sessions, LockNames: limits.Names, WaitersPerName: limits.WaitersPerName,
 		},
 		Certificates: m.identities, Warnings: m.warnings, Hosts: m.settings.Hosts, Policies: m.peers.Policies, Logger: m.log,
 	})

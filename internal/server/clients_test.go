@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/access"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -14,6 +15,11 @@ import (
 
 // rated is a member whose clients may make ten requests a second, five at once.
 func rated(c *Config) { c.Limits.Rate, c.Limits.Burst = 10, 5 }
+
+// openPolicy returns a policy without quotas.
+func openPolicy() *access.Policy { return noQuotas }
+
+var noQuotas = access.Open()
 
 func overRate(t *testing.T, problem *schema.Problem) {
 	t.Helper()
@@ -120,7 +126,7 @@ func TestRateOverHTTP(t *testing.T) {
 	b.acquire(object{"name": "a"})
 }
 
-// TestNoRate: without the limit no client is counted.
+// TestNoRate: without the limit no request is refused.
 func TestNoRate(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
@@ -128,47 +134,42 @@ func TestNoRate(t *testing.T) {
 		c.say(opTry(id+1, fmt.Sprint(id)))
 		c.granted(id + 1)
 	}
-	if b.service.clients != nil {
-		t.Error("clients are counted separately")
-	}
 }
 
 // TestClientsAreBounded: those who come from ever new addresses cost no more memory than
 // a number of them, share what they may ask where there are more, and do not take from
 // those who were there before.
 func TestClientsAreBounded(t *testing.T) {
-	c := newClients(Limits{Rate: 10, Burst: 5})
+	c := newClients(Limits{Rate: 10, Burst: 5}, openPolicy)
+	named := func(name string) caller { return caller{subject: access.Subject{Name: name}} }
 	now := protocol.Time(time.Hour)
-	early := c.enter("early", now)
-	if requests, _ := early.admit(now, 5, 0); requests != 5 {
+	early := c.enter(named("early"), now)
+	if requests, _, _ := early.admit(now, 5, 0); requests != 5 {
 		t.Fatalf("%d of 5", requests)
 	}
 	for i := range 3 * maxClients {
-		c.find(fmt.Sprint(i), now).admit(now, 1, 0)
+		c.find(named(fmt.Sprint(i)), now).admit(now, 1, 0)
 	}
 	if len(c.byName) != maxClients {
 		t.Errorf("%d are known", len(c.byName))
 	}
-	if requests, returns := c.find("late", now).admit(now, 1, 1); requests != 0 || returns != 1 {
+	if requests, returns, _ := c.find(named("late"), now).admit(now, 1, 1); requests != 0 || returns != 1 {
 		t.Errorf("one of too many may make %d and %d requests", requests, returns)
 	}
-	if c.find("early", now) != early {
+	if c.find(named("early"), now) != early {
 		t.Error("a client with a stream is forgotten")
 	}
 	now += protocol.Time(time.Hour) // all have been quiet
-	late := c.find("late", now)
-	if requests, _ := late.admit(now, 6, 0); requests != 5 {
+	late := c.find(named("late"), now)
+	if requests, _, _ := late.admit(now, 6, 0); requests != 5 {
 		t.Errorf("there is room, and %d may be asked", requests)
 	}
 	if len(c.byName) != 2 {
 		t.Errorf("%d are known", len(c.byName))
 	}
 	early.leave()
-	if (*client)(nil).leave(); newClients(Limits{}) != nil {
-		t.Error("no limit is one")
-	}
-	if one := newClients(Limits{Rate: 7}).find("x", 0); one.all.burst != 7 {
-		t.Errorf("without a burst it is %d", one.all.burst)
+	if one := newClients(Limits{Rate: 7}, openPolicy).find(named("x"), 0); one.burst != 7 {
+		t.Errorf("without a burst it is %d", one.burst)
 	}
 }
 
@@ -199,7 +200,7 @@ func TestLimitNamesOfOthers(t *testing.T) {
 
 // BenchmarkAdmit is what a frame costs where clients are bounded.
 func BenchmarkAdmit(b *testing.B) {
-	one := newClients(Limits{Rate: 1 << 30}).find("x", 0)
+	one := newClients(Limits{Rate: 1 << 30}, openPolicy).find(caller{}, 0)
 	for i := range b.N {
 		one.admit(protocol.Time(i), 64, 64)
 	}

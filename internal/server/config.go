@@ -152,6 +152,9 @@ type Limits struct {
 	Rate int
 	// Burst is the maximum number of requests at once, if there is a Rate. Zero means those of a second.
 	Burst int
+	// Sessions, LockNames and WaitersPerName are the bounds of the member's machines, of which one caller gets a
+	// quarter. Zero means 100,000 sessions, 1,000,000 names of a space, and 10,000 waiters for one name.
+	Sessions, LockNames, WaitersPerName int
 	// Watchers is the maximum number of feeds of events, not counting those of other members. Zero means 1,000.
 	Watchers int
 	// Header is the time limit for receiving a request's header. Zero means 10 s.
@@ -251,6 +254,9 @@ func (l *Limits) resolve() error {
 		{"Connections", &l.Connections, 20_000, 1 << 30},
 		{"ConnectionsPerAddress", &l.ConnectionsPerAddress, 0, 1 << 30},
 		{"Descriptors", &l.Descriptors, descriptors.Limit(), 1 << 30},
+		{"Sessions", &l.Sessions, 100_000, math.MaxInt32},
+		{"LockNames", &l.LockNames, 1_000_000, math.MaxInt32},
+		{"WaitersPerName", &l.WaitersPerName, 10_000, math.MaxInt32},
 		{"Watchers", &l.Watchers, 1000, 1 << 20},
 		{"Rate", &l.Rate, 0, math.MaxInt32},
 		{"Burst", &l.Burst, 0, math.MaxInt32},

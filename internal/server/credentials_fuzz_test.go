@@ -17,7 +17,7 @@ func FuzzCredentials(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		proof, err := parseCredentials(text, "")
+		proof, err := parseCredentials(text)
 		if err == nil && !strings.EqualFold(proof.String(), text) {
 			t.Errorf("%q is read as %v", text, proof)
 		}

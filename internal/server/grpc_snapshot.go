@@ -30,10 +30,8 @@ func (s *service) Snapshot(r *schema.SnapshotRequest, stream grpc.ServerStreamin
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
-	if s.clients != nil {
-		if err := s.admit(callerName(ctx), 1, 0, s.now()); err != nil {
-			return err
-		}
+	if err := s.admit(callerOf(ctx), 1, 0, s.now()); err != nil {
+		return err
 	}
 	err := s.snapshot(ctx, r.GetSpace(), callerOf(ctx), pieces{stream})
 	switch {

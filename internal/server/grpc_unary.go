@@ -77,11 +77,9 @@ func (s *service) receiveOne(stream grpc.ServerStream, request proto.Message) er
 
 // admitCall takes the tokens of a call, and makes it if its caller may.
 func (g *grpcServer) admitCall(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (answer any, err error) {
-	if g.service.clients != nil {
-		requests, returns := costOf(request)
-		if err := g.service.admit(callerName(ctx), requests, returns, g.service.now()); err != nil {
-			return nil, err
-		}
+	requests, returns := costOf(request)
+	if err := g.service.admit(callerOf(ctx), requests, returns, g.service.now()); err != nil {
+		return nil, err
 	}
 	err = g.service.guarded(ctx, info.FullMethod, request.(proto.Message), func() (err error) {
 		answer, err = handler(ctx, request)

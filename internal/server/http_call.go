@@ -128,17 +128,16 @@ func (h *web) read(c *exchange, t *webCall, into proto.Message) error {
 	if err == nil {
 		h.json.SetCaller(into, clientOf(c.r))
 		if requests, _ := costOf(into); requests > 1 { // the first was counted with the request
-			err = h.service.admit(clientName(c.r.RemoteAddr, c.caller.identity()), requests-1, 0, c.arrived)
+			err = h.service.admit(c.caller, requests-1, 0, c.arrived)
 		}
 	}
 	return failed(t.op, strings.ToValidUTF8(c.space, "\uFFFD"), "", err)
 }
 
 func (h *web) readParts(c *exchange, t *webCall, into proto.Message) error {
-	if requests, returns := costOf(into); h.service.clients != nil {
-		if err := h.service.admit(clientName(c.r.RemoteAddr, c.caller.identity()), requests, returns, c.arrived); err != nil {
-			return err
-		}
+	requests, returns := costOf(into)
+	if err := h.service.admit(c.caller, requests, returns, c.arrived); err != nil {
+		return err
 	}
 	for i, name := range t.bound {
 		text, err := url.PathUnescape(c.path[i])

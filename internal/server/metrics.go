@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/access"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -221,6 +222,7 @@ func limits() []string {
 	return []string{
 		"sessions", "locks_per_session", "waiters_per_name", "names", "requests", "watchers",
 		overloaded, "operators", "snapshots", "connections", perAddress, "files", "operations_per_frame", edge.UnreadAnswers, unreadEvents, rateLimit,
+		session.QuotaSessions, session.QuotaLocks, session.QuotaWaiters, quotaWatchers, quotaRequests,
 	}
 }
 

@@ -26,6 +26,7 @@ type requests struct {
 	closed    bool           // no request's place is kept any more
 	graces    sync.WaitGroup // running graces, and those whose end is under way
 	names     int            // number of names in all of them
+	byOwner   tally          // the same, by their callers
 	byKey     map[requestKey]*request
 	bySession map[lock.SessionID][]*request // granted ones
 	ended     []*request                    // granted ones, in the order of their grants
@@ -55,7 +56,7 @@ type request struct {
 func newRequests(bound int, remember time.Duration) *requests {
 	return &requests{
 		bound: bound, remember: remember,
-		byKey: map[requestKey]*request{}, bySession: map[lock.SessionID][]*request{},
+		byKey: map[requestKey]*request{}, bySession: map[lock.SessionID][]*request{}, byOwner: tally{limit: quotaRequests, key: "requests", what: "remembered requests"},
 	}
 }
 
@@ -76,6 +77,9 @@ func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q 
 	}
 	if r.names+len(o.Names) > r.bound {
 		return nil, false, &holdfast.LimitError{Limit: "requests", Value: int64(r.bound)}
+	}
+	if err := r.byOwner.take(o.Caller, len(o.Names), r.bound); err != nil {
+		return nil, false, err
 	}
 	q = &request{key: key, order: o, done: make(chan struct{}), attached: 1}
 	q.ctx, q.cancel = context.WithCancel(parent)
@@ -107,6 +111,7 @@ func (r *requests) forget(q *request) {
 	if r.knows(q) {
 		delete(r.byKey, q.key)
 		r.names -= len(q.order.Names)
+		r.byOwner.give(q.order.Caller, len(q.order.Names))
 	}
 }
 

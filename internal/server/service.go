@@ -50,7 +50,8 @@ type service struct {
 	feeds             feedPace
 	limits            Limits
 	doors             *doors
-	clients           *clients // nil without a rate limit
+	clients           *clients
+	watchers          tally
 	guard             *guard.Guard
 	rights            map[string]*right // by the full name of the call
 	strangers         strangers
@@ -108,10 +109,10 @@ func newService(c Config) (*service, error) {
 	s := &service{
 		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, warnings: c.Warnings, admin: admins, leaving: c.Leave, draining: c.Drain,
 		observer: c.Observer, gatherer: gatherer, feeds: newFeedPace(), limits: c.Limits, doors: newDoors(c.Limits, c.Logger),
-		clients: newClients(c.Limits), logger: c.Logger,
+		clients: newClients(c.Limits, c.Guard.Policy), logger: c.Logger,
 		spaces: slices.Clone(c.Spaces), byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
 		requests: newRequests(c.Limits.Requests, c.Limits.Remember),
-		losses:   newLosses(),
+		losses:   newLosses(), watchers: tally{limit: quotaWatchers, key: "watchers", what: "feeds of events"},
 	}
 	if s.rights, err = rightsOf(); err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 		return nil, failed("acquire", o.space.Name, o.single(), err)
 	}
 	t := &taken{session: o.given}
-	first := s.asking(protocol.Below, opening(o.Client, o.TTL, o.Caller))
+	first := s.asking(protocol.Below, s.opening(o.Client, o.TTL, o.Caller))
 	if o.Session != "" { // a session's request is a sign of its life
 		first = s.asking(protocol.Below, o.given.renewal(o.TTL, o.Arrived))
 	}
@@ -136,7 +136,7 @@ func (s *service) takes(o *order, t *taken, answer *protocol.Reply) error {
 	switch result := answer.Result.(type) {
 	case *session.Opened:
 		if result.Err == nil {
-			t.session, t.opened = credentials{result.ID, result.Secret, o.Caller.identity()}, true
+			t.session, t.opened = credentials{result.ID, result.Secret, o.Caller.identity(), s.owner(o.Caller)}, true
 			t.renewed = &session.Renewed{TTL: result.TTL, Cut: result.Cut}
 		}
 		return result.Err

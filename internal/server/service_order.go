@@ -140,7 +140,7 @@ func (s *service) checkAll(o *order) (err error) {
 		return api.Fail(api.CodeClass, fmt.Sprintf("space %s is %v; %v is required", o.space.Name, o.space.Class, o.Require))
 	}
 	if o.Session != "" {
-		o.given, err = parseCredentials(o.Session, o.Caller.identity())
+		o.given, err = s.credentials(o.Session, o.Caller)
 	}
 	return err
 }

@@ -24,27 +24,35 @@ import (
 type credentials struct {
 	id       lock.SessionID
 	secret   session.Secret
-	identity string // of the caller, as established by the port; "" if unknown
+	identity string        // of the caller, as established by the port; "" if unknown
+	owner    session.Owner // that is charged the session if it comes from another member
 }
 
 // String returns id.secret, which only the client may see.
 func (c credentials) String() string { return c.id.String() + "." + edge.FormatSecret(c.secret) }
 
-// parseCredentials parses id.secret from a caller of that identity. The error does not repeat the text, which may be a
+// parseCredentials parses id.secret. The error does not repeat the text, which may be a
 // secret.
-func parseCredentials(text, identity string) (credentials, error) {
+func parseCredentials(text string) (c credentials, err error) {
 	public, private, _ := strings.Cut(text, ".")
 	id, known := lock.ParseSessionID(public)
 	secret, proven := edge.ParseSecret(private)
 	if !known || !proven {
-		return credentials{}, api.Fail(api.CodeBadRequest, "session: want ID.SECRET, as in the answer that opened it")
+		return c, api.Fail(api.CodeBadRequest, "session: want ID.SECRET, as in the answer that opened it")
 	}
-	return credentials{id, secret, identity}, nil
+	return credentials{id: id, secret: secret}, nil
+}
+
+// credentials parses id.secret from a caller.
+func (s *service) credentials(text string, v caller) (credentials, error) {
+	c, err := parseCredentials(text)
+	c.identity, c.owner = v.identity(), s.owner(v)
+	return c, err
 }
 
 // renewal returns the call that renews a session for a request at arrived.
 func (c credentials) renewal(ttl time.Duration, arrived protocol.Time) *session.Renew {
-	return &session.Renew{ID: c.id, Secret: c.secret, Identity: c.identity, TTL: ttl, Arrived: arrived}
+	return &session.Renew{ID: c.id, Secret: c.secret, Identity: c.identity, TTL: ttl, Arrived: arrived, Owner: c.owner}
 }
 
 // heed records the losses in the answer to a renewal, for later questions of the client. The error is unknown_session,
@@ -85,7 +93,7 @@ func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest)
 		}
 		return answer, err
 	}
-	open := opening(client, wanted, by)
+	open := s.opening(client, wanted, by)
 	open.Number = rand.Uint64() | 1 // it outlasts the locks taken in it
 	opened, err := query[*session.Opened](s, protocol.Below, open)
 	if err == nil {
@@ -96,14 +104,14 @@ func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest)
 	}
 	ttl := roundedTTL(opened.TTL)
 	return &schema.OpenedSession{
-		Session: credentials{opened.ID, opened.Secret, by.identity()}.String(), Ttl: api.Span(ttl), ExpiresIn: s.expiresIn(ttl, arrived),
+		Session: credentials{id: opened.ID, secret: opened.Secret}.String(), Ttl: api.Span(ttl), ExpiresIn: s.expiresIn(ttl, arrived),
 		TtlCut: s.whyCut(opened.Cut, wanted, opened.TTL), Until: s.wall(arrived + opened.TTL),
 	}, nil
 }
 
 // opening returns the call that opens a session kept alive by its requests, which ends with its last lock.
-func opening(client string, ttl time.Duration, by caller) *session.Open {
-	return &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity()}
+func (s *service) opening(client string, ttl time.Duration, by caller) *session.Open {
+	return &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity(), Owner: s.owner(by)}
 }
 
 // Renew renews a session. If it has lost a lock since the last report, the answer is that loss, once, though the
@@ -114,7 +122,7 @@ func (s *service) Renew(ctx context.Context, r *schema.RenewRequest) (answer *sc
 	if err != nil {
 		return nil, failed("renew", "", "", err)
 	}
-	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity())
+	c, err := s.credentials(r.GetSession(), callerOf(ctx))
 	if err != nil {
 		return nil, failed("renew", "", "", err)
 	}
@@ -149,7 +157,7 @@ func (s *service) expiresIn(ttl time.Duration, arrived protocol.Time) *durationp
 // EndSession ends a session and returns its former holds, in all spaces.
 func (s *service) EndSession(ctx context.Context, r *schema.EndSessionRequest) (answer *schema.SessionReleased, err error) {
 	defer func() { s.observer.operation("", "end", err) }()
-	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity())
+	c, err := s.credentials(r.GetSession(), callerOf(ctx))
 	if err != nil {
 		return nil, failed("end", "", "", err)
 	}
@@ -194,7 +202,7 @@ func (s *service) Release(ctx context.Context, r *schema.ReleaseRequest) (answer
 	if token == 0 {
 		return fail(api.Fail(api.CodeBadRequest, "token: it is missing; give the one that the acquire answered"))
 	}
-	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity())
+	c, err := s.credentials(r.GetSession(), callerOf(ctx))
 	if err != nil {
 		return fail(err)
 	}
@@ -202,7 +210,7 @@ func (s *service) Release(ctx context.Context, r *schema.ReleaseRequest) (answer
 		return passOnBriefly(ctx, out, about{session: r.GetSession()}, "release", schema.Locks_Release_FullMethodName, r, &schema.ReleasedLock{})
 	}
 	var last *protocol.Reply
-	check := &session.Check{ID: c.id, Secret: c.secret, Identity: c.identity}
+	check := &session.Check{ID: c.id, Secret: c.secret, Identity: c.identity, Owner: c.owner}
 	_, err = s.driver.Converse(s.asking(protocol.Below, check), func(answer *protocol.Reply) *run.Question {
 		last = answer
 		if checked, is := answer.Result.(*session.Renewed); is && checked.Err == nil {

@@ -31,6 +31,7 @@ func (s *service) ListSessions(_ context.Context, r *schema.ListSessionsRequest)
 		}
 		answer.Sessions = append(answer.Sessions, &schema.SessionInfo{
 			Session: one.ID.String(), Subject: one.Identity, Client: one.Client, Kind: kinds[one.Kind], Until: s.wallOrNone(one.Until),
+			Locks: int32(one.Locks), Waiters: int32(one.Waiters),
 		})
 	}
 	return answer, nil

@@ -21,8 +21,9 @@ func (s *service) watchSpaces() {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	states := make([]spaceState, len(s.spaces))
-	known := s.roster()
+	known, policy := s.roster(), s.guard.Policy()
 	for {
+		policy = s.reallot(policy)
 		known = s.announceMoved(known)
 		for i := range s.spaces {
 			s.lookAt(&s.spaces[i], &states[i])
@@ -98,6 +99,12 @@ func (s *service) follow(ctx context.Context, r *schema.WatchRequest, to feed) e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
+	by := callerOf(ctx)
+	if err := s.watchers.take(by, 1, s.limits.Watchers); err != nil {
+		s.observer.operation("", "watch", err)
+		return failed("watch", "", "", err)
+	}
+	defer s.watchers.give(by, 1)
 	from, err := s.watch(ctx, r)
 	if err != nil {
 		return err
@@ -106,7 +113,7 @@ func (s *service) follow(ctx context.Context, r *schema.WatchRequest, to feed) e
 	if err := to.begin(); err != nil {
 		return err
 	}
-	to = shownFeed{to, s, callerOf(ctx)}
+	to = shownFeed{to, s, by}
 	turn := &feedTurn{pace: s.feeds}
 	for {
 		beat, done := context.WithTimeout(ctx, beatEvery)

@@ -38,7 +38,7 @@ type stream struct {
 	sink    uint64
 	session lock.SessionID // guarded by occupants
 	opening chan any       // the answer to the hello
-	owner   *client        // for the rate limit, if there is one
+	owner   *client
 
 	mu   sync.Mutex // guards box
 	box  edge.Outbox
@@ -83,7 +83,7 @@ func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[schema.ClientFrame, schem
 	if !g.live.add(s) {
 		return status.Error(codes.Unavailable, "this member is leaving")
 	}
-	s.owner = g.service.clients.enter(callerName(rpc.Context()), g.service.now())
+	s.owner = g.service.clients.enter(callerOf(rpc.Context()), g.service.now())
 	g.work.Go(s.read)
 	s.wait()
 	return s.result()
@@ -211,9 +211,7 @@ func (s *stream) perform(operations []*schema.Operation, arrived protocol.Time) 
 		out := s.server.scratches.Get().(*edge.Effects)
 		goesOn := s.understand(arrived, &event, out)
 		s.say(out)
-		s.held.Store(true)
-		s.server.service.driver.Step(out.Calls...)
-		s.held.Store(false)
+		s.step(out.Calls)
 		s.answer() // and for refusals made here
 		event.Operations, event.Before = event.Operations[out.Taken:], event.Before+out.Taken
 		out.Reset()
@@ -223,6 +221,15 @@ func (s *stream) perform(operations []*schema.Operation, arrived protocol.Time) 
 		}
 	}
 	return true
+}
+
+// step steps the driver, in the client's turn.
+func (s *stream) step(calls []protocol.Event) {
+	s.owner.turn.Lock()
+	s.held.Store(true)
+	s.server.service.driver.Step(calls...)
+	s.held.Store(false)
+	s.owner.turn.Unlock()
 }
 
 // understand turns operations into calls, and reports whether the stream continues after them. A panic here must not
@@ -242,12 +249,12 @@ func (s *stream) understand(arrived protocol.Time, event *edge.Event, out *edge.
 
 // admit takes the tokens for a frame, all at once.
 func (s *stream) admit(operations []*schema.Operation, arrived protocol.Time) *edge.Allowance {
-	if s.owner == nil {
+	requests, returns := edge.Count(operations)
+	requests, returns, refusal := s.owner.admit(arrived, requests, returns)
+	if refusal == nil {
 		return nil
 	}
-	requests, returns := edge.Count(operations)
-	requests, returns = s.owner.admit(arrived, requests, returns)
-	return &edge.Allowance{Requests: requests, Returns: returns, Refusal: s.owner.all.refusal()}
+	return &edge.Allowance{Requests: requests, Returns: returns, Refusal: refusal}
 }
 
 // say puts the machine's messages into the outbox without waking the writer, and counts refusals.

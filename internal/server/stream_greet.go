@@ -25,7 +25,7 @@ func (s *stream) greet(frame *frames.Operations) (rest []*schema.Operation, arri
 	by := callerOf(s.rpc.Context())
 	permit := &streamPermit{service: s.server.service, caller: by}
 	s.change(func(o *edge.Outbox) { o.For(permit) })
-	event, out := edge.Event{Operations: frame.List(), Caller: edge.Caller{Name: by.name, Identity: by.identity(), Permit: permit}}, edge.Effects{}
+	event, out := edge.Event{Operations: frame.List(), Caller: edge.Caller{Name: by.name, Identity: by.identity(), Owner: s.server.service.owner(by), Permit: permit}}, edge.Effects{}
 	for {
 		out.Reset()
 		event.Overload = s.server.service.overload()
@@ -52,8 +52,8 @@ func (s *stream) greet(frame *frames.Operations) (rest []*schema.Operation, arri
 func (s *stream) provide(do *edge.Effect, arrived protocol.Time) (answer any, err error) {
 	switch do.Kind {
 	case edge.Admit:
-		if !s.owner.admitAll(arrived, do.Requests, do.Returns) {
-			return nil, s.owner.all.refusal()
+		if err := s.owner.admitAll(arrived, do.Requests, do.Returns); err != nil {
+			return nil, err
 		}
 		roster := s.server.service.roster()
 		s.sink = s.server.service.driver.Attach(s)

@@ -44,6 +44,12 @@ func leases() []Row {
 				"A third client is granted it, while the one that was never told works on.",
 		},
 		{
+			Rule: "an owner stays within its quota", Protocol: "central", Source: "ours, of sessions", Breaks: "P8",
+			Hole: "A client opens sessions and asks for locks until the member has no room for more. " +
+				"All other clients are refused, although they have little.",
+			Elsewhere: "session, TestQuotaRuleIsNeeded. The clients of a simulation have no quotas",
+		},
+		{
 			Rule: "session outlives the lease", Protocol: "election", Source: "docs/design/membership.md §9, V6", Breaks: "P3", Budget: 60,
 			Faults: "crash,pause", Bias: sim.Bias{AllFaults: true, Often: 5},
 			Hole: "A client gets the ttl that it wants, however little is left of its member's lease. " +

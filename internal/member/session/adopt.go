@@ -284,6 +284,9 @@ func (m *Machine) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *
 		if p != nil && p.lasting != nil {
 			p.lasting.latest, p.lasting.listed = max(p.lasting.latest, fact.Last), fact.Requests
 		}
+		if p.refusal(fact.Secret, fact.Identity) == nil {
+			m.recountUses(now, p, out)
+		}
 		m.onResume(now, waiting.call, &fact, out)
 	case Renew:
 		m.onRenew(now, waiting.call, fact, false, out)
@@ -344,6 +347,7 @@ func (m *Machine) makePresence(now protocol.Time, a *adoption, fact any, out *pr
 		p.former = p.expires
 	}
 	m.sessions[p.id] = p
+	m.charge(p, ownerOf(&who, fact))
 	m.remote++
 	m.remind(p)
 	if stream || m.hasStream(now, p, out) {
@@ -360,6 +364,7 @@ func (m *Machine) makePresence(now protocol.Time, a *adoption, fact any, out *pr
 		}
 	}
 	a.replies = nil
+	m.recountUses(now, p, out)
 	if p.kind == OneShot {
 		m.recount(now, p, out)
 	}
@@ -391,6 +396,23 @@ func credentialsOf(fact any) (secret Secret, identity string, stream bool) {
 		return fact.Secret, fact.Identity, false
 	}
 	return secret, "", false
+}
+
+// ownerOf returns the owner that is charged an adopted session.
+func ownerOf(who *protocol.Enroll, fact any) *Owner {
+	o := &Owner{}
+	switch fact := fact.(type) {
+	case Resume:
+		o = &fact.Owner
+	case Renew:
+		o = &fact.Owner
+	case Check:
+		o = &fact.Owner
+	}
+	if who.Identity != "" {
+		o.Name = who.Identity
+	}
+	return o
 }
 
 // isClientOf returns why the caller is not the session's client; nil if it is. No client owns a session of another

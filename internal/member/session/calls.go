@@ -39,8 +39,10 @@ type (
 		// none. A OneShot with a number outlasts its locks: it ends by its client's End, or after its TTL without a
 		// request.
 		Number uint64
+		// Owner is charged the session, and all its requests. The zero value has no bounds.
+		Owner Owner
 	}
-	// Opened answers Open. Err is an ErrLimit when there are too many sessions, and an ErrUnavailable while this member
+	// Opened answers Open. Err is an ErrLimit when there are too many sessions, here or of the owner (*OverQuota), and an ErrUnavailable while this member
 	// cannot promise anything: it is in no view, has lost its lease, or is leaving. Another member may be able to.
 	Opened struct {
 		ID     lock.SessionID
@@ -75,6 +77,8 @@ type (
 		// session's answer to it, 0 before the first answer. A Number of 0 is that of a client that draws none: it acts
 		// as whichever client the session is attached to.
 		Number, Generation uint64
+
+		Owner Owner // is charged the session if it is adopted, and has no Identity
 	}
 
 	// Detach reports that the sink of Event.Call is gone. Its sessions live until their TTL is over; a Local one ends.
@@ -91,6 +95,7 @@ type (
 		Identity string
 		TTL      time.Duration // wanted; 0 means unchanged
 		Arrived  protocol.Time
+		Owner    Owner // as in Resume
 
 		resumed bool          // for a Resume
 		beaten  bool          // the lasting spaces of the session have confirmed it
@@ -124,6 +129,7 @@ type (
 		Secret             Secret
 		Identity           string
 		Number, Generation uint64
+		Owner              Owner // as in Resume
 	}
 
 	// End ends a session: its holds are released and its waits are cancelled, in all spaces. The answer is an *Ended.
@@ -213,6 +219,8 @@ type Info struct {
 	Client   string
 	Identity string
 	Until    protocol.Time // when this member considers it expired; Never if it does not expire
+	Locks    int           // held through this member, if the session is charged to an owner
+	Waiters  int           // its requests without a grant
 }
 
 // SingleCall is [lock.SingleCall].
@@ -238,6 +246,7 @@ type Lost struct {
 func Vocabulary() []any {
 	return []any{
 		&Open{}, &Resume{}, &Detach{}, &Renew{}, &Check{}, &End{}, &Count{}, &Drain{}, &LeaveNow{}, &Number{}, &Who{},
+		&Allot{}, &Usage{}, &Used{},
 		&Opened{}, &Renewed{}, &Ended{}, &Counted{}, &Drained{}, &Expired{}, &Dismissed{}, &Superseded{}, &TakenOver{}, &Numbered{}, &Known{},
 	}
 }

@@ -21,6 +21,9 @@ type entry struct {
 	answers uint64 // Machine.answers when the horizon was requested
 }
 
+// use returns the key under which the request is charged.
+func (e *entry) use() useKey { return useKey{e.ev.Port, e.request.ID, e.request.Name} }
+
 const (
 	// mostEntries is the maximum number of entries of one session.
 	mostEntries = 4096
@@ -53,6 +56,7 @@ func (m *Machine) enters(now protocol.Time, p *presence, ev *protocol.Event, r *
 	}
 	if len(p.entries) >= mostEntries {
 		m.refuse(ev.Call, r.Session, r.ID, r.Name, &holdfast.LimitError{Limit: "unrecorded", Value: mostEntries}, out)
+		p.drop(useKey{ev.Port, r.ID, r.Name})
 		return true
 	}
 	if len(p.entries) == 0 {
@@ -123,6 +127,7 @@ func (m *Machine) admit(now protocol.Time, out *protocol.Effects) {
 			}
 			m.refuse(e.ev.Call, p.id, e.request.ID, e.request.Name, m.whyNotEntered(now, p), out)
 			out.Replies[len(out.Replies)-1].Port = e.ev.Port
+			p.drop(e.use())
 			return true
 		})
 		if len(p.entries) > 0 {
@@ -187,6 +192,7 @@ func (m *Machine) endEntries(p *presence, why holdfast.Loss, out *protocol.Effec
 		if why == "" {
 			d.Kind, d.Err = lock.Released, nil
 		}
+		p.drop(e.use())
 		out.Decide(e.ev.Call, &d)
 		out.Replies[len(out.Replies)-1].Port = e.ev.Port
 	}
@@ -195,7 +201,13 @@ func (m *Machine) endEntries(p *presence, why holdfast.Loss, out *protocol.Effec
 // detachEntries forgets the requests of a closed sink: a client that returns repeats them.
 func (m *Machine) detachEntries(sink uint64) {
 	for _, p := range m.entering {
-		p.entries = slices.DeleteFunc(p.entries, func(e *entry) bool { return e.ev.Call.Sink == sink })
+		p.entries = slices.DeleteFunc(p.entries, func(e *entry) bool {
+			if e.ev.Call.Sink != sink {
+				return false
+			}
+			p.drop(e.use())
+			return true
+		})
 	}
 }
 

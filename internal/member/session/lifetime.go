@@ -17,7 +17,10 @@ func (m *Machine) onOpen(now protocol.Time, call protocol.CallID, open Open, aga
 		out.Reply(call, &Opened{Err: &holdfast.LimitError{Limit: "sessions", Value: int64(m.config.Sessions)}})
 		return
 	}
-	if err := m.closing.refusal(); err != nil {
+	if again {
+		m.chargeOpening(&open.Owner, -1)
+	}
+	if err := cmp.Or(m.closing.refusal(), m.over(&open.Owner)); err != nil {
 		out.Reply(call, &Opened{Err: err})
 		return
 	}
@@ -31,6 +34,7 @@ func (m *Machine) onOpen(now protocol.Time, call protocol.CallID, open Open, aga
 	p := &presence{kind: open.Kind, client: open.Client, owner: open.Identity, ttl: ttl, expires: protocol.Never}
 	if open.Kind != Local && !m.promisable(now, p, ttl, again, out) {
 		m.parked = append(m.parked, parkedCall{call, open})
+		m.chargeOpening(&open.Owner, 1)
 		return
 	}
 	opened := &Opened{}
@@ -49,6 +53,7 @@ func (m *Machine) onOpen(now protocol.Time, call protocol.CallID, open Open, aga
 	p.id = lock.SessionID{Member: uint64(m.config.Member), Number: m.lastNumber}
 	p.secret = m.drawSecret()
 	m.sessions[p.id] = p
+	m.charge(p, &open.Owner)
 	if p.kind != OneShot {
 		m.attach(p, call.Sink)
 	}
@@ -215,6 +220,9 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 	}
 	if renew.Arrived == 0 {
 		renew.Arrived = now
+	}
+	if u := p.bill.owner; u != nil && u.owner == renew.Owner.Name {
+		u.quota = renew.Owner.Quota
 	}
 	renewed := &Renewed{Taken: p.adopted, Generation: p.generationFor(&renew)}
 	if !renew.resumed && p.back != nil && p.back.sink == call.Sink {
@@ -387,7 +395,7 @@ func (m *Machine) onList(call protocol.CallID, out *protocol.Effects) {
 	//tidy:unordered they are sorted below
 	for id, p := range m.sessions {
 		if p.kind != Local {
-			listed.Sessions = append(listed.Sessions, Info{id, p.kind, p.client, p.owner, p.expires})
+			listed.Sessions = append(listed.Sessions, Info{id, p.kind, p.client, p.owner, p.expires, p.bill.locks, p.bill.asked})
 		}
 	}
 	slices.SortFunc(listed.Sessions, func(a, b Info) int {
@@ -421,6 +429,7 @@ func (m *Machine) end(now protocol.Time, p *presence, why holdfast.Loss, out *pr
 	m.endEntries(p, why, out)
 	m.answerRecalls(p, out)
 	delete(m.sessions, p.id)
+	m.discharge(p)
 	m.recent = nil
 	m.expiry.Sweep(len(m.sessions), m.reminds)
 	m.revokedDue.Sweep(len(m.sessions), m.reminds)

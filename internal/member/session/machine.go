@@ -139,6 +139,7 @@ type Machine struct {
 	recent     *presence              // last lookup
 	attached   map[uint64][]*presence // by sink
 	remote     int                    // sessions that are not Local
+	owners     map[string]*usage      // that have a session here, by their names
 	expiry     expiryQueue
 	revokedDue expiryQueue
 
@@ -219,6 +220,7 @@ type presence struct {
 	lasting *lasting // its state in spaces that outlast this member; nil if it has used none
 	adopted bool     // from another member, or from another life of this one
 	over    bool     // a lasting space has ended it: no client owns it, until it expires
+	bill    bill     // of its owner
 }
 
 // parkedCall is an Open or Renew whose answer waits for the horizon.
@@ -239,6 +241,7 @@ func New(c Config, inner protocol.Machine) (*Machine, error) {
 		entryDue:   protocol.Never,
 		lastNumber: c.Incarnation << 32,
 		sessions:   map[lock.SessionID]*presence{},
+		owners:     map[string]*usage{},
 		superseded: map[uint64]bool{},
 		ousted:     map[uint64]bool{},
 		attached:   map[uint64][]*presence{},
@@ -342,6 +345,10 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		m.onWho(ev.Call, fact, out)
 	case *List:
 		m.onList(ev.Call, out)
+	case *Allot:
+		m.onAllot(fact)
+	case *Usage:
+		m.onUsage(ev.Call, fact, out)
 	case *Drain:
 		m.onDrain(now, ev.Call, out)
 	case *membership.Leave:
@@ -369,7 +376,7 @@ func (m *Machine) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Reque
 	if r.Arrived == 0 {
 		r.Arrived = now
 	}
-	if m.enters(now, p, ev, r, out) {
+	if m.exceeds(now, p, ev, r, out) || m.enters(now, p, ev, r, out) {
 		return
 	}
 	if p.kind != Local {

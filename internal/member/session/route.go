@@ -17,6 +17,9 @@ func (m *Machine) route(now protocol.Time, i int, out *protocol.Effects) {
 		m.adoptions.keep(reply)
 		return
 	}
+	if p.bill.owner != nil {
+		p.track(reply)
+	}
 	called := reply.To
 	if len(p.recalled) > 0 || p.taking != nil {
 		own := m.hearRecalled(p, reply.Port, reply.Decision, called, out)

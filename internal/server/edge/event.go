@@ -1,6 +1,9 @@
 package edge
 
-import "github.com/holdfast-locks/holdfast/internal/api/schema"
+import (
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
+)
 
 // Event is one input of a Machine: the rest of a frame, or the driver's answer to the last Effect.
 type Event struct {
@@ -24,6 +27,7 @@ type Admission struct {
 type Caller struct {
 	Name     string // for people; if empty, the client's own description is used
 	Identity string // for comparison: only its opener may use a session
+	Owner    session.Owner
 	Permit   Permit // what it may do; nil permits everything
 }
 

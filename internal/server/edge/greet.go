@@ -91,7 +91,7 @@ func (m *Machine) open(h *schema.Hello) {
 		return
 	}
 	m.want(Effect{Kind: Ask, Fact: &session.Open{
-		Kind: session.Stream, TTL: m.wanted, Client: m.client, Identity: m.caller.Identity, Number: h.GetNumber(),
+		Kind: session.Stream, TTL: m.wanted, Client: m.client, Identity: m.caller.Identity, Number: h.GetNumber(), Owner: m.caller.Owner,
 	}})
 }
 
@@ -110,10 +110,10 @@ func (m *Machine) check(g *greeting) {
 	}
 	g.resume = &session.Resume{
 		ID: id, Secret: secret, Identity: m.caller.Identity, TTL: m.wanted, Requests: h.GetRequests(), Last: min(h.GetLast(), MaxID),
-		Number: h.GetNumber(), Generation: h.GetGeneration(),
+		Number: h.GetNumber(), Generation: h.GetGeneration(), Owner: m.caller.Owner,
 	}
 	m.want(Effect{Kind: Check, Fact: &session.Check{
-		ID: id, Secret: secret, Identity: m.caller.Identity, Number: h.GetNumber(), Generation: h.GetGeneration(),
+		ID: id, Secret: secret, Identity: m.caller.Identity, Number: h.GetNumber(), Generation: h.GetGeneration(), Owner: m.caller.Owner,
 	}})
 }
 
