@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/holdfast-locks/holdfast/lock"
@@ -14,18 +15,32 @@ type Question struct {
 	Port   protocol.Port
 	Fact   any
 	Within context.Context
+	// Turn is held while the driver is stepped with the first question and those that follow at once, so that the
+	// conversations of one client do not compete with each other for the driver. Nil holds nothing.
+	Turn sync.Locker
 }
 
+// mostAtOnce is the maximum number of questions of a conversation that keep others from the driver.
+const mostAtOnce = 64
+
 // Converse asks a chain of questions: next makes each from the previous answer, and returns nil at the end. All
-// questions answered at once are one step, on the caller's goroutine and with the driver's mutex held: next must
-// neither block nor call the driver. Waited reports that an answer came later. The error is the cause of the end of
+// questions answered at once, up to 64, are one step, on the caller's goroutine and with the driver's mutex held: next
+// must neither block nor call the driver. Waited reports that an answer came later. The error is the cause of the end of
 // Within, or ErrClosed: later answers reach no caller.
 func (d *Driver) Converse(q *Question, next func(answer *protocol.Reply) *Question) (waited bool, err error) {
-	for ; q != nil; waited = true {
-		call, line, err := d.ask(&q, next)
-		if err != nil || q == nil {
+	if q == nil {
+		return false, nil
+	}
+	turn := q.Turn
+	for q != nil {
+		call, line, err := d.askInTurn(turn, &q, next)
+		if err != nil {
 			return waited, err
 		}
+		if line == nil {
+			continue // there are more
+		}
+		waited = true
 		select {
 		case answer := <-line:
 			q = next(&answer)
@@ -43,15 +58,24 @@ func (d *Driver) Converse(q *Question, next func(answer *protocol.Reply) *Questi
 	return waited, nil
 }
 
+// askInTurn is ask in a turn, which may be nil.
+func (d *Driver) askInTurn(turn sync.Locker, q **Question, next func(*protocol.Reply) *Question) (call protocol.CallID, line chan protocol.Reply, err error) {
+	if turn != nil {
+		turn.Lock()
+		defer turn.Unlock()
+	}
+	return d.ask(q, next)
+}
+
 // ask asks q and the questions that follow from the answers, until an answer does not come at once: then the first that
-// comes is put into line.
+// comes is put into line. Without a line there are no more questions, or so many that others come first.
 func (d *Driver) ask(q **Question, next func(*protocol.Reply) *Question) (call protocol.CallID, line chan protocol.Reply, err error) {
 	d.mu.Lock()
 	defer d.leave()
 	if d.closed {
 		return call, nil, ErrClosed
 	}
-	for *q != nil {
+	for n := 0; *q != nil && n < mostAtOnce; n++ {
 		call = d.Unheard()
 		d.step(&protocol.Event{Kind: protocol.Call, Port: (*q).Port, Call: call, Fact: (*q).Fact})
 		i := d.answerTo(call)
@@ -94,7 +118,7 @@ func (q *questions) Deliver(replies []protocol.Reply) {
 // Do asks the machine at port one question and waits for its one answer. The error is the context's, or ErrClosed. A
 // later answer is dropped, so ask nothing whose answer must not be lost.
 func (d *Driver) Do(ctx context.Context, port protocol.Port, fact any) (reply protocol.Reply, err error) {
-	_, err = d.Converse(&Question{port, fact, ctx}, func(answer *protocol.Reply) *Question {
+	_, err = d.Converse(&Question{Port: port, Fact: fact, Within: ctx}, func(answer *protocol.Reply) *Question {
 		reply = *answer
 		return nil
 	})

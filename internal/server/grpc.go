@@ -110,7 +110,7 @@ func (g *grpcServer) options(c Config) []grpc.ServerOption {
 		grpc.WaitForHandlers(true),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
-		grpc.ForceServerCodecV2(frames.NewCodec()),
+		grpc.ForceServerCodecV2(heavyCodec{frames.NewCodec(), g.service.heavy}),
 		grpc.UnknownServiceHandler(g.unknownCall),
 		grpc.ChainUnaryInterceptor(g.recoverUnary, g.admitUnary),
 		grpc.ChainStreamInterceptor(g.recoverStream, g.admitStream, g.endMembers),

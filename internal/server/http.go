@@ -207,7 +207,12 @@ func (h *web) refuse(c *exchange, err error) {
 
 // write answers with a document.
 func (h *web) write(c *exchange, status int, contentType string, document proto.Message) {
-	h.writeBytes(c, status, contentType, append(h.json.Append(nil, document), '\n'))
+	acquired, is := document.(*schema.AcquiredAll)
+	is = is && len(acquired.GetLocks()) > heavyOperations
+	h.service.heavy.begin(is)
+	text := append(h.json.Append(nil, document), '\n')
+	h.service.heavy.end(is)
+	h.writeBytes(c, status, contentType, text)
 }
 
 // writeBytes sends an answer. A reader that does not take it in time loses its connection. So does one whose connection

@@ -164,10 +164,10 @@ func (h *web) readParts(c *exchange, t *webCall, into proto.Message) error {
 	if err != nil {
 		return err
 	}
-	if err := h.json.Read(body, into, t.bound...); err != nil {
-		return api.BadRequest(err)
-	}
-	return nil
+	is := len(body) >= heavyBytes
+	h.service.heavy.begin(is)
+	defer h.service.heavy.end(is)
+	return api.BadRequest(h.json.Read(body, into, t.bound...))
 }
 
 // readQuery reads the parameters of a request. Unknown and repeated ones are refused.

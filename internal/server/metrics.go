@@ -236,7 +236,7 @@ func (o *Observer) frame(direction string) { o.frames.WithLabelValues(direction)
 type state struct {
 	service *service
 
-	locks, waiters, reign, ready, needs, view, members, expected, sessions, watchers, requests, sync, lag, overloaded, unwritten *prometheus.Desc
+	locks, waiters, reign, ready, needs, view, members, expected, sessions, quotas, watchers, requests, sync, lag, overloaded, unwritten *prometheus.Desc
 }
 
 // register adds the service's own metrics to the observer's.
@@ -259,6 +259,7 @@ func (s *service) register() error {
 			members:    desc("members", "Members in the newest view."),
 			expected:   desc("members_expected", "Voters, in the view or missing."),
 			sessions:   desc("sessions", "Sessions of this member."),
+			quotas:     desc("quota_used_ratio", "The largest part of its quota that any caller uses, from 0 to 1.", "quota"),
 			watchers:   desc("watchers", "Event streams that this member serves."),
 			requests:   desc("requests", "Requests that the member remembers by id; a request for several names counts once for each."),
 			lag:        desc("lag_seconds", "Time that incoming messages wait before the member handles them."),
@@ -277,7 +278,7 @@ func (s *service) register() error {
 
 // Describe implements prometheus.Collector.
 func (c *state) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.needs, c.view, c.members, c.expected, c.sessions, c.watchers, c.requests, c.sync, c.lag, c.overloaded, c.unwritten} {
+	for _, desc := range []*prometheus.Desc{c.locks, c.waiters, c.reign, c.ready, c.needs, c.view, c.members, c.expected, c.sessions, c.quotas, c.watchers, c.requests, c.sync, c.lag, c.overloaded, c.unwritten} {
 		out <- desc
 	}
 }
@@ -298,6 +299,11 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 	gauge(c.members, float64(len(status.View.Members)))
 	gauge(c.expected, float64(status.Expected))
 	gauge(c.sessions, float64(sessions))
+	if used, err := query[*session.Used](c.service, protocol.Below, &session.Usage{Most: 1}); err == nil {
+		for i, quota := range []string{"sessions", "locks", "waiters"} {
+			gauge(c.quotas, used.Shares[i].Part, quota)
+		}
+	}
 	gauge(c.watchers, float64(c.service.observer.source.Watchers()))
 	gauge(c.requests, float64(c.service.requests.remembered()))
 	if status.Disk != nil {

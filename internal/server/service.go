@@ -51,6 +51,7 @@ type service struct {
 	limits            Limits
 	doors             *doors
 	clients           *clients
+	heavy             *heavy
 	watchers          tally
 	guard             *guard.Guard
 	rights            map[string]*right // by the full name of the call
@@ -109,7 +110,7 @@ func newService(c Config) (*service, error) {
 	s := &service{
 		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, warnings: c.Warnings, admin: admins, leaving: c.Leave, draining: c.Drain,
 		observer: c.Observer, gatherer: gatherer, feeds: newFeedPace(), limits: c.Limits, doors: newDoors(c.Limits, c.Logger),
-		clients: newClients(c.Limits, c.Guard.Policy), logger: c.Logger,
+		clients: newClients(c.Limits, c.Guard.Policy), heavy: newHeavy(), logger: c.Logger,
 		spaces: slices.Clone(c.Spaces), byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
 		requests: newRequests(c.Limits.Requests, c.Limits.Remember),
 		losses:   newLosses(), watchers: tally{limit: quotaWatchers, key: "watchers", what: "feeds of events"},

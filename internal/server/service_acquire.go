@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
@@ -42,7 +43,10 @@ func (s *service) Acquire(ctx context.Context, r *schema.AcquireRequest) (answer
 	if err != nil {
 		return nil, failed("acquire", r.GetSpace(), "", err)
 	}
+	is := len(in.Names) > heavyOperations
+	s.heavy.begin(is)
 	o, err := s.order(in)
+	s.heavy.end(is)
 	if o.space != nil {
 		defer func() { s.observer.operation(o.space.Name, "acquire", err) }()
 	}
@@ -106,6 +110,8 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	if o.Session != "" { // a session's request is a sign of its life
 		first = s.asking(protocol.Below, o.given.renewal(o.TTL, o.Arrived))
 	}
+	client := s.clients.find(o.Caller, s.now())
+	first.Turn = s.turnOf(client, len(o.sorted))
 	var refused error
 	waited, err := s.driver.Converse(first, func(answer *protocol.Reply) (next *run.Question) {
 		if refused = s.takes(o, t, answer); refused == nil {
@@ -115,6 +121,11 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	})
 	if errors.Is(err, run.ErrClosed) {
 		err = errClosing
+	}
+	if isOverQuota(refused) {
+		client.turn.Lock()
+		pay(time.Duration(len(o.sorted))*refusedRequest, ctx.Done())
+		client.turn.Unlock()
 	}
 	if err = cmp.Or(refused, err); err != nil {
 		name := o.single()
@@ -205,7 +216,12 @@ func (s *service) undo(o *order, t *taken) {
 	if t.opened {
 		all = append(all, protocol.Event{Kind: protocol.Call, Call: s.driver.Unheard(), Fact: &session.End{ID: t.session.id, Proven: true}})
 	}
-	s.driver.Step(all...)
+	turn := s.turnOf(s.clients.find(o.Caller, s.now()), len(all))
+	for part := range slices.Chunk(all, heavyOperations) {
+		turn.Lock()
+		s.driver.Step(part...)
+		turn.Unlock()
+	}
 }
 
 // present returns the grants for a request that arrived at arrived: the ttl counts from then. If one was lost

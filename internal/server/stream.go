@@ -45,6 +45,8 @@ type stream struct {
 	wake chan struct{} // has a value when there may be something to take
 	held atomic.Bool   // a goroutine is about to check the box anyway
 
+	overQuota atomic.Int32 // refusals by quotas since the last step of the reader
+
 	opened     chan struct{} // closed when the client has been greeted
 	finishing  chan struct{} // closed when only the outbox is left to send
 	finishOnce sync.Once
@@ -209,9 +211,7 @@ func (s *stream) perform(operations []*schema.Operation, arrived protocol.Time) 
 	event := edge.Event{Operations: operations, Allowance: s.admit(operations, arrived)}
 	for len(event.Operations) > 0 {
 		out := s.server.scratches.Get().(*edge.Effects)
-		goesOn := s.understand(arrived, &event, out)
-		s.say(out)
-		s.step(out.Calls)
+		goesOn := s.step(arrived, &event, out)
 		s.answer() // and for refusals made here
 		event.Operations, event.Before = event.Operations[out.Taken:], event.Before+out.Taken
 		out.Reset()
@@ -223,13 +223,27 @@ func (s *stream) perform(operations []*schema.Operation, arrived protocol.Time) 
 	return true
 }
 
-// step steps the driver, in the client's turn.
-func (s *stream) step(calls []protocol.Event) {
+// step turns operations into calls, and steps the driver with them, in the client's turn. It reports whether the stream
+// continues after them.
+func (s *stream) step(arrived protocol.Time, event *edge.Event, out *edge.Effects) (goesOn bool) {
 	s.owner.turn.Lock()
+	defer s.owner.turn.Unlock()
+	is := len(event.Operations) > heavyOperations
+	s.server.service.heavy.begin(is)
+	goesOn = s.understand(arrived, event, out)
+	s.say(out)
 	s.held.Store(true)
-	s.server.service.driver.Step(calls...)
+	s.server.service.driver.Step(out.Calls...)
 	s.held.Store(false)
-	s.owner.turn.Unlock()
+	s.server.service.heavy.end(is)
+	if is && s.over.Load() {
+		return false
+	}
+	if refused := s.overQuota.Swap(0); is && refused > 0 {
+		s.signal() // the writer sends meanwhile
+		pay(time.Duration(refused)*refusedRequest, s.ended)
+	}
+	return goesOn
 }
 
 // understand turns operations into calls, and reports whether the stream continues after them. A panic here must not
@@ -279,6 +293,11 @@ func (s *stream) countRefusal(err error) {
 
 // Deliver implements run.Sink: it passes the replies to the outbox, and wakes the writer once.
 func (s *stream) Deliver(replies []protocol.Reply) {
+	for i := range replies {
+		if d := &replies[i].Decision; d.Kind == lock.Refused && isOverQuota(d.Err) {
+			s.overQuota.Add(1)
+		}
+	}
 	s.mu.Lock()
 	answer := s.box.Hear(replies)
 	state, result := s.box.State()

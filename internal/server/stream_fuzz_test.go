@@ -59,6 +59,7 @@ func FuzzOperations(f *testing.F) {
 func (b *harness) openRaw(t *testing.T) *stream {
 	t.Helper()
 	s := newStream(b.server, nil)
+	s.owner = b.service.clients.enter(caller{}, 0)
 	s.sending.Lock() // what it answers stays in the box
 	event, out := edge.Event{Operations: []*schema.Operation{{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}}}}, edge.Effects{}
 	for s.machine.Step(0, &event, &out); out.Do.Kind != edge.Welcome; s.machine.Step(0, &event, &out) {

@@ -40,6 +40,11 @@ func (s *stream) greet(frame *frames.Operations) (rest []*schema.Operation, arri
 		case edge.Refuse:
 			err := s.server.service.whyUnavailable(out.Do.Err)
 			s.countRefusal(err)
+			if isOverQuota(err) {
+				s.owner.turn.Lock()
+				pay(refusedSession, s.ended)
+				s.owner.turn.Unlock()
+			}
 			s.change(func(o *edge.Outbox) { o.Refuse(err) })
 			return nil, 0, false
 		}

@@ -92,7 +92,10 @@ func (s *stream) send(batch []edge.Outgoing) error {
 	f := s.server.frames.Get().(*frame)
 	defer s.server.frames.Put(f)
 	for len(batch) > 0 {
+		is := len(batch) > heavyOperations
+		s.server.service.heavy.begin(is)
 		n := f.fill(batch, s.server)
+		s.server.service.heavy.end(is)
 		err := s.rpc.SendMsg(&f.Message)
 		f.counted(s.server.service)
 		f.Empty()

@@ -151,6 +151,14 @@
 // the Resume waits, as a beat does. Two clients that take it over at the same time, through two members, have the same
 // generation; then the higher number wins. A call outside a stream has no number, and changes no attachment.
 //
+// # Quotas
+//
+// A session is charged to an [Owner], the subject or the address of its client, with each request that holds or waits.
+// A request counts as a wait from its arrival, because a space may take long to decide. What the owner's quota does not
+// allow is refused ([OverQuota]); repetitions, releases, cancels and renewals are not. The count follows the decisions
+// that pass through. In lasting spaces requests may also end through another member: at the bound a session's requests
+// are asked for again, at most every 10 s, and whenever a member adopts it.
+//
 // # Where decisions go
 //
 // Spaces address their decisions to sessions. The session machine passes them to the waiting call, or to the sink that

@@ -139,7 +139,7 @@ func (v *vault) said() string {
 // machine is a session machine with a shelf and two vaults, below it a membership with a long lease.
 type machine struct {
 	*session.Machine
-	t             *testing.T
+	t             testing.TB
 	now           protocol.Time
 	below         *scripted
 	shelf         *shelf
@@ -149,7 +149,7 @@ type machine struct {
 	calls         uint64
 }
 
-func newShelf(t *testing.T) shelf {
+func newShelf(t testing.TB) shelf {
 	table, err := lock.New(lock.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -158,13 +158,13 @@ func newShelf(t *testing.T) shelf {
 	return shelf{table: table}
 }
 
-func newVault(t *testing.T) *vault {
+func newVault(t testing.TB) *vault {
 	return &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}}
 }
 
-func newLasting(t *testing.T, member protocol.ID) *machine { return newLastingOf(t, member, 0) }
+func newLasting(t testing.TB, member protocol.ID) *machine { return newLastingOf(t, member, 0) }
 
-func newLastingOf(t *testing.T, member protocol.ID, sessions int) *machine {
+func newLastingOf(t testing.TB, member protocol.ID, sessions int) *machine {
 	t.Helper()
 	front := newShelf(t)
 	d := &machine{

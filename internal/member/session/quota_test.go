@@ -267,3 +267,24 @@ func TestQuotaRuleIsNeeded(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkCharge is what a request and its release cost, without an owner and with one.
+func BenchmarkCharge(b *testing.B) {
+	for _, name := range []string{"", "token:ci"} {
+		b.Run("owner="+name, func(b *testing.B) {
+			d := newLasting(b, 7)
+			s := d.openFor(1, session.Stream, session.Owner{Name: name, Quota: session.Quota{Sessions: 9, Locks: 9, Waiters: 9, PerName: 9}})
+			var out protocol.Effects
+			request := &lock.Request{Session: s.ID, Name: "a", WaitEnd: lock.Never}
+			release := &protocol.Release{Session: s.ID, Name: "a"}
+			b.ReportAllocs()
+			for i := range b.N {
+				request.ID, release.Request = uint64(i+1), uint64(i+1)
+				call := protocol.CallID{Sink: 1, Op: request.ID}
+				d.Step(d.now, protocol.Event{Kind: protocol.Call, Port: vaultPort, Call: call, Fact: request}, &out)
+				d.Step(d.now, protocol.Event{Kind: protocol.Call, Port: vaultPort, Call: protocol.CallID{Sink: 1, Op: 1 << 60}, Fact: release}, &out)
+				out.Replies = out.Replies[:0]
+			}
+		})
+	}
+}
