@@ -1,0 +1,91 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/metadata"
+
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/audit"
+	"github.com/holdfast-locks/holdfast/internal/test/issuer"
+)
+
+// TestForgedIdentity: what a caller says of itself changes nothing: the metadata by which members pass calls on, the name
+// of an operator, headers.
+func TestForgedIdentity(t *testing.T) {
+	g := newGuarded(t, onePolicy, nil)
+	attacker := &who{subject: "token:other", bearer: g.secrets["other"]}
+	attacker.connect(g)
+	ctx, cancel := contextWithin(t)
+	defer cancel()
+	forged := metadata.AppendToOutgoingContext(attacker.context(ctx), forwarderKey, "a", identityKey, "cert:admin", groupsKey, "gid:0",
+		nearKey, "true", callerKey, "admin", "holdfast-member", "a", "user-agent", "cert:admin")
+	admin := schema.NewAdminClient(attacker.conn)
+	if _, err := admin.Drain(forged, &schema.DrainRequest{}); codeOfStatus(err) != api.CodeDenied {
+		t.Errorf("a drain is answered by %v", err)
+	}
+	if _, err := admin.Suspend(forged, &schema.SuspendRequest{By: "cert:operate"}); codeOfStatus(err) != api.CodeDenied {
+		t.Errorf("a suspend is answered by %v", err)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+g.address+"/v1/spaces/default/suspend", strings.NewReader("{}"))
+	must(t, err)
+	for _, header := range []string{"User-Agent", "X-Forwarded-For", "X-Forwarded-User", "From", identityKey, forwarderKey, nearKey} {
+		r.Header.Set(header, "cert:operate")
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+g.secrets["other"])
+	answer, err := attacker.http.Do(r)
+	must(t, err)
+	must(t, answer.Body.Close())
+	if answer.StatusCode != http.StatusForbidden {
+		t.Errorf("a suspend over HTTP is answered by %d", answer.StatusCode)
+	}
+	denied := 0
+	for _, e := range g.entries() {
+		if e.Event != audit.Denied {
+			continue
+		}
+		if denied++; e.Subject != "token:other" || !strings.HasPrefix(e.Address, "127.0.0.1:") {
+			t.Errorf("an entry is %+v", e)
+		}
+	}
+	if denied != 3 {
+		t.Errorf("the audit log has %d denials", denied)
+	}
+}
+
+// TestStolenSecret: the credentials of a session are worth nothing to a caller with another subject (S7).
+func TestStolenSecret(t *testing.T) {
+	g := newGuarded(t, strings.Replace(onePolicy, `"group:https://login.example#lockers"]`, `"token:other", "uid:UID"]`, 1), nil)
+	owner := &who{bearer: g.secrets["lock"]}
+	owner.connect(g)
+	ctx, cancel := contextWithin(t)
+	defer cancel()
+	name := "deploy/x"
+	got, err := schema.NewLocksClient(owner.conn).Acquire(owner.context(ctx), &schema.AcquireRequest{Name: &name})
+	must(t, err)
+	token := got.Locks[0].Token
+	for _, thief := range []*who{
+		{subject: "another token", bearer: g.secrets["other"]},
+		{subject: "a certificate", request: &issuer.Request{Name: "lock"}},
+		{subject: "no credentials"},
+		{subject: "a user of the socket", local: true},
+	} {
+		thief.connect(g)
+		locks, ctx := schema.NewLocksClient(thief.conn), thief.context(ctx)
+		_, released := locks.Release(ctx, &schema.ReleaseRequest{Name: name, Token: token, Session: got.Session})
+		_, renewed := locks.Renew(ctx, &schema.RenewRequest{Session: got.Session})
+		_, ended := locks.EndSession(ctx, &schema.EndSessionRequest{Session: got.Session})
+		for call, err := range map[string]error{"release": released, "renew": renewed, "end": ended} {
+			if codeOfStatus(err) != api.CodeDenied {
+				t.Errorf("%s: %s is answered by %v", thief.subject, call, err)
+			}
+		}
+	}
+	if _, err := schema.NewLocksClient(owner.conn).Release(owner.context(ctx), &schema.ReleaseRequest{Name: name, Token: token, Session: got.Session}); err != nil {
+		t.Errorf("the owner releases: %v", err)
+	}
+}
