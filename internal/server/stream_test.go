@@ -109,7 +109,7 @@ func TestBatch(t *testing.T) {
 		}
 		last = token
 	}
-	if c.frames > 10 {
+	if c.frames > n/100 { // it is stepped in parts of 256 operations, each of which may be a frame
 		t.Errorf("%d answers came in %d frames", n, c.frames)
 	}
 	c.say(opBeat(5, 0))
