@@ -221,9 +221,7 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 	if renew.Arrived == 0 {
 		renew.Arrived = now
 	}
-	if u := p.bill.owner; u != nil && u.owner == renew.Owner.Name {
-		u.quota = renew.Owner.Quota
-	}
+	p.allot(renew.Owner)
 	renewed := &Renewed{Taken: p.adopted, Generation: p.generationFor(&renew)}
 	if !renew.resumed && p.back != nil && p.back.sink == call.Sink {
 		p.back = nil
@@ -281,6 +279,13 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 		}
 	}
 	out.Reply(call, renewed)
+}
+
+// allot notes the quota of a session's owner that came with a renewal.
+func (p *presence) allot(o Owner) {
+	if u := p.bill.owner; u != nil && u.owner == o.Name {
+		u.quota = o.Quota
+	}
 }
 
 // hasOnlyLosses reports whether a one-shot session has nothing left but losses to report to its client.

@@ -246,7 +246,7 @@ func (p *presence) track(reply *protocol.Reply) {
 	d := &reply.Decision
 	key := useKey{reply.Port, d.Request, d.Name}
 	known, is := p.bill.uses[key]
-	state := known.state
+	var state useState
 	switch d.Kind {
 	case lock.Granted:
 		state = useHolds
