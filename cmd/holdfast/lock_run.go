@@ -60,6 +60,7 @@ func (l *locking) run(ctx context.Context) error {
 	if l.client == nil || errors.Is(err, supervise.ErrSurvivors) {
 		return err // surviving processes may still use what the lock protects
 	}
+	l.abandon()                  // it may still hand the store's files to the guardian
 	if l.client.Close() == nil { // otherwise the session expires by itself
 		for i := range l.locks {
 			l.reportReleased(i)

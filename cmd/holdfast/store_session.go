@@ -34,6 +34,9 @@ func socketOf(session string) (socket string, ok bool) {
 	return string(path), is && err == nil
 }
 
+// socketLetters is the length of a socket's name, of 5 random bits a letter.
+const socketLetters = 12
+
 // listenPrivately listens on a new socket in a folder that belongs to this user alone.
 func listenPrivately(p *program) (net.Listener, error) {
 	parent := p.variable("XDG_RUNTIME_DIR")
@@ -51,7 +54,8 @@ func listenPrivately(p *program) (net.Listener, error) {
 	if owner, known := info.Sys().(*syscall.Stat_t); !info.IsDir() || info.Mode().Perm() != 0o700 || known && int(owner.Uid) != os.Getuid() {
 		return nil, misconfigured("the keeper's socket needs folder %s, which others can use: it must be a folder of this user with mode 0700; remove it, or set XDG_RUNTIME_DIR", folder)
 	}
-	listener, err := net.Listen("unix", filepath.Join(folder, rand.Text()))
+	// The system bounds a socket's path to about 100 bytes. The folder keeps other users out, so a short name will do.
+	listener, err := net.Listen("unix", filepath.Join(folder, rand.Text()[:socketLetters]))
 	if err != nil {
 		return nil, fmt.Errorf("listen for renew and release: %w", err)
 	}
