@@ -36,19 +36,19 @@ func (k *keeper) CheckAccess(_ context.Context, q *schema.CheckAccessRequest) (*
 	return &schema.AccessDecision{Subject: q.GetSubject(), Allowed: true}, api.ToStatus(k.err)
 }
 
-func (k *keeper) AddToken(_ context.Context, q *schema.AddTokenRequest) (*schema.Token, error) {
+func (k *keeper) AddToken(_ context.Context, q *schema.AddTokenRequest) (*schema.AccessToken, error) {
 	k.asked = q
-	return &schema.Token{Name: q.GetName()}, api.ToStatus(k.err)
+	return &schema.AccessToken{Name: q.GetName()}, api.ToStatus(k.err)
 }
 
-func (k *keeper) ListTokens(_ context.Context, q *schema.ListTokensRequest) (*schema.Tokens, error) {
+func (k *keeper) ListTokens(_ context.Context, q *schema.ListTokensRequest) (*schema.AccessTokens, error) {
 	k.asked = q
-	return &schema.Tokens{Tokens: []*schema.Token{{Name: "ci"}}}, api.ToStatus(k.err)
+	return &schema.AccessTokens{Tokens: []*schema.AccessToken{{Name: "ci"}}}, api.ToStatus(k.err)
 }
 
-func (k *keeper) RevokeToken(_ context.Context, q *schema.RevokeTokenRequest) (*schema.Token, error) {
+func (k *keeper) RevokeToken(_ context.Context, q *schema.RevokeTokenRequest) (*schema.AccessToken, error) {
 	k.asked = q
-	return &schema.Token{Name: q.GetName()}, api.ToStatus(k.err)
+	return &schema.AccessToken{Name: q.GetName()}, api.ToStatus(k.err)
 }
 
 func (k *keeper) ListSessions(_ context.Context, q *schema.ListSessionsRequest) (*schema.SessionList, error) {

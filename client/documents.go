@@ -39,9 +39,9 @@ type (
 	// AccessDecision says whether a subject has a right, and why.
 	AccessDecision = schema.AccessDecision
 	// AccessToken is a token of a member, without its secret.
-	AccessToken = schema.Token
+	AccessToken = schema.AccessToken
 	// AccessTokens are the tokens of a member.
-	AccessTokens = schema.Tokens
+	AccessTokens = schema.AccessTokens
 	// SessionList are the sessions of a member.
 	SessionList = schema.SessionList
 	// AuditEntry is an entry of the audit log of a member.

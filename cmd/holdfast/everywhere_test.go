@@ -44,7 +44,7 @@ func TestMembersWithoutClientsAreLeftOut(t *testing.T) {
 
 // A document of the network API keeps its form when a field is added.
 func TestExtendedDocument(t *testing.T) {
-	got, err := extended(&schema.Token{Name: `a"b`}, "members", []string{"a", "b"})
+	got, err := extended(&schema.AccessToken{Name: `a"b`}, "members", []string{"a", "b"})
 	if want := `{"name":"a\"b","created":"","members":["a","b"]}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}

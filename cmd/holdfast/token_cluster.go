@@ -23,11 +23,11 @@ func (p *program) createTokenEverywhere(ctx context.Context, c *cli.Command, wan
 	if err != nil {
 		return err
 	}
-	known, err := everywhere(ctx, c, places, func(ctx context.Context, admin *client.Admin) (*schema.Tokens, error) { return admin.Tokens(ctx) })
+	known, err := everywhere(ctx, c, places, func(ctx context.Context, admin *client.Admin) (*schema.AccessTokens, error) { return admin.Tokens(ctx) })
 	if err != nil {
 		return err
 	}
-	if at := slices.IndexFunc(known, func(a replyOf[*schema.Tokens]) bool { return hasToken(a, wanted) }); at >= 0 {
+	if at := slices.IndexFunc(known, func(a replyOf[*schema.AccessTokens]) bool { return hasToken(a, wanted) }); at >= 0 {
 		return &exitError{exitBadData, fmt.Errorf("%s: member %s has a token %q already; choose another name, or revoke that token first with '%s token revoke %s'",
 			calledAs(c), known[at].name, wanted, name, wanted)}
 	}
@@ -38,13 +38,13 @@ func (p *program) createTokenEverywhere(ctx context.Context, c *cli.Command, wan
 		}
 	}
 	secret, sum := token.New()
-	added, err := everywhere(ctx, c, places, func(ctx context.Context, admin *client.Admin) (*schema.Token, error) {
+	added, err := everywhere(ctx, c, places, func(ctx context.Context, admin *client.Admin) (*schema.AccessToken, error) {
 		return admin.AddToken(ctx, wanted, sum, life)
 	})
 	if err != nil {
 		return err
 	}
-	took := slices.DeleteFunc(slices.Clone(added), func(a replyOf[*schema.Token]) bool { return a.err != nil })
+	took := slices.DeleteFunc(slices.Clone(added), func(a replyOf[*schema.AccessToken]) bool { return a.err != nil })
 	without := len(known) - len(took)
 	refused := cmp.Or(refusals(p, c, added), refusals(p, c, known))
 	if len(took) == 0 {
@@ -61,12 +61,12 @@ func (p *program) createTokenEverywhere(ctx context.Context, c *cli.Command, wan
 	return refused
 }
 
-func hasToken(a replyOf[*schema.Tokens], wanted string) bool {
-	return a.err == nil && slices.ContainsFunc(a.answer.Tokens, func(one *schema.Token) bool { return one.Name == wanted })
+func hasToken(a replyOf[*schema.AccessTokens], wanted string) bool {
+	return a.err == nil && slices.ContainsFunc(a.answer.Tokens, func(one *schema.AccessToken) bool { return one.Name == wanted })
 }
 
 // handOver prints the secret, and which members take it. A secret that cannot be printed is revoked.
-func (p *program) handOver(ctx context.Context, c *cli.Command, secret string, took []replyOf[*schema.Token]) error {
+func (p *program) handOver(ctx context.Context, c *cli.Command, secret string, took []replyOf[*schema.AccessToken]) error {
 	created := took[0].answer
 	if _, err := fmt.Fprintln(p.stdout, secret); err != nil {
 		err = fmt.Errorf("%s: write the secret to standard output: %w; the token %q is revoked again", calledAs(c), err, created.Name)
@@ -84,7 +84,7 @@ func (p *program) handOver(ctx context.Context, c *cli.Command, secret string, t
 }
 
 // revokeAgain revokes a token at the members that have taken it.
-func (p *program) revokeAgain(ctx context.Context, c *cli.Command, created string, took []replyOf[*schema.Token]) error {
+func (p *program) revokeAgain(ctx context.Context, c *cli.Command, created string, took []replyOf[*schema.AccessToken]) error {
 	places := make([]place, len(took))
 	for i, a := range took {
 		places[i] = a.place
@@ -93,8 +93,8 @@ func (p *program) revokeAgain(ctx context.Context, c *cli.Command, created strin
 	return cmp.Or(err, refusals(p, c, answers))
 }
 
-func revocation(revoked string) func(context.Context, *client.Admin) (*schema.Token, error) {
-	return func(ctx context.Context, admin *client.Admin) (*schema.Token, error) {
+func revocation(revoked string) func(context.Context, *client.Admin) (*schema.AccessToken, error) {
+	return func(ctx context.Context, admin *client.Admin) (*schema.AccessToken, error) {
 		return admin.RevokeToken(ctx, revoked)
 	}
 }
@@ -110,7 +110,7 @@ func (p *program) revokeTokenEverywhere(ctx context.Context, c *cli.Command, rev
 		return err
 	}
 	all := len(answers)
-	answers = slices.DeleteFunc(answers, func(a replyOf[*schema.Token]) bool { return errors.Is(a.err, holdfast.ErrNotHeld) })
+	answers = slices.DeleteFunc(answers, func(a replyOf[*schema.AccessToken]) bool { return errors.Is(a.err, holdfast.ErrNotHeld) })
 	if len(answers) == 0 && all > 0 {
 		return &exitError{exitBadData, fmt.Errorf("%s: no member has a token %q; list the names with '%s token list'", calledAs(c), revoked, name)}
 	}
@@ -123,7 +123,7 @@ func (p *program) revokeTokenEverywhere(ctx context.Context, c *cli.Command, rev
 
 // knownToken is a token, and the members that take it.
 type knownToken struct {
-	*schema.Token
+	*schema.AccessToken
 	at []string
 }
 
@@ -133,7 +133,7 @@ func (p *program) listTokensEverywhere(ctx context.Context, c *cli.Command, now 
 	if err != nil {
 		return err
 	}
-	answers, err := everywhere(ctx, c, places, func(ctx context.Context, admin *client.Admin) (*schema.Tokens, error) { return admin.Tokens(ctx) })
+	answers, err := everywhere(ctx, c, places, func(ctx context.Context, admin *client.Admin) (*schema.AccessTokens, error) { return admin.Tokens(ctx) })
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (p *program) listTokensEverywhere(ctx context.Context, c *cli.Command, now 
 }
 
 // tokensIn puts the tokens of several members together, by name.
-func tokensIn(answers []replyOf[*schema.Tokens]) (tokens []*knownToken) {
+func tokensIn(answers []replyOf[*schema.AccessTokens]) (tokens []*knownToken) {
 	byName := map[string]*knownToken{}
 	for _, a := range answers {
 		if a.err != nil {
@@ -161,7 +161,7 @@ func tokensIn(answers []replyOf[*schema.Tokens]) (tokens []*knownToken) {
 		for _, one := range a.answer.Tokens {
 			k := byName[one.Name]
 			if k == nil {
-				k = &knownToken{Token: one}
+				k = &knownToken{AccessToken: one}
 				byName[one.Name] = k
 				tokens = append(tokens, k)
 			}
@@ -200,7 +200,7 @@ func (o *output) tokens(tokens []*knownToken) error {
 			}
 			continue
 		}
-		document, err := extended(one.Token, "members", one.at)
+		document, err := extended(one.AccessToken, "members", one.at)
 		if err != nil {
 			return err
 		}

@@ -114,7 +114,7 @@ func (s *service) tokens(op string) (*token.File, error) {
 }
 
 // AddToken adds a token. The member gets its hash alone.
-func (s *service) AddToken(_ context.Context, r *schema.AddTokenRequest) (answer *schema.Token, err error) {
+func (s *service) AddToken(_ context.Context, r *schema.AddTokenRequest) (answer *schema.AccessToken, err error) {
 	defer func() { s.observer.operation("", "addtoken", err) }()
 	tokens, err := s.tokens("add token")
 	if err != nil {
@@ -149,8 +149,8 @@ func (s *service) AddToken(_ context.Context, r *schema.AddTokenRequest) (answer
 // wallNow returns the wall time, to the second: people read it.
 func (s *service) wallNow() time.Time { return s.driver.Wall(s.now()).UTC().Truncate(time.Second) }
 
-func (s *service) tokenDocument(r token.Record) *schema.Token {
-	document := &schema.Token{Name: r.Name, Created: timestamppb.New(r.Created)}
+func (s *service) tokenDocument(r token.Record) *schema.AccessToken {
+	document := &schema.AccessToken{Name: r.Name, Created: timestamppb.New(r.Created)}
 	if !r.Expires.IsZero() {
 		document.Expires = timestamppb.New(r.Expires)
 	}
@@ -161,13 +161,13 @@ func (s *service) tokenDocument(r token.Record) *schema.Token {
 }
 
 // ListTokens lists the tokens of this member.
-func (s *service) ListTokens(context.Context, *schema.ListTokensRequest) (answer *schema.Tokens, err error) {
+func (s *service) ListTokens(context.Context, *schema.ListTokensRequest) (answer *schema.AccessTokens, err error) {
 	defer func() { s.observer.operation("", "listtokens", err) }()
 	tokens, err := s.tokens("list tokens")
 	if err != nil {
 		return nil, err
 	}
-	answer = &schema.Tokens{}
+	answer = &schema.AccessTokens{}
 	for _, record := range tokens.List() {
 		answer.Tokens = append(answer.Tokens, s.tokenDocument(record))
 	}
@@ -175,7 +175,7 @@ func (s *service) ListTokens(context.Context, *schema.ListTokensRequest) (answer
 }
 
 // RevokeToken revokes a token of this member.
-func (s *service) RevokeToken(_ context.Context, r *schema.RevokeTokenRequest) (answer *schema.Token, err error) {
+func (s *service) RevokeToken(_ context.Context, r *schema.RevokeTokenRequest) (answer *schema.AccessToken, err error) {
 	defer func() { s.observer.operation("", "revoketoken", err) }()
 	tokens, err := s.tokens("revoke token")
 	if err != nil {

@@ -612,7 +612,7 @@ func (x *AddTokenRequest) GetBy() string {
 }
 
 // A token of the answering member, without its secret.
-type Token struct {
+type AccessToken struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3" json:"created,omitempty"`
@@ -624,20 +624,20 @@ type Token struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Token) Reset() {
-	*x = Token{}
+func (x *AccessToken) Reset() {
+	*x = AccessToken{}
 	mi := &file_access_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Token) String() string {
+func (x *AccessToken) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Token) ProtoMessage() {}
+func (*AccessToken) ProtoMessage() {}
 
-func (x *Token) ProtoReflect() protoreflect.Message {
+func (x *AccessToken) ProtoReflect() protoreflect.Message {
 	mi := &file_access_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -649,33 +649,33 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Token.ProtoReflect.Descriptor instead.
-func (*Token) Descriptor() ([]byte, []int) {
+// Deprecated: Use AccessToken.ProtoReflect.Descriptor instead.
+func (*AccessToken) Descriptor() ([]byte, []int) {
 	return file_access_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *Token) GetName() string {
+func (x *AccessToken) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *Token) GetCreated() *timestamppb.Timestamp {
+func (x *AccessToken) GetCreated() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Created
 	}
 	return nil
 }
 
-func (x *Token) GetExpires() *timestamppb.Timestamp {
+func (x *AccessToken) GetExpires() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Expires
 	}
 	return nil
 }
 
-func (x *Token) GetUsed() *timestamppb.Timestamp {
+func (x *AccessToken) GetUsed() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Used
 	}
@@ -720,28 +720,28 @@ func (*ListTokensRequest) Descriptor() ([]byte, []int) {
 }
 
 // The tokens of the answering member.
-type Tokens struct {
+type AccessTokens struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By name.
-	Tokens        []*Token `protobuf:"bytes,1,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	Tokens        []*AccessToken `protobuf:"bytes,1,rep,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Tokens) Reset() {
-	*x = Tokens{}
+func (x *AccessTokens) Reset() {
+	*x = AccessTokens{}
 	mi := &file_access_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Tokens) String() string {
+func (x *AccessTokens) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Tokens) ProtoMessage() {}
+func (*AccessTokens) ProtoMessage() {}
 
-func (x *Tokens) ProtoReflect() protoreflect.Message {
+func (x *AccessTokens) ProtoReflect() protoreflect.Message {
 	mi := &file_access_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -753,12 +753,12 @@ func (x *Tokens) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Tokens.ProtoReflect.Descriptor instead.
-func (*Tokens) Descriptor() ([]byte, []int) {
+// Deprecated: Use AccessTokens.ProtoReflect.Descriptor instead.
+func (*AccessTokens) Descriptor() ([]byte, []int) {
 	return file_access_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *Tokens) GetTokens() []*Token {
+func (x *AccessTokens) GetTokens() []*AccessToken {
 	if x != nil {
 		return x.Tokens
 	}
@@ -1321,15 +1321,15 @@ const file_access_proto_rawDesc = "" +
 	"\x06sha256\x18\x02 \x01(\tB\x04\x90\xce\x18\x01R\x06sha256\x12C\n" +
 	"\blifetime\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\f\x8a\xce\x18\bLifetimeR\blifetime\x12\x1a\n" +
 	"\x02by\x18\x04 \x01(\tB\n" +
-	"\x8a\xce\x18\x06CallerR\x02by\"\xbd\x01\n" +
-	"\x05Token\x12\x12\n" +
+	"\x8a\xce\x18\x06CallerR\x02by\"\xc3\x01\n" +
+	"\vAccessToken\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12:\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x04\x90\xce\x18\x01R\acreated\x124\n" +
 	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12.\n" +
 	"\x04used\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04used\"\x13\n" +
-	"\x11ListTokensRequest\"4\n" +
-	"\x06Tokens\x12*\n" +
-	"\x06tokens\x18\x01 \x03(\v2\x12.holdfast.v1.TokenR\x06tokens\"R\n" +
+	"\x11ListTokensRequest\"@\n" +
+	"\fAccessTokens\x120\n" +
+	"\x06tokens\x18\x01 \x03(\v2\x18.holdfast.v1.AccessTokenR\x06tokens\"R\n" +
 	"\x12RevokeTokenRequest\x12 \n" +
 	"\x04name\x18\x01 \x01(\tB\f\x8a\xce\x18\x04Name\x90\xce\x18\x01R\x04name\x12\x1a\n" +
 	"\x02by\x18\x02 \x01(\tB\n" +
@@ -1393,9 +1393,9 @@ var file_access_proto_goTypes = []any{
 	(*CheckAccessRequest)(nil),      // 5: holdfast.v1.CheckAccessRequest
 	(*AccessDecision)(nil),          // 6: holdfast.v1.AccessDecision
 	(*AddTokenRequest)(nil),         // 7: holdfast.v1.AddTokenRequest
-	(*Token)(nil),                   // 8: holdfast.v1.Token
+	(*AccessToken)(nil),             // 8: holdfast.v1.AccessToken
 	(*ListTokensRequest)(nil),       // 9: holdfast.v1.ListTokensRequest
-	(*Tokens)(nil),                  // 10: holdfast.v1.Tokens
+	(*AccessTokens)(nil),            // 10: holdfast.v1.AccessTokens
 	(*RevokeTokenRequest)(nil),      // 11: holdfast.v1.RevokeTokenRequest
 	(*ListSessionsRequest)(nil),     // 12: holdfast.v1.ListSessionsRequest
 	(*SessionList)(nil),             // 13: holdfast.v1.SessionList
@@ -1413,10 +1413,10 @@ var file_access_proto_depIdxs = []int32{
 	18, // 3: holdfast.v1.AccessPolicy.since:type_name -> google.protobuf.Timestamp
 	2,  // 4: holdfast.v1.AccessDecision.rule:type_name -> holdfast.v1.AccessRule
 	19, // 5: holdfast.v1.AddTokenRequest.lifetime:type_name -> google.protobuf.Duration
-	18, // 6: holdfast.v1.Token.created:type_name -> google.protobuf.Timestamp
-	18, // 7: holdfast.v1.Token.expires:type_name -> google.protobuf.Timestamp
-	18, // 8: holdfast.v1.Token.used:type_name -> google.protobuf.Timestamp
-	8,  // 9: holdfast.v1.Tokens.tokens:type_name -> holdfast.v1.Token
+	18, // 6: holdfast.v1.AccessToken.created:type_name -> google.protobuf.Timestamp
+	18, // 7: holdfast.v1.AccessToken.expires:type_name -> google.protobuf.Timestamp
+	18, // 8: holdfast.v1.AccessToken.used:type_name -> google.protobuf.Timestamp
+	8,  // 9: holdfast.v1.AccessTokens.tokens:type_name -> holdfast.v1.AccessToken
 	14, // 10: holdfast.v1.SessionList.sessions:type_name -> holdfast.v1.SessionInfo
 	18, // 11: holdfast.v1.SessionInfo.until:type_name -> google.protobuf.Timestamp
 	18, // 12: holdfast.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp

@@ -1407,7 +1407,7 @@ const file_admin_proto_rawDesc = "" +
 	"\x0fSnapshotRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\"#\n" +
 	"\rSnapshotPiece\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data2\xfe\x10\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data2\x90\x11\n" +
 	"\x05Admin\x12B\n" +
 	"\x05Leave\x12\x19.holdfast.v1.LeaveRequest\x1a\x11.holdfast.v1.Left\"\v\x82\xce\x18\a*\x05admin\x12B\n" +
 	"\x05Drain\x12\x19.holdfast.v1.DrainRequest\x1a\x11.holdfast.v1.Left\"\v\x82\xce\x18\a*\x05admin\x12O\n" +
@@ -1433,16 +1433,16 @@ const file_admin_proto_rawDesc = "" +
 	"\bSnapshot\x12\x1c.holdfast.v1.SnapshotRequest\x1a\x1a.holdfast.v1.SnapshotPiece\"\v\x82\xce\x18\a*\x05admin0\x01\x12Y\n" +
 	"\x06WhoAmI\x12\x1a.holdfast.v1.WhoAmIRequest\x1a\x13.holdfast.v1.WhoAmI\"\x1e\x82\xce\x18\b*\x06anyone\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/access\x12t\n" +
-	"\vCheckAccess\x12\x1f.holdfast.v1.CheckAccessRequest\x1a\x1b.holdfast.v1.AccessDecision\"'\x82\xce\x18\b*\x06anyone\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/access/check\x12u\n" +
-	"\bAddToken\x12\x1c.holdfast.v1.AddTokenRequest\x1a\x12.holdfast.v1.Token\"7\x82\xce\x18\x1e\n" +
+	"\vCheckAccess\x12\x1f.holdfast.v1.CheckAccessRequest\x1a\x1b.holdfast.v1.AccessDecision\"'\x82\xce\x18\b*\x06anyone\x82\xd3\xe4\x93\x02\x15:\x01*\"\x10/v1/access/check\x12{\n" +
+	"\bAddToken\x12\x1c.holdfast.v1.AddTokenRequest\x1a\x18.holdfast.v1.AccessToken\"7\x82\xce\x18\x1e\n" +
 	"\bconflict\n" +
 	"\vunsupported*\x05admin\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
-	"/v1/tokens\x12m\n" +
+	"/v1/tokens\x12s\n" +
 	"\n" +
-	"ListTokens\x12\x1e.holdfast.v1.ListTokensRequest\x1a\x13.holdfast.v1.Tokens\"*\x82\xce\x18\x14\n" +
+	"ListTokens\x12\x1e.holdfast.v1.ListTokensRequest\x1a\x19.holdfast.v1.AccessTokens\"*\x82\xce\x18\x14\n" +
 	"\vunsupported*\x05admin\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/tokens\x12\x82\x01\n" +
-	"\vRevokeToken\x12\x1f.holdfast.v1.RevokeTokenRequest\x1a\x12.holdfast.v1.Token\">\x82\xce\x18\x1e\n" +
+	"/v1/tokens\x12\x88\x01\n" +
+	"\vRevokeToken\x12\x1f.holdfast.v1.RevokeTokenRequest\x1a\x18.holdfast.v1.AccessToken\">\x82\xce\x18\x1e\n" +
 	"\bnot_held\n" +
 	"\vunsupported*\x05admin\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/v1/tokens/revoke\x12m\n" +
 	"\fListSessions\x12 .holdfast.v1.ListSessionsRequest\x1a\x18.holdfast.v1.SessionList\"!\x82\xce\x18\t*\aoperate\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/sessions\x12\x97\x01\n" +
@@ -1501,8 +1501,8 @@ var file_admin_proto_goTypes = []any{
 	(*ForcedView)(nil),              // 33: holdfast.v1.ForcedView
 	(*WhoAmI)(nil),                  // 34: holdfast.v1.WhoAmI
 	(*AccessDecision)(nil),          // 35: holdfast.v1.AccessDecision
-	(*Token)(nil),                   // 36: holdfast.v1.Token
-	(*Tokens)(nil),                  // 37: holdfast.v1.Tokens
+	(*AccessToken)(nil),             // 36: holdfast.v1.AccessToken
+	(*AccessTokens)(nil),            // 37: holdfast.v1.AccessTokens
 	(*SessionList)(nil),             // 38: holdfast.v1.SessionList
 	(*SessionReleased)(nil),         // 39: holdfast.v1.SessionReleased
 	(*AuditEntry)(nil),              // 40: holdfast.v1.AuditEntry
@@ -1552,9 +1552,9 @@ var file_admin_proto_depIdxs = []int32{
 	20, // 41: holdfast.v1.Admin.Snapshot:output_type -> holdfast.v1.SnapshotPiece
 	34, // 42: holdfast.v1.Admin.WhoAmI:output_type -> holdfast.v1.WhoAmI
 	35, // 43: holdfast.v1.Admin.CheckAccess:output_type -> holdfast.v1.AccessDecision
-	36, // 44: holdfast.v1.Admin.AddToken:output_type -> holdfast.v1.Token
-	37, // 45: holdfast.v1.Admin.ListTokens:output_type -> holdfast.v1.Tokens
-	36, // 46: holdfast.v1.Admin.RevokeToken:output_type -> holdfast.v1.Token
+	36, // 44: holdfast.v1.Admin.AddToken:output_type -> holdfast.v1.AccessToken
+	37, // 45: holdfast.v1.Admin.ListTokens:output_type -> holdfast.v1.AccessTokens
+	36, // 46: holdfast.v1.Admin.RevokeToken:output_type -> holdfast.v1.AccessToken
 	38, // 47: holdfast.v1.Admin.ListSessions:output_type -> holdfast.v1.SessionList
 	39, // 48: holdfast.v1.Admin.TerminateSession:output_type -> holdfast.v1.SessionReleased
 	40, // 49: holdfast.v1.Admin.WatchAudit:output_type -> holdfast.v1.AuditEntry

@@ -88,12 +88,12 @@ type AdminClient interface {
 	// Check whether a subject may do something, and say which rule decides.
 	CheckAccess(ctx context.Context, in *CheckAccessRequest, opts ...grpc.CallOption) (*AccessDecision, error)
 	// Add a token at the member that is asked.
-	AddToken(ctx context.Context, in *AddTokenRequest, opts ...grpc.CallOption) (*Token, error)
+	AddToken(ctx context.Context, in *AddTokenRequest, opts ...grpc.CallOption) (*AccessToken, error)
 	// List the tokens of the member that is asked.
-	ListTokens(ctx context.Context, in *ListTokensRequest, opts ...grpc.CallOption) (*Tokens, error)
+	ListTokens(ctx context.Context, in *ListTokensRequest, opts ...grpc.CallOption) (*AccessTokens, error)
 	// Revoke a token at the member that is asked. Callers with it are refused from then on; their sessions end with
 	// their ttl.
-	RevokeToken(ctx context.Context, in *RevokeTokenRequest, opts ...grpc.CallOption) (*Token, error)
+	RevokeToken(ctx context.Context, in *RevokeTokenRequest, opts ...grpc.CallOption) (*AccessToken, error)
 	// List the sessions of the member that is asked.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*SessionList, error)
 	// End a session of another client: release its locks and cancel its waits. The client learns of it.
@@ -260,9 +260,9 @@ func (c *adminClient) CheckAccess(ctx context.Context, in *CheckAccessRequest, o
 	return out, nil
 }
 
-func (c *adminClient) AddToken(ctx context.Context, in *AddTokenRequest, opts ...grpc.CallOption) (*Token, error) {
+func (c *adminClient) AddToken(ctx context.Context, in *AddTokenRequest, opts ...grpc.CallOption) (*AccessToken, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(Token)
+	out := new(AccessToken)
 	err := c.cc.Invoke(ctx, Admin_AddToken_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -270,9 +270,9 @@ func (c *adminClient) AddToken(ctx context.Context, in *AddTokenRequest, opts ..
 	return out, nil
 }
 
-func (c *adminClient) ListTokens(ctx context.Context, in *ListTokensRequest, opts ...grpc.CallOption) (*Tokens, error) {
+func (c *adminClient) ListTokens(ctx context.Context, in *ListTokensRequest, opts ...grpc.CallOption) (*AccessTokens, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(Tokens)
+	out := new(AccessTokens)
 	err := c.cc.Invoke(ctx, Admin_ListTokens_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -280,9 +280,9 @@ func (c *adminClient) ListTokens(ctx context.Context, in *ListTokensRequest, opt
 	return out, nil
 }
 
-func (c *adminClient) RevokeToken(ctx context.Context, in *RevokeTokenRequest, opts ...grpc.CallOption) (*Token, error) {
+func (c *adminClient) RevokeToken(ctx context.Context, in *RevokeTokenRequest, opts ...grpc.CallOption) (*AccessToken, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(Token)
+	out := new(AccessToken)
 	err := c.cc.Invoke(ctx, Admin_RevokeToken_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -373,12 +373,12 @@ type AdminServer interface {
 	// Check whether a subject may do something, and say which rule decides.
 	CheckAccess(context.Context, *CheckAccessRequest) (*AccessDecision, error)
 	// Add a token at the member that is asked.
-	AddToken(context.Context, *AddTokenRequest) (*Token, error)
+	AddToken(context.Context, *AddTokenRequest) (*AccessToken, error)
 	// List the tokens of the member that is asked.
-	ListTokens(context.Context, *ListTokensRequest) (*Tokens, error)
+	ListTokens(context.Context, *ListTokensRequest) (*AccessTokens, error)
 	// Revoke a token at the member that is asked. Callers with it are refused from then on; their sessions end with
 	// their ttl.
-	RevokeToken(context.Context, *RevokeTokenRequest) (*Token, error)
+	RevokeToken(context.Context, *RevokeTokenRequest) (*AccessToken, error)
 	// List the sessions of the member that is asked.
 	ListSessions(context.Context, *ListSessionsRequest) (*SessionList, error)
 	// End a session of another client: release its locks and cancel its waits. The client learns of it.
@@ -438,13 +438,13 @@ func (UnimplementedAdminServer) WhoAmI(context.Context, *WhoAmIRequest) (*WhoAmI
 func (UnimplementedAdminServer) CheckAccess(context.Context, *CheckAccessRequest) (*AccessDecision, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckAccess not implemented")
 }
-func (UnimplementedAdminServer) AddToken(context.Context, *AddTokenRequest) (*Token, error) {
+func (UnimplementedAdminServer) AddToken(context.Context, *AddTokenRequest) (*AccessToken, error) {
 	return nil, status.Error(codes.Unimplemented, "method AddToken not implemented")
 }
-func (UnimplementedAdminServer) ListTokens(context.Context, *ListTokensRequest) (*Tokens, error) {
+func (UnimplementedAdminServer) ListTokens(context.Context, *ListTokensRequest) (*AccessTokens, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTokens not implemented")
 }
-func (UnimplementedAdminServer) RevokeToken(context.Context, *RevokeTokenRequest) (*Token, error) {
+func (UnimplementedAdminServer) RevokeToken(context.Context, *RevokeTokenRequest) (*AccessToken, error) {
 	return nil, status.Error(codes.Unimplemented, "method RevokeToken not implemented")
 }
 func (UnimplementedAdminServer) ListSessions(context.Context, *ListSessionsRequest) (*SessionList, error) {

@@ -223,9 +223,7 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 	}
 	p.allot(renew.Owner)
 	renewed := &Renewed{Taken: p.adopted, Generation: p.generationFor(&renew)}
-	if !renew.resumed && p.back != nil && p.back.sink == call.Sink {
-		p.back = nil
-	}
+	p.arrive(call, &renew)
 	if p.taking != nil && !renew.resumed {
 		out.Reply(call, &Renewed{Err: errTaken})
 		return
@@ -279,6 +277,13 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 		}
 	}
 	out.Reply(call, renewed)
+}
+
+// arrive notes that a client has come back by itself.
+func (p *presence) arrive(call protocol.CallID, renew *Renew) {
+	if !renew.resumed && p.back != nil && p.back.sink == call.Sink {
+		p.back = nil
+	}
 }
 
 // allot notes the quota of a session's owner that came with a renewal.
