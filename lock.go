@@ -37,6 +37,8 @@ type Backing interface {
 	QueueUnlock(l *Lock) error
 	// ExtendLock asks the authority for a new hold limit. See [Lock.Extend].
 	ExtendLock(ctx context.Context, l *Lock, hold time.Duration) error
+	// AmendLock makes an amendment of l known to the authority, and returns when it is. See [Lock.SetValue].
+	AmendLock(ctx context.Context, l *Lock, a Amendment) error
 }
 
 // Lock is a granted lock. Its methods are safe for concurrent use.
@@ -203,6 +205,32 @@ func (l *Lock) Extend(ctx context.Context, hold time.Duration) error {
 		return l.fail("extend", &Error{Op: "hold limit " + hold.String(), Err: ErrConflict})
 	}
 	return l.backing.ExtendLock(ctx, l, hold)
+}
+
+// Amendment is a change of a grant by its holder. It is for implementations of [Locker].
+type Amendment struct {
+	Value string // the new value
+}
+
+// SetValue replaces the value of the grant, see [Value]. It returns when the authority has the new value: from then on
+// each listing has it, or a later one. The values of one grant are ordered: an earlier one never replaces a later one,
+// not even after a change of authority. One that is replaced before it has reached the authority is not shown. If an
+// owner holds the grant by several locks, it is the value of all of them.
+//
+// The call is repeated until it is answered or the lock has ended. If ctx ends first, SetValue returns its error and
+// the value is set in the background.
+//
+// The error is ErrLost or ErrNotHeld if the lock has ended, ErrName if the value is invalid (see [CheckValue]), and
+// ErrLimit if it is longer than a member's limits.value_bytes. A lock that is lost during the call may have been shown
+// with either value.
+func (l *Lock) SetValue(ctx context.Context, value string) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
+	if err := CheckValue(value); err != nil {
+		return l.fail("set value", err)
+	}
+	return l.backing.AmendLock(ctx, l, Amendment{Value: value})
 }
 
 // SetHoldEnd moves the end of the hold limit, for implementations of [Locker].

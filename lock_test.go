@@ -3,6 +3,7 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ type backing struct {
 	unlocks       atomic.Int32
 	queued        atomic.Int32
 	extended      atomic.Int64
+	amended       atomic.Pointer[holdfast.Amendment]
 	err           error // what the calls return
 }
 
@@ -52,6 +54,11 @@ func (b *backing) ExtendLock(_ context.Context, l *holdfast.Lock, hold time.Dura
 	return b.err
 }
 
+func (b *backing) AmendLock(_ context.Context, _ *holdfast.Lock, a holdfast.Amendment) error {
+	b.amended.Store(&a)
+	return b.err
+}
+
 var someGrant = holdfast.Grant{
 	Space: "billing", Name: "orders/42", Owner: "job-7", Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2, Capacity: 5}, Token: 9,
 }
@@ -81,6 +88,7 @@ func TestDeadlineIsSeenWithoutTimers(t *testing.T) {
 		"Check":             func(l *holdfast.Lock, _ context.Context) error { return l.Check() },
 		"Unlock":            func(l *holdfast.Lock, ctx context.Context) error { return l.Unlock(ctx) },
 		"Extend":            func(l *holdfast.Lock, ctx context.Context) error { return l.Extend(ctx, time.Hour) },
+		"SetValue":          func(l *holdfast.Lock, ctx context.Context) error { return l.SetValue(ctx, "v") },
 		"Cause":             func(_ *holdfast.Lock, ctx context.Context) error { return context.Cause(ctx) },
 		"Cause of new":      func(l *holdfast.Lock, _ context.Context) error { return context.Cause(l.Context()) },
 		"Err and its cause": func(_ *holdfast.Lock, ctx context.Context) error { return errAndCause(ctx) },
@@ -269,6 +277,25 @@ func TestUnlock(t *testing.T) {
 	}
 	if err := l.Check(); !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("Check after an Unlock that returned an error: %v; want not held, regardless of the result", err)
+	}
+}
+
+func TestSetValue(t *testing.T) {
+	ctx := context.Background()
+	b := newBacking(holdfast.Forever)
+	l := newLock(b, holdfast.Forever)
+	if err := l.SetValue(ctx, "two\nlines"); err != nil || *b.amended.Load() != (holdfast.Amendment{Value: "two\nlines"}) {
+		t.Errorf("SetValue: %v; the session was asked for %+v", err, b.amended.Load())
+	}
+	b.amended.Store(nil)
+	for _, value := range []string{strings.Repeat("x", holdfast.MaxValue+1), "\xff", "a\x00b"} {
+		if err := l.SetValue(ctx, value); !errors.Is(err, holdfast.ErrName) || b.amended.Load() != nil {
+			t.Errorf("%.10q: %v", value, err)
+		}
+	}
+	b.err = holdfast.ErrUnavailable
+	if err := l.SetValue(ctx, ""); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("SetValue that the session refuses: %v", err)
 	}
 }
 

@@ -12,6 +12,9 @@ const MaxName = 512
 // MaxText is the maximum length of a reason or an owner, in bytes.
 const MaxText = 1024
 
+// MaxValue is the maximum length of a grant's value, in bytes.
+const MaxValue = 4096
+
 // CheckName returns an ErrName unless name is valid: 1 to [MaxName] bytes of UTF-8 without control characters, format
 // characters (Unicode category Cf: invisible ones, and those that turn the direction of text) and line or paragraph
 // separators. An emoji that is joined from several with U+200D has a format character, too.
@@ -36,6 +39,28 @@ func CheckText(field, text string) error {
 	}
 	if err := checkText(text); err != nil {
 		return fmt.Errorf("%s: %w", field, err)
+	}
+	return nil
+}
+
+// CheckValue returns an ErrName unless the value of a grant is valid: at most [MaxValue] bytes of UTF-8. It may have
+// several lines, and any character except U+0000.
+func CheckValue(value string) error {
+	if len(value) > MaxValue {
+		return fmt.Errorf("%w: value has %d bytes; %d are allowed", ErrName, len(value), MaxValue)
+	}
+	if isPlain(value) {
+		return nil
+	}
+	for at, r := range value {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(value[at:]); size == 1 {
+				return fmt.Errorf("%w: value: byte %d is not UTF-8", ErrName, at)
+			}
+		}
+		if r == 0 {
+			return fmt.Errorf("%w: value: control character %U at byte %d", ErrName, r, at)
+		}
 	}
 	return nil
 }

@@ -113,6 +113,7 @@ func FuzzCheckName(f *testing.F) {
 		}{
 			{holdfast.CheckName(name), plain && len(name) >= 1 && len(name) <= holdfast.MaxName},
 			{holdfast.CheckText("reason", name), plain && len(name) <= holdfast.MaxText},
+			{holdfast.CheckValue(name), utf8.ValidString(name) && !strings.Contains(name, "\x00") && len(name) <= holdfast.MaxValue},
 		} {
 			if rule.err != nil && !errors.Is(rule.err, holdfast.ErrName) || (rule.err == nil) != rule.want {
 				t.Errorf("%q: %v, and accepted should be %t", name, rule.err, rule.want)

@@ -30,10 +30,13 @@ type Attributes struct {
 	Owner  string        // "" means a fresh owner for this request alone
 	Reason string        // for display
 	Hold   time.Duration // hold limit; 0 means none
+	Value  string        // published with the grant; see [Value]
+	// Revision numbers the values of one grant: 0 is the requested one, and each SetValue has a higher one.
+	Revision uint64
 }
 
 // TextBytes returns the total length of its texts, in bytes.
-func (a *Attributes) TextBytes() int { return len(a.Owner) + len(a.Reason) }
+func (a *Attributes) TextBytes() int { return len(a.Owner) + len(a.Reason) + len(a.Value) }
 
 // Shape is the mode of a lock and, for slots, its units and capacity.
 type Shape struct {
@@ -89,6 +92,9 @@ func (r *Request) Check() error {
 		return err
 	}
 	if err := CheckText("reason", r.Reason); err != nil {
+		return err
+	}
+	if err := CheckValue(r.Value); err != nil {
 		return err
 	}
 	if err := r.CheckShape(); err != nil {
@@ -153,6 +159,12 @@ func Owner(id string) Option { return func(r *Request) { r.Owner = id } }
 
 // Reason is a text for people that says why the lock is wanted; listings of locks show it.
 func Reason(text string) Option { return func(r *Request) { r.Reason = text } }
+
+// Value publishes a text with the grant: the address of a leader, the progress of a job. It is shown wherever the lock
+// is, from the grant on, and [Lock.SetValue] replaces it. It has at most [MaxValue] bytes of UTF-8; a longer one is an
+// ErrName, and one beyond a member's limits.value_bytes an ErrLimit. A request that reenters a grant leaves the grant's
+// value as it is. Values are no secrets: each caller that may read the name reads its value.
+func Value(text string) Option { return func(r *Request) { r.Value = text } }
 
 // Require makes the request fail with ErrClass if the lockspace has a weaker safety class.
 func Require(class Class) Option { return func(r *Request) { r.Require = class } }

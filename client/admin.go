@@ -153,7 +153,7 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*Acqu
 	}
 	question := &schema.AcquireRequest{
 		Space: a.space(space), Names: q.Names, Mode: api.ToMode(want.Mode), Units: int32(want.Units), Capacity: int32(want.Capacity),
-		Wait: spanOf(want.Wait), Ttl: spanOf(q.TTL), Hold: spanOf(want.Hold), Owner: want.Owner, Reason: want.Reason,
+		Wait: spanOf(want.Wait), Ttl: spanOf(q.TTL), Hold: spanOf(want.Hold), Owner: want.Owner, Reason: want.Reason, Value: want.Value,
 		Require: api.ToClass(want.Require), Request: &q.Request, Client: a.settings.name,
 	}
 	if q.Session != "" {
@@ -183,6 +183,15 @@ func (a *Admin) Release(ctx context.Context, space, name string, token holdfast.
 	_, err := call(ctx, a, "release", &schema.ReleaseRequest{
 		Space: a.space(space), Name: name, Token: uint64(token), Session: session,
 	}, schema.LocksClient.Release)
+	return err
+}
+
+// SetValue replaces the value of a lock that a session holds (see [holdfast.Value]), and returns when the authority has
+// it.
+func (a *Admin) SetValue(ctx context.Context, space, name string, token holdfast.Token, session, value string) error {
+	_, err := call(ctx, a, opAmend, &schema.SetValueRequest{
+		Space: a.space(space), Name: name, Token: uint64(token), Session: session, Value: value,
+	}, schema.LocksClient.SetValue)
 	return err
 }
 

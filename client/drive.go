@@ -69,6 +69,12 @@ func (c *Client) answer(r *request, e *session.Effect) {
 		c.tellEnded(r)
 	case session.AnswerExtend:
 		c.finishExtend(r, e)
+	case session.AnswerAmend:
+		err := e.Err
+		if err != nil {
+			err = r.named(opAmend, err)
+		}
+		e.Amending.Caller.(*amending).answer <- err
 	case session.FailRelease:
 		c.failRelease(r, r.named("unlock", e.Err))
 	case session.Settle:

@@ -367,6 +367,8 @@ func kindOf(operation *schema.Operation) string {
 		return "cancel"
 	case *schema.Operation_Extend:
 		return "extend"
+	case *schema.Operation_Amend:
+		return "amend"
 	case *schema.Operation_Beat:
 		return "beat"
 	case *schema.Operation_End:

@@ -114,6 +114,40 @@ func (c *Client) queueExtend(s *backing, l *holdfast.Lock, hold time.Duration) (
 	return wanted, nil, nil
 }
 
+// opAmend is the operation of an amendment, in errors.
+const opAmend = "set value"
+
+// amend amends a grant. A call that a later one replaces before it is answered returns with that one.
+func (c *Client) amend(ctx context.Context, s *backing, l *holdfast.Lock, a holdfast.Amendment) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	wanted, err := c.queueAmend(s, l, a)
+	if err != nil {
+		return &holdfast.Error{Op: opAmend, Space: l.Space(), Name: l.Name(), Err: err}
+	}
+	select {
+	case err := <-wanted.answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// queueAmend queues an amendment.
+func (c *Client) queueAmend(s *backing, l *holdfast.Lock, a holdfast.Amendment) (*amending, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.request(l.Request())
+	if r == nil || r.lock != l || r.State() != session.Held {
+		return nil, c.whyGone(s)
+	}
+	wanted := &amending{answer: make(chan error, 1)}
+	wanted.Caller = wanted
+	c.step(session.Event{Kind: session.Amend, Request: &r.Request, Amending: &wanted.Amending, Value: a.Value})
+	return wanted, nil
+}
+
 // Settle waits until every release is acknowledged that UnlockAsync queued, or whose Unlock gave up waiting. The error
 // is that of the first release refused since the last Settle (an ErrNotHeld or ErrLost), unless an Unlock has already
 // returned it; or that of ctx.

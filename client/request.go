@@ -45,6 +45,12 @@ type extension struct {
 	done   chan struct{} // closed when it is answered
 }
 
+// amending is a call for an amendment.
+type amending struct {
+	session.Amending
+	answer chan error
+}
+
 func (r *request) fail(op string, err error) error {
 	return &holdfast.Error{Op: op, Space: r.Space, Name: r.Want.Name, Err: err}
 }

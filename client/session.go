@@ -40,3 +40,8 @@ func (s *backing) QueueUnlock(l *holdfast.Lock) error {
 func (s *backing) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Duration) error {
 	return s.client.extend(ctx, s, l, hold)
 }
+
+// AmendLock amends the grant of l, and waits until the authority has the amendment.
+func (s *backing) AmendLock(ctx context.Context, l *holdfast.Lock, a holdfast.Amendment) error {
+	return s.client.amend(ctx, s, l, a)
+}

@@ -13,7 +13,7 @@ import (
 // Adopt adds a hold that another table has granted, as reported by its holder, until end by this clock. It is for an
 // authority that succeeds another and relies on the holders' reports. Holds may come in any order; the limits of Config
 // are not applied. The hold limit is that of the grant, and each holder knows only the limit it was given: of several
-// holds of one grant the latest end counts.
+// holds of one grant the latest end counts, and the value of the latest revision.
 //
 // If c is Revoked it is to end: it joins the holders of the name, and while they are not all compatible, the name
 // accepts no other. Otherwise it is accepted if it is compatible with the holders that are not revoked.
@@ -41,8 +41,12 @@ func (t *Table) Adopt(now Time, c *Entry, end Time) error {
 	i := t.sit(e, &r)
 	if mate != 0 {
 		t.share(mate, i)
-		if at := t.entries.at(mate); end > t.end(at) {
+		at := t.entries.at(mate)
+		if end > t.end(at) {
 			t.setDeadline(at.detail, end)
+		}
+		if d := t.details.at(at.detail); c.Revision > d.Revision {
+			d.Revision, d.Value = c.Revision, c.Value
 		}
 		return nil
 	}

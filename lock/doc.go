@@ -27,6 +27,8 @@
 //     (1+drift) times the hold limit, so that the holder's clock has ended it first. A wait whose limit has passed is
 //     never granted, and a hold limit that has passed is never extended, whether or not a Tick came in between. A hold
 //     limit belongs to the grant: the answer to a reentry has the remaining time.
+//   - - Values: a grant has the value of its request until its holder amends it; a reentry does not change it. Amendments
+//     have revisions, and one whose revision is not above the latest has no effect: it was overtaken.
 //   - - Revocation: a broken grant stays until its holder confirms that it has stopped, its session ends or its hold
 //     limit passes. It cannot be reentered or extended.
 //   - - Succession: an authority that follows others adopts the holders' grants. Sides of a partition may have granted

@@ -158,7 +158,7 @@ func (t *Table) endEntry(now Time, i int32) {
 	if s.token != 0 && (s.detail == 0 || t.details.at(s.detail).holds == 1) {
 		ended := t.history.add(t.names.at(s.live).name)
 		t.copyGrant(ended, s)
-		ended.Until = now
+		ended.Until, ended.Value = now, "" // a value would stay in memory long after its grant
 	}
 	t.drop(i)
 }

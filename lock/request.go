@@ -67,6 +67,7 @@ type Request struct {
 func (r *Request) Decision(kind Kind) Decision {
 	return Decision{
 		Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner, Client: r.Client, Reason: r.Reason, Shape: r.Shape,
+		Value: r.Value, Revision: r.Revision,
 	}
 }
 
@@ -90,9 +91,11 @@ const (
 	Revoked
 	// Released: the request's hold, or its place in the queue, is gone at its session's request.
 	Released
+	// Amended: the grant has Value, under Revision. It answers an amendment.
+	Amended
 )
 
-var kindNames = [...]string{"none", "granted", "queued", "refused", "lost", "revoked", "released"}
+var kindNames = [...]string{"none", "granted", "queued", "refused", "lost", "revoked", "released", "amended"}
 
 // String returns the kind in lower case.
 func (k Kind) String() string { return kindNames[k] }
@@ -112,6 +115,8 @@ type Decision struct {
 	Waited   time.Duration // Granted, Refused: how long the request had waited, on the authority's clock
 	Hold     time.Duration // Granted: the hold limit, counted from when the request was sent; 0 means none
 	Position int           // Queued: number of requests before it
+	Value    string        // Granted, Amended: the value of the grant
+	Revision uint64        // and its revision
 	Loss     holdfast.Loss // Lost, Revoked
 	Err      error         // Refused
 }

@@ -21,6 +21,7 @@ func (t *Table) decide(d *Decision, kind Kind, s *entry) {
 	if s.detail != 0 {
 		detail := t.details.at(s.detail)
 		d.Owner, d.Reason, d.Units, d.Capacity = detail.Owner, detail.Reason, detail.Units, detail.Capacity
+		d.Value, d.Revision = detail.Value, detail.Revision
 	}
 	if s.token != 0 {
 		d.Since = s.since

@@ -11,7 +11,7 @@ type Lock struct {
 	Token   holdfast.Token // of the newest live grant; 0 when no session holds it
 	Holders []Grant        // in order of their tokens
 	Waiters []Wait         // in order of the queue
-	History []Grant        // grants that have ended, newest first, as far as remembered
+	History []Grant        // grants that have ended, without their values, newest first, as far as remembered
 }
 
 // Grant is one holder. A reentry increases Holds, not the number of holders.

@@ -16,6 +16,8 @@ func codeAttributes(c *wire.Coder, a *holdfast.Attributes) {
 	wire.Text(c, &a.Owner)
 	wire.Text(c, &a.Reason)
 	c.Duration(&a.Hold)
+	wire.TextUpTo(c, &a.Value, holdfast.MaxValue)
+	wire.Number(c, &a.Revision)
 }
 
 // CodeShape codes the shape of a lock.
@@ -23,6 +25,11 @@ func CodeShape(c *wire.Coder, s *holdfast.Shape) {
 	wire.Enum(c, &s.Mode, holdfast.ModeSlots)
 	c.Int(&s.Units)
 	c.Int(&s.Capacity)
+}
+
+func (a *Amendment) Code(c *wire.Coder) {
+	wire.Number(c, &a.Revision)
+	wire.TextUpTo(c, &a.Value, holdfast.MaxValue)
 }
 
 func (e *Entry) Code(c *wire.Coder) {

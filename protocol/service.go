@@ -44,6 +44,16 @@ type (
 		Hold    time.Duration
 	}
 
+	// Amend amends the grant that a request holds. The answer is Amended, with the revision in force, once the
+	// authority has it, or Refused with ErrNotHeld or with why the grant ends. Repeated it does no harm.
+	Amend struct {
+		Session lock.SessionID
+		Name    string
+		Token   holdfast.Token
+		Request uint64
+		lock.Amendment
+	}
+
 	// EndSession ends all holds and waits of a session. Why is "" if its client ended it: then each hold is Released;
 	// otherwise it is Lost. Those decisions are the only answer.
 	EndSession struct {
@@ -420,11 +430,18 @@ func (n Broke) Log(func(ID) string) (Severity, string, []any) {
 	return Warn, what, []any{"name", n.Name, "token", n.Token, "reason", n.Reason}
 }
 
+// Refused returns the refusal of an amendment.
+func (a *Amend) Refused(err error) lock.Decision {
+	return lock.Decision{
+		Kind: lock.Refused, Session: a.Session, Request: a.Request, Name: a.Name, Token: a.Token, Revision: a.Revision, Err: err,
+	}
+}
+
 // Vocabulary returns one value of each type that a space receives, answers and raises. A package that records such
 // values, or reads them, needs no others.
 func Vocabulary() []any {
 	return []any{
-		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Enroll{}, &Beat{}, &Adopt{}, &Dismiss{}, &Revoke{}, &Recall{}, &CountHolds{}, &ListRequests{},
+		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &Amend{}, &EndSession{}, &Enroll{}, &Beat{}, &Adopt{}, &Dismiss{}, &Revoke{}, &Recall{}, &CountHolds{}, &ListRequests{},
 		&Break{}, &Show{}, &Scan{}, &Copy{}, &Inspect{}, &Transfer{}, &Reform{}, &ListShards{}, &OpenSpace{}, &CloseSpace{}, &StepDown{},
 		&Beaten{}, &Attached{}, &Adopted{}, &Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Copied{}, &Unanswered{}, &Condition{}, &Transferred{}, &Reformed{}, &Shards{}, &SpaceOpen{}, &SteppedDown{},
 		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, &SpaceState{}, Hint{},

@@ -68,6 +68,11 @@ func (p *presence) ExtendLock(context.Context, *holdfast.Lock, time.Duration) er
 	panic("sim: a user waits for an extend")
 }
 
+// AmendLock is never called: a user amends a grant with amend, and does not wait.
+func (p *presence) AmendLock(context.Context, *holdfast.Lock, holdfast.Amendment) error {
+	panic("sim: a user waits for an amendment")
+}
+
 // aliveAt compares with the clock's reading at another moment, without effects.
 func (p *presence) aliveAt(now time.Duration) bool {
 	deadline := p.Deadline()
@@ -108,6 +113,7 @@ type wantedLock struct {
 	try      bool
 	wait     time.Duration // 0 for no limit
 	hold     time.Duration // 0 for none
+	value    string
 }
 
 // String shows the wanted lock without its defaults.
@@ -135,7 +141,7 @@ func (w wantedLock) String() string {
 func (w *wantedLock) request() holdfast.Request {
 	return holdfast.Request{
 		Name: w.name, Try: w.try, Wait: w.wait,
-		Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: w.mode, Units: w.units, Capacity: w.capacity}, Owner: w.owner, Hold: w.hold},
+		Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: w.mode, Units: w.units, Capacity: w.capacity}, Owner: w.owner, Hold: w.hold, Value: w.value},
 	}
 }
 

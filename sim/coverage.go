@@ -41,7 +41,7 @@ var reached = []struct {
 
 // reachedByLocks lists the events that only a granting space is stepped with.
 var reachedByLocks = []any{
-	&lock.Request{}, &protocol.Release{}, &protocol.Cancel{}, &protocol.Extend{}, &protocol.EndSession{},
+	&lock.Request{}, &protocol.Release{}, &protocol.Cancel{}, &protocol.Extend{}, &protocol.Amend{}, &protocol.EndSession{},
 	&protocol.CountHolds{}, &protocol.ListRequests{}, &protocol.Break{}, &protocol.Inspect{},
 	&protocol.Revoke{}, &protocol.Show{}, &protocol.Scan{},
 }

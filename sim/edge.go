@@ -52,10 +52,10 @@ func (w *world) edgeConfig() edge.Config {
 	return edge.Config{
 		Space:     func(string) (*edge.Space, error) { return space, nil },
 		SpaceAt:   func(protocol.Port) *edge.Space { return space },
-		CheckName: holdfast.CheckName,
-		Identity:  func() (member, cluster string) { return "", "" },
-		Explain:   func(err error) error { return err },
-		Events:    1 << 20, Bytes: 1 << 30, All: &edge.Together{Most: 1 << 60, Share: 1 << 30},
+		CheckName: holdfast.CheckName, CheckValue: holdfast.CheckValue,
+		Identity: func() (member, cluster string) { return "", "" },
+		Explain:  func(err error) error { return err },
+		Events:   1 << 20, Bytes: 1 << 30, All: &edge.Together{Most: 1 << 60, Share: 1 << 30},
 	}
 }
 

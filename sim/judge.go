@@ -33,14 +33,15 @@ type judge struct {
 	tenants        map[tenant]*having // nil in the cases that judge_freed.go lists
 	lease          time.Duration      // of the members
 	succeeded      instant            // when an authority changed last
-	histories      *histories         // nil if they are not recorded
-	violation      *Violation         // the first
-	reporter       *reporter          // nil if the run is not observed
+	values         values
+	histories      *histories // nil if they are not recorded
+	violation      *Violation // the first
+	reporter       *reporter  // nil if the run is not observed
 }
 
 // Violation is a broken promise.
 type Violation struct {
-	Promise string // P1 … P10
+	Promise string // P1 … P11
 	At      instant
 	Detail  string // the observation, in a sentence
 }

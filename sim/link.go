@@ -137,6 +137,8 @@ func (op *operation) kind() string {
 		return "cancel"
 	case *schema.Operation_Extend:
 		return "extend"
+	case *schema.Operation_Amend:
+		return "amend"
 	case *schema.Operation_Beat:
 		return "beat"
 	}
@@ -160,6 +162,8 @@ func kindOf(e *schema.Event) string {
 		return "lost"
 	case *schema.Event_Extended:
 		return "extended"
+	case *schema.Event_Amended:
+		return "amended"
 	case *schema.Event_Beat:
 		return "beat"
 	}
@@ -196,6 +200,8 @@ func (op *operation) lock() (name string, token holdfast.Token) {
 		return kind.Cancel.GetName(), 0
 	case *schema.Operation_Extend:
 		return kind.Extend.GetName(), holdfast.Token(kind.Extend.GetToken())
+	case *schema.Operation_Amend:
+		return kind.Amend.GetName(), holdfast.Token(kind.Amend.GetToken())
 	}
 	return "", 0
 }

@@ -52,6 +52,7 @@ type settings struct {
 	holding         time.Duration
 	impatient       int // of 10,000 waits, the number that callers give up
 	extend          int
+	amend           int // odds that a holder sets a value, in 10,000; 0 in most runs
 	foreign         int
 	waiters         int // bounds; 0 means the defaults
 	locksPerSession int
@@ -284,6 +285,17 @@ func (s *settings) drawUsers(c *Config, r *rand.Rand) {
 	}
 }
 
+// valuesStream is mixed with the seed to draw whether holders set values.
+const valuesStream = 0x76616c75657300
+
+// drawValues draws how often holders set values: never in two thirds of the runs, and in those that count users'
+// messages.
+func (s *settings) drawValues(c *Config, r dice) {
+	if c.Faults != 0 && c.Protocol.Locks && r.IntN(3) == 0 {
+		s.amend = 500 + r.IntN(4000)
+	}
+}
+
 // optionsStream is mixed with the seed to draw the options of a space.
 const optionsStream = 0x6f7074696f6e7690
 
@@ -416,6 +428,9 @@ func (s *settings) String() string {
 		row("eager", "every %v, struck: %v; who keeps something is struck every %v (0s is never)", s.eager.Round(time.Millisecond), s.strikes, s.snatch.Round(time.Millisecond))
 	}
 	s.more(row)
+	if s.amend > 0 {
+		row("values", "of 10,000 acts of a holder, %d set one", s.amend)
+	}
 	row("think, hold", "%v, %v", s.think, s.holding)
 	row("bounds", "waiters_per_name %d, locks_per_session %d (0 is the default)", s.waiters, s.locksPerSession)
 	_ = t.Flush()

@@ -225,6 +225,16 @@ func (s *stream) extendTo(r *request, hold time.Duration) {
 	s.step(clientsession.Event{Kind: clientsession.Extend, Request: &r.Request, Extension: &clientsession.Extension{}, Span: hold})
 }
 
+// amend sets another value of a lock.
+func (s *stream) amend(r *request) {
+	if r.State() != clientsession.Held || r.lock.Check() != nil {
+		return
+	}
+	text, number := s.client.world.judge.values.next(r.want.name, requestKey{r.session.id, r.ID})
+	s.client.world.trace("%s gives %s the value %s", s.client, r.want.name, text)
+	s.step(clientsession.Event{Kind: clientsession.Amend, Request: &r.Request, Amending: &clientsession.Amending{Caller: number}, Value: text})
+}
+
 // outlive marks requests that enter the grant of r and are being unlocked: the limit that is being requested may end
 // the grant before their unlock arrives. Then the unlock is rightly refused.
 func (s *stream) outlive(r *request) {
@@ -279,6 +289,10 @@ func (s *stream) answer(r *request, e *clientsession.Effect) {
 			err = r.lock.Check() // its user may have seen its old limit end it
 		}
 		r.asker.extended(r, err)
+	case clientsession.AnswerAmend:
+		if e.Err == nil {
+			w.judge.values.answered(e.Amending.Caller.(int))
+		}
 	case clientsession.FailRelease:
 		if holdfast.Why(e.Err) == "" && r.copies == 1 && r.HoldEnd() == holdfast.Forever && !r.outlived {
 			w.judge.unlockRefused(grantOf(s.client, r), e.Err)

@@ -133,14 +133,18 @@ func (n *nemesis) look(m *process) {
 	default:
 		fact = &protocol.Inspect{}
 	}
+	known := w.judge.known()
 	m.ask(userSpace, fact, func(result any) {
+		var all []lock.Lock
 		switch shown := result.(type) {
 		case *lock.Lock:
-			w.checkBounds(shown)
+			all = []lock.Lock{*shown}
 		case *protocol.Scanned:
-			for i := range shown.Locks {
-				w.checkBounds(&shown.Locks[i])
-			}
+			all = shown.Locks
+		}
+		for i := range all {
+			w.checkBounds(&all[i])
+			w.checkValues(&all[i], known)
 		}
 	})
 }

@@ -128,6 +128,9 @@ func (w *worker) granted(r *request) {
 			w.second = w.client.stream.acquire(r.want, w)
 			w.chooses()
 		}
+		if world.odds("amends", world.settings.amend) {
+			w.client.stream.amend(r)
+		}
 		if world.odds("extends", world.settings.extend) {
 			w.client.stream.extendTo(r, world.between("to", 200*time.Millisecond, 4*time.Second))
 		}
@@ -150,6 +153,9 @@ func (w *worker) work(now time.Duration) {
 	w.write(true)
 	w.writes--
 	w.chooses()
+	if world.odds("amends", world.settings.amend) {
+		w.client.stream.amend(w.request)
+	}
 	if world.odds("steals", world.settings.foreign) {
 		w.steal()
 	}

@@ -67,6 +67,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	if c.record {
 		w.tape = newTape()
 	}
+	w.settings.drawValues(c, newDice(seed, valuesStream))
 	if c.Protocol.Stores {
 		w.settings.drawStore(newDice(seed, 0x73746f7265))
 	}

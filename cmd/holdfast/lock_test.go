@@ -32,6 +32,10 @@ func (b *testBacking) ExtendLock(context.Context, *holdfast.Lock, time.Duration)
 	return nil
 }
 
+func (b *testBacking) AmendLock(context.Context, *holdfast.Lock, holdfast.Amendment) error {
+	return nil
+}
+
 // harness is a watch over a real command, by a clock and of a lock that the test moves.
 type harness struct {
 	*watch

@@ -221,7 +221,7 @@ func (m *member) serveNode(ctx context.Context, config host.Config) (err error) 
 		Driver: m.node.Driver(), Spaces: m.spaces(), Identity: m.identity, View: m.node.View, Who: m.node.Who,
 		Members: m.peers, Others: m.peers, Insiders: m.node.Insiders, Leave: m.leave, Drain: m.drain, Forcer: m.node, Observer: m.observer, Guard: m.guard, AuditLocks: m.settings.Audit.Locks,
 		Limits: server.Limits{
-			NameBytes: limits.NameBytes, MessageBytes: int64(limits.MessageBytes),
+			NameBytes: limits.NameBytes, ValueBytes: limits.ValueBytes, MessageBytes: int64(limits.MessageBytes),
 			Connections: limits.Connections, ConnectionsPerAddress: limits.ConnectionsPerAddress, Watchers: limits.Watchers, Requests: limits.Requests,
 			Rate: limits.RequestsPerSecond, Burst: limits.RequestsBurst,
 			Sessions: limits.Sessions, LockNames: limits.Names, WaitersPerName: limits.WaitersPerName,

@@ -15,10 +15,11 @@ func FromAttributes(m interface {
 	GetCapacity() int32
 	GetOwner() string
 	GetReason() string
+	GetValue() string
 }, hold time.Duration) (holdfast.Attributes, error) {
 	mode, err := FromMode(m.GetMode())
 	return holdfast.Attributes{
 		Shape: holdfast.Shape{Mode: mode, Units: int(m.GetUnits()), Capacity: int(m.GetCapacity())},
-		Owner: m.GetOwner(), Reason: m.GetReason(), Hold: hold,
+		Owner: m.GetOwner(), Reason: m.GetReason(), Hold: hold, Value: m.GetValue(),
 	}, err
 }

@@ -80,6 +80,7 @@ type Limits struct {
 	WaitersPerName  int
 	Names           int // in one space
 	NameBytes       int
+	ValueBytes      int
 	MessageBytes    int
 	Connections     int // of each port
 

@@ -153,6 +153,8 @@ func limitKeys() []Key {
 			"Most names of one space that are held or waited for at one time."),
 		countKey("limits.name_bytes", "512", 1, maxNameBytes, func(c *Config) *int { return &c.Limits.NameBytes },
 			"Longest name, in bytes."),
+		countKey("limits.value_bytes", "4096", 1, maxValueBytes, func(c *Config) *int { return &c.Limits.ValueBytes },
+			"Longest value that a lock publishes, in bytes."),
 		countKey("limits.message_bytes", "4194304", minMessageBytes, maxMessageBytes, func(c *Config) *int { return &c.Limits.MessageBytes },
 			"Largest message or request body, in bytes."),
 		countKey("limits.connections", "20000", 1, maxCount, func(c *Config) *int { return &c.Limits.Connections },

@@ -27,6 +27,7 @@ const (
 	maxCount     = math.MaxInt32
 
 	maxNameBytes    = holdfast.MaxName
+	maxValueBytes   = holdfast.MaxValue
 	minMessageBytes = 4096 // one request with the longest name, owner and reason
 	maxMessageBytes = 1 << 30
 	maxWatchers     = 1 << 20

@@ -31,25 +31,32 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 		if err := l.Check(); err != nil {
 			return err
 		}
-		return s.notExtended(l, holdfast.ErrClosed)
+		return notChanged(opExtend, l, holdfast.ErrClosed)
 	}
 	extend := &protocol.Extend{Session: s.id, Name: l.Name(), Token: l.Token(), Request: l.Request(), Hold: hold}
 	line := make(chan lock.Decision, 1)
 	if err := s.send(port, extend, line); err != nil {
 		<-s.extending
-		return s.notExtended(l, err)
+		return notChanged(opExtend, l, err)
 	}
-	done := make(chan error, 1)
-	finish := func(d lock.Decision) {
+	return s.outcome(ctx, line, func(d *lock.Decision) error {
 		defer func() { <-s.extending }()
-		done <- s.extended(l, port, end, &d)
-	}
+		return s.extended(l, port, end, d)
+	})
+}
+
+// outcome returns the result of a call about a lock, whose answer comes on line. If ctx ends first, the answer takes
+// effect here all the same.
+func (s *localSession) outcome(ctx context.Context, line <-chan lock.Decision, finish func(*lock.Decision) error) error {
+	done := make(chan error, 1)
 	select {
 	case d := <-line:
-		finish(d)
+		done <- finish(&d)
 	default:
-		// The caller may return before another member has answered; the answer takes effect here all the same.
-		go func() { finish(s.hear(line)) }()
+		go func() {
+			d := s.hear(line)
+			done <- finish(&d)
+		}()
 	}
 	select {
 	case err := <-done:
@@ -95,20 +102,21 @@ func (s *localSession) extended(l *holdfast.Lock, port protocol.Port, end time.D
 		if err := l.Check(); err != nil {
 			return err // it has ended meanwhile, and knows why
 		}
-		return s.notExtended(l, s.refusal(d.Err))
+		return notChanged(opExtend, l, s.refusal(d.Err))
 	}
 	for _, h := range s.lengthen(l, port, end) {
 		// Its former limit ended it before the new one came. Otherwise the authority would keep the name until the new
 		// limit.
 		if err := s.release(h); err != nil && !errors.Is(err, holdfast.ErrNotHeld) && !errors.Is(err, holdfast.ErrClosed) {
-			return s.notExtended(l, err)
+			return notChanged(opExtend, l, err)
 		}
 	}
 	return l.Check()
 }
 
-func (s *localSession) notExtended(l *holdfast.Lock, err error) error {
-	return &holdfast.Error{Op: "extend", Space: l.Space(), Name: l.Name(), Err: closedOr(err)}
+// notChanged returns the error of a call that has not changed a lock.
+func notChanged(op string, l *holdfast.Lock, err error) error {
+	return &holdfast.Error{Op: op, Space: l.Space(), Name: l.Name(), Err: closedOr(err)}
 }
 
 // shorten makes the locks of l's grant end at end, if that is earlier than before. It returns the port of their space,

@@ -32,6 +32,8 @@ type localSession struct {
 	begin  time.Duration // the member's time zero on the alarms' clock
 
 	extending     chan struct{}  // extensions act here in the order in which they act there
+	amending      chan struct{}  // holds one while an amendment is under way
+	revisions     atomic.Uint64  // of amendments
 	acknowledging sync.WaitGroup // ends not yet reported to the authority
 	closing       sync.Once
 	over          chan struct{} // closed when the session ends
@@ -81,6 +83,7 @@ func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID
 		alarms:    clock.NewAlarms(c),
 		begin:     begin,
 		extending: make(chan struct{}, 1),
+		amending:  make(chan struct{}, 1),
 		over:      make(chan struct{}),
 		waiting:   map[uint64]*wait{},
 		answers:   map[uint64]chan lock.Decision{},

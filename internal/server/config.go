@@ -120,6 +120,8 @@ type Identity struct {
 type Limits struct {
 	// NameBytes is the maximum length of a lock's name. Zero means 512, which is also the upper bound.
 	NameBytes int
+	// ValueBytes is the maximum length of the value that a lock publishes. Zero means 4096, which is also the upper bound.
+	ValueBytes int
 	// MessageBytes is the maximum size of a request. Zero means 4 MiB.
 	MessageBytes int64
 	// LongPoll is the maximum wait of one HTTP request. Zero means 60 s.
@@ -249,6 +251,7 @@ func (l *Limits) resolve() error {
 		most    int
 	}{
 		{"NameBytes", &l.NameBytes, holdfast.MaxName, holdfast.MaxName},
+		{"ValueBytes", &l.ValueBytes, holdfast.MaxValue, holdfast.MaxValue},
 		{"Requests", &l.Requests, 100_000, 1 << 30},
 		{"Names", &l.Names, 1000, 1 << 20},
 		{"Connections", &l.Connections, 20_000, 1 << 30},

@@ -220,7 +220,7 @@ func limitOf(err error) string {
 // limits returns the names of the limits at which a client is refused.
 func limits() []string {
 	return []string{
-		"sessions", "locks_per_session", "waiters_per_name", "names", "requests", "watchers",
+		"sessions", "locks_per_session", "waiters_per_name", "names", valueBytes, "requests", "watchers",
 		overloaded, "operators", "snapshots", "connections", perAddress, "files", "operations_per_frame", edge.UnreadAnswers, unreadEvents, rateLimit,
 		session.QuotaSessions, session.QuotaLocks, session.QuotaWaiters, quotaWatchers, quotaRequests,
 	}

@@ -79,7 +79,8 @@ func TestStolenSecret(t *testing.T) {
 		_, released := locks.Release(ctx, &schema.ReleaseRequest{Name: name, Token: token, Session: got.Session})
 		_, renewed := locks.Renew(ctx, &schema.RenewRequest{Session: got.Session})
 		_, ended := locks.EndSession(ctx, &schema.EndSessionRequest{Session: got.Session})
-		for call, err := range map[string]error{"release": released, "renew": renewed, "end": ended} {
+		_, valued := locks.SetValue(ctx, &schema.SetValueRequest{Name: name, Token: token, Session: got.Session, Value: "mine"})
+		for call, err := range map[string]error{"release": released, "renew": renewed, "end": ended, "set value": valued} {
 			if codeOfStatus(err) != api.CodeDenied {
 				t.Errorf("%s: %s is answered by %v", thief.subject, call, err)
 			}

@@ -27,7 +27,7 @@ import (
 // wantedRights is which right each call takes. The schema says so, too; here a reviewer sees all of them.
 var wantedRights = map[string]string{
 	"Sessions/Open": "lock some",
-	"Locks/Acquire": "lock name", "Locks/Release": "session", "Locks/OpenSession": "lock some", "Locks/Renew": "session", "Locks/EndSession": "session",
+	"Locks/Acquire": "lock name", "Locks/Release": "session", "Locks/OpenSession": "lock some", "Locks/Renew": "session", "Locks/SetValue": "session", "Locks/EndSession": "session",
 	"Locks/List": "read some", "Locks/Show": "read name", "Locks/Break": "break name", "Locks/Status": "read some", "Locks/Watch": "read some",
 	"Admin/Leave": "admin", "Admin/Drain": "admin", "Admin/PlanForce": "admin", "Admin/ForceView": "admin", "Admin/Reform": "admin space",
 	"Admin/Shards": "read some", "Admin/Snapshot": "admin space",

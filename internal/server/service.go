@@ -202,7 +202,7 @@ func (s *service) edge() edge.Config {
 			}
 			return nil
 		},
-		CheckName: s.checkName,
+		CheckName: s.checkName, CheckValue: s.checkValue,
 		Identity: func() (member, cluster string) {
 			identity := s.identity()
 			return identity.Member.GetName(), identity.Cluster
@@ -220,6 +220,17 @@ func (s *service) edge() edge.Config {
 func (s *service) checkName(name string) error {
 	return cmp.Or(holdfast.CheckName(name), s.checkKnown(name))
 }
+
+// checkValue returns what is wrong with the length of a grant's value here.
+func (s *service) checkValue(value string) error {
+	if len(value) > s.limits.ValueBytes {
+		return &holdfast.LimitError{Limit: valueBytes, Value: int64(s.limits.ValueBytes)}
+	}
+	return nil
+}
+
+// valueBytes is the name of the limit of a grant's value.
+const valueBytes = "value_bytes"
 
 // checkKnown returns what is wrong with the name of a lock that may exist already.
 func (s *service) checkKnown(name string) error {

@@ -141,7 +141,7 @@ func (s *service) lockDocument(p *paper, space *Space, l *lock.Lock) *schema.Loc
 		waits := &schema.Wait{
 			Owner: w.Owner, Session: w.Session.String(), Member: p.view.Name(protocol.ID(w.Session.Member)), Client: w.Client,
 			Mode: api.ToMode(w.Mode), Units: int32(w.Units), Since: s.wall(w.Since), Until: s.wallOrNone(w.Until),
-			Position: int32(i), Reason: w.Reason,
+			Position: int32(i), Reason: w.Reason, Value: w.Value,
 		}
 		for _, id := range w.For {
 			waits.For = append(waits.For, p.view.Name(protocol.ID(id)))
@@ -167,7 +167,7 @@ func (s *service) grantDocument(p *paper, g lock.Grant) *schema.Grant {
 	return &schema.Grant{
 		Owner: g.Owner, Session: g.Session.String(), Member: p.view.Name(protocol.ID(g.Session.Member)), Client: g.Client,
 		Mode: api.ToMode(g.Mode), Units: int32(g.Units), Token: uint64(g.Token),
-		Since: s.wall(g.Since), Until: s.wallOrNone(g.Until), Reason: g.Reason, Grace: g.Grace,
+		Since: s.wall(g.Since), Until: s.wallOrNone(g.Until), Reason: g.Reason, Grace: g.Grace, Value: g.Value, Revision: g.Revision,
 	}
 }
 

@@ -123,7 +123,7 @@ func (s *service) checkOne(in acquireInput, name string) error {
 		Name: name, Attributes: in.Attributes,
 		Wait: in.Wait,
 	}
-	return cmp.Or(request.Check(), s.checkName(name))
+	return cmp.Or(request.Check(), s.checkName(name), s.checkValue(in.Value))
 }
 
 func (s *service) checkAll(o *order) (err error) {

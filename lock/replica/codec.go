@@ -72,7 +72,8 @@ const (
 	withAttached = 1
 	withOnce     = 1
 	withBy       = 2
-	forms        = 4 // how many forms of a kind there can be
+	withValue    = 4
+	forms        = 8 // how many forms of a kind there can be
 )
 
 // firsts has the first byte of an operation, by its kind and its form. The forms without options are the oldest, and
@@ -96,6 +97,12 @@ var firsts = [...]byte{
 	forms*End + withAttached:          16,
 	forms*Acquire + withBy:            17,
 	forms*Acquire + withOnce + withBy: 18,
+	forms * Amend:                     19,
+
+	forms*Acquire + withValue:                     20,
+	forms*Acquire + withValue + withOnce:          21,
+	forms*Acquire + withValue + withBy:            22,
+	forms*Acquire + withValue + withOnce + withBy: 23,
 }
 
 // form codes an operation's kind, and returns its optional contents.
@@ -110,6 +117,9 @@ func (o *Op) form(c *wire.Coder) (with int) {
 	}
 	if o.Kind == Acquire && o.By.Client != 0 {
 		with += withBy
+	}
+	if o.Kind == Acquire && o.Value != "" {
+		with += withValue
 	}
 	at, first := forms*int(o.Kind)+with, byte(0)
 	if at < len(firsts) {
@@ -169,6 +179,12 @@ func (o *Op) Code(c *wire.Coder) {
 		wire.Text(c, &o.Name)
 		wire.Number(c, &o.Token)
 		c.Duration(&o.Hold)
+	case Amend:
+		wire.Number(c, &o.Request)
+		wire.Text(c, &o.Name)
+		wire.Number(c, &o.Token)
+		wire.Number(c, &o.Revision)
+		codeValue(c, &o.Value)
 	case Break:
 		wire.Text(c, &o.Name)
 		wire.Number(c, &o.Token)
@@ -182,7 +198,9 @@ func (o *Op) Code(c *wire.Coder) {
 	}
 }
 
-// codeAttributes codes a request's attributes, except its hold limit, and its client.
+func codeValue(c *wire.Coder, value *string) { wire.TextUpTo(c, value, holdfast.MaxValue) }
+
+// codeAttributes codes a request's attributes, except its hold limit and its value, and its client.
 func codeAttributes(c *wire.Coder, a *holdfast.Attributes, client *string) {
 	wire.Text(c, &a.Owner)
 	wire.Text(c, &a.Reason)
@@ -211,6 +229,11 @@ func (o *Op) codeAcquire(c *wire.Coder, with int) {
 		wire.Number(c, &o.By.Client)
 		if wire.Number(c, &o.By.Generation); o.By.Client == 0 {
 			c.Refuse("the client that asks has no number")
+		}
+	}
+	if with&withValue != 0 {
+		if codeValue(c, &o.Value); o.Value == "" {
+			c.Refuse("the value is empty")
 		}
 	}
 }

@@ -57,9 +57,11 @@ const (
 	// Attach declares which client uses a session over a stream. If it is later than the known one, it has taken the
 	// session over.
 	Attach
+	// Amend amends the grant that Request holds: Value, Revision.
+	Amend
 )
 
-var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break", LetIn: "let in", EndIdle: "end idle", Recall: "recall", Attach: "attach"}
+var kindNames = [...]string{Open: "open", End: "end", Expire: "expire", Acquire: "acquire", Release: "release", Cancel: "cancel", Extend: "extend", Break: "break", LetIn: "let in", EndIdle: "end idle", Recall: "recall", Attach: "attach", Amend: "amend"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
@@ -81,7 +83,7 @@ type Op struct {
 
 	Other lock.SessionID // LetIn
 
-	// Acquire; LetIn: Owner, Age, Wait, Hold; Extend: Hold.
+	// Acquire; LetIn: Owner, Age, Wait, Hold; Extend: Hold; Amend: Value, Revision.
 	holdfast.Attributes
 	Try    bool
 	Age    time.Duration // for how long it had waited at the entry's time

@@ -29,7 +29,10 @@ func kinds() (ops []Op) {
 		Age: time.Minute, Wait: lock.Never, Belief: 7 * time.Second, Content: 1 << 50, Client: "client", Identity: "cn", TTL: time.Hour,
 	}
 	copy(o.Secret[:], "0123456789abcdef0123456789abcdef")
-	for o.Kind = Open; o.Kind <= Attach; o.Kind++ {
+	for o.Kind = Open; o.Kind <= Amend; o.Kind++ {
+		if o.Kind == Amend {
+			o.Value, o.Revision = "http://10.0.0.7:8080\n", 1<<40
+		}
 		if o.Kind != Attach {
 			ops = append(ops, o)
 		}
@@ -40,7 +43,9 @@ func kinds() (ops []Op) {
 			ops = append(ops, with)
 			with.By = lock.Attachment{Client: 9, Generation: 2}
 			ops = append(ops, with)
-			with.Once = ""
+			with.Once, with.Value = "", "wert"
+			ops = append(ops, with)
+			with.Value = ""
 		case Cancel:
 			with.GivenUp = true
 		case Open, End, Attach:
@@ -122,9 +127,10 @@ func TestEntriesAreRefused(t *testing.T) {
 		"a number beyond 64 bits":     {"01 ffffffffffffffffff02 00 00", "number"},
 		"bytes behind it":             {"01 00 00 00 00 00", "2 bytes"},
 		"an operation of kind 0":      {"01 00 00 01 00 00 00 00 00", "kind 0"},
-		"an operation of kind 19":     {"01 00 00 01 13 00 00 00 00", "kind 19"},
+		"an operation of kind 99":     {"01 00 00 01 63 00 00 00 00", "kind 99"},
 		"a text beyond the bytes":     {"01 00 00 01 08 00 00 02 61", ""},
 		"a text too long":             {"01 00 00 01 08 00 00 8120 61", "4097"},
+		"an empty value":              {"01 00 00 01 14 00 00 00 00 01 01 61 00 00 00 00 00 00 00 00 00 00 00 00", "empty"},
 		"an attachment to no client":  {"01 00 00 01 0e 00 00 00 00 00 00 00", "no number"},
 		"five former clients":         {"01 00 00 01 0e 00 00 00 00 01 00 05 0101010101", "5"},
 		"a former client of number 0": {"01 00 00 01 0e 00 00 00 00 01 00 01 00", "former client"},

@@ -122,7 +122,7 @@ func codeBy(c *wire.Coder, member *uint64, known *bool) {
 // leastEntry is the minimum size of an encoded entry, in bytes.
 const leastEntry = 17
 
-func codeEntry(c *wire.Coder, s *lock.Entry) {
+func codeEntry(c *wire.Coder, s *lock.Entry, version int) {
 	wire.Text(c, &s.Name)
 	codeSession(c, &s.Session)
 	wire.Number(c, &s.Request)
@@ -134,4 +134,8 @@ func codeEntry(c *wire.Coder, s *lock.Entry) {
 	c.Bool(&s.Revoked)
 	c.Bool(&s.Try)
 	wire.Number(c, &s.Turn)
+	if version >= withValues {
+		codeValue(c, &s.Value)
+		wire.Number(c, &s.Revision)
+	}
 }

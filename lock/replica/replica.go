@@ -327,6 +327,8 @@ func (r *Replica) do(at int, o *Op, out *Effects) error {
 		r.cancel(s, o, out)
 	case Extend:
 		return r.table.Extend(r.now, o.Session, o.Name, o.Token, o.Hold)
+	case Amend:
+		return r.amend(s, o, out)
 	case LetIn:
 		request := o.request(r.now)
 		r.table.LetIn(r.now, &request, o.Other, o.Owner, &out.Decisions)
@@ -436,6 +438,18 @@ func (r *Replica) release(s *session, o *Op, out *Effects) error {
 		return nil
 	}
 	return err
+}
+
+// amend amends a grant. There is a decision if that has changed it.
+func (r *Replica) amend(s *session, o *Op, out *Effects) error {
+	d, changed := r.table.Amend(r.now, o.Session, o.Name, o.Token, s.known(o.Request, o.Name), &lock.Amendment{Revision: o.Revision, Value: o.Value})
+	if o.Request != 0 {
+		d.Request = o.Request
+	}
+	if changed {
+		r.say(d, out)
+	}
+	return d.Err
 }
 
 // recall notifies the holder of a hold that was requested over a stream to stop, and ends anything else.

@@ -347,11 +347,11 @@ func copied(t *testing.T, r *Replica) *Replica {
 // random draws an operation.
 func random(rand *rand.Rand) Op {
 	o := Op{
-		Kind: Kind(1 + rand.IntN(int(Attach))), Session: id(1 + rand.Uint64N(6) + 6*rand.Uint64N(2)*rand.Uint64N(4)), Request: 1 + rand.Uint64N(40), Name: fmt.Sprint("n", rand.IntN(5)),
+		Kind: Kind(1 + rand.IntN(int(Amend))), Session: id(1 + rand.Uint64N(6) + 6*rand.Uint64N(2)*rand.Uint64N(4)), Request: 1 + rand.Uint64N(40), Name: fmt.Sprint("n", rand.IntN(5)),
 		TTL: time.Second, Wait: lock.Never, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}, Age: time.Duration(rand.Int64N(1e9)),
 	}
 	if rand.IntN(3) > 0 { // most others end an existing request
-		o.Kind = []Kind{Open, Acquire, Acquire, Acquire, Release, Cancel}[rand.IntN(6)]
+		o.Kind = []Kind{Open, Acquire, Acquire, Acquire, Release, Cancel, Amend}[rand.IntN(7)]
 	}
 	o.Secret[0] = byte(o.Session.Number)
 	if rand.IntN(2) == 0 {
@@ -378,6 +378,12 @@ func random(rand *rand.Rand) Op {
 	case o.Kind == Attach, (o.Kind == Open || o.Kind == End) && rand.IntN(2) == 0:
 		o.Attached = &lock.Attachments{Attachment: lock.Attachment{Client: 1 + rand.Uint64N(3), Generation: 1 + rand.Uint64N(40)}}
 		o.Attached.Former[0] = rand.Uint64N(3)
+	}
+	if (o.Kind == Acquire || o.Kind == Amend) && rand.IntN(2) == 0 {
+		o.Value = fmt.Sprint("v", rand.IntN(9))
+	}
+	if o.Kind == Amend {
+		o.Revision = 1 + rand.Uint64N(9)
 	}
 	if o.Kind == Acquire && rand.IntN(2) == 0 {
 		o.By = lock.Attachment{Client: 1 + rand.Uint64N(3), Generation: 1 + rand.Uint64N(40)}
@@ -437,7 +443,7 @@ func checkOnce(t *testing.T, r *Replica) {
 }
 
 // readParts restores the snapshot in a file, a part a line.
-func readParts(t *testing.T, path string) *harness {
+func readParts(t *testing.T, path string, sessions, holds, waits int) *harness {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -458,21 +464,21 @@ func readParts(t *testing.T, path string) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Table().Holds() != 1 || r.Table().Waiters() != 1 || r.Len() != 2 {
-		t.Errorf("%d sessions hold %d and wait for %d", r.Len(), r.Table().Holds(), r.Table().Waiters())
+	if r.Len() != sessions || r.Table().Holds() != holds || r.Table().Waiters() != waits {
+		t.Errorf("%s: %d sessions hold %d and wait for %d", path, r.Len(), r.Table().Holds(), r.Table().Waiters())
 	}
 	return &harness{t, r, r.Now()}
 }
 
 // TestFormerSnapshots checks that former snapshots are read, and that what they lack is unknown.
 func TestFormerSnapshots(t *testing.T) {
-	b := readParts(t, "testdata/former.txt")
+	b := readParts(t, "testdata/former.txt", 2, 1, 1)
 	b.do(Op{Kind: Cancel, ID: OpID{1, 1}, Session: id(1), Request: 4, Name: "x", GivenUp: true})
 	if by, known := b.RequestedBy(id(1), "x", 4); known || b.Table().Holds() != 1 {
 		t.Errorf("given up by one that may not have asked for it: asked by %d, %t", by, known)
 	}
 	copied(t, b.Replica)
-	b = readParts(t, "testdata/apart.txt")
+	b = readParts(t, "testdata/apart.txt", 2, 1, 1)
 	if s, _ := b.Session(id(1)); s.Attached != (lock.Attachments{}) {
 		t.Errorf("its session is attached to %+v", s.Attached)
 	}
@@ -485,6 +491,8 @@ func TestFormerSnapshots(t *testing.T) {
 	if b.remembered.count != 1 || len(b.sessions[id(1)].intents) != 2 {
 		t.Errorf("%d intents are over, of %d", b.remembered.count, len(b.sessions[id(1)].intents))
 	}
+	copied(t, b.Replica)
+	b = readParts(t, "testdata/valueless.txt", 11, 5, 3)
 	copied(t, b.Replica)
 }
 
@@ -687,7 +695,7 @@ func TestOperationsAlone(t *testing.T) {
 	if b, err := appended(&high); len(b) > high.Size() || err != nil {
 		t.Errorf("%d bytes, where %d are the most; %v", len(b), high.Size(), err)
 	}
-	for _, wrong := range []Op{{}, {Kind: Attach + 1}, {Kind: Attach}, {Kind: Open, Attached: &lock.Attachments{}}, {Kind: Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Units: -1}}}, {Kind: Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Capacity: 1 << 31}}}, {Kind: Open, Identity: strings.Repeat("x", wire.MaxText+1)}} {
+	for _, wrong := range []Op{{}, {Kind: Amend + 1}, {Kind: Attach}, {Kind: Open, Attached: &lock.Attachments{}}, {Kind: Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Units: -1}}}, {Kind: Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Capacity: 1 << 31}}}, {Kind: Open, Identity: strings.Repeat("x", wire.MaxText+1)}} {
 		b, unwritten := appended(&wrong)
 		if _, _, err := taken(b); err == nil || !errors.Is(unwritten, wire.ErrMalformed) {
 			t.Errorf("kind %d: %v, though it is read with %v", wrong.Kind, unwritten, err)

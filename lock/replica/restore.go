@@ -228,7 +228,7 @@ func (s *Restorer) entry(c *wire.Coder) {
 	}
 	var entry lock.Entry
 	var wanted bool
-	codeEntry(c, &entry)
+	codeEntry(c, &entry, s.version)
 	s.by(c, entry.Session, requestFor{entry.Request, entry.Name})
 	if c.Bool(&wanted); wanted {
 		w := &intent{intentKey: intentKey{name: entry.Name}, number: entry.Request}
@@ -265,7 +265,7 @@ func (s *Restorer) chunk(c *wire.Coder) {
 	wire.Number(c, &k.Count)
 	c.Bool(&k.Paused)
 	for i := range wire.Elements(c, &k.Entries, leastEntry, math.MaxInt) {
-		codeEntry(c, &k.Entries[i])
+		codeEntry(c, &k.Entries[i], s.version)
 	}
 	for i := range k.Entries {
 		s.by(c, k.Entries[i].Session, requestFor{k.Entries[i].Request, k.Entries[i].Name})

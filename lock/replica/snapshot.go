@@ -22,16 +22,17 @@ import (
 // An entry says through which member its request has come and, where it is for an intent, the intent.
 
 // format is the start of the first part.
-const format = "holdfast replica 4"
+const format = "holdfast replica 5"
 
 // formats are the readable formats, the oldest first.
-var formats = [...]string{"holdfast replica 2", "holdfast replica 3", format}
+var formats = [...]string{"holdfast replica 2", "holdfast replica 3", "holdfast replica 4", format}
 
 // The contents of formats, by the index of the first format that has them.
 const (
 	latest         = len(formats) - 1
 	withRequesters = 1 // through which members requests were asked for
 	withClients    = 2 // which client uses a session, and with each entry all that there is of it; before, intents were apart, and entries in the table's chunks
+	withValues     = 3 // the values of grants
 )
 
 // DefaultPart is the size to which a part grows before the next one begins; it may exceed that by one record. This is
@@ -164,7 +165,7 @@ func (c *Copy) Stop() {
 // writeEntry encodes a hold or a wait with the replica's additions.
 func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
 	c := wire.To(b)
-	codeEntry(&c, s)
+	codeEntry(&c, s, latest)
 	r.writeBy(&c, s.Session, requestFor{s.Request, s.Name})
 	var of *intent
 	if session := r.sessions[s.Session]; session != nil {

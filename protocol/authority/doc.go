@@ -20,7 +20,7 @@
 //
 // # Messages
 //
-//	holder → authority   Acquire Release Extend EndSession Query InfoAnswer Acks
+//	holder → authority   Acquire Release Extend Amend EndSession Query InfoAnswer Acks
 //	authority → holder   Decided (granted, queued, refused, lost, revoked) Answer InfoRequest Acks
 //
 // Each carries the epoch, the holder's tenure, and the number of the request, which is never reused; a message that

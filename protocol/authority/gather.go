@@ -137,9 +137,9 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 			c.pending = append(c.pending, pending{arrived: r.request.Arrived, rank: rank, entry: s, left: r.request.WaitEnd})
 		}
 	}
-	extensions := m.clearRecords(records, out)
+	changes := m.clearRecords(records, out)
 	m.queuePending(now, out)
-	m.extendAll(now, extensions, out)
+	m.changeAll(now, changes, out)
 	if m.config.Outlives {
 		m.turnOperations(now, out)
 	}
@@ -153,37 +153,16 @@ func (m *Machine) adoptOwn(now protocol.Time, r *record, out *protocol.Effects) 
 	m.authority.limits = m.authority.limits.with(r)
 }
 
-// extendAll executes extensions that waited for this table.
-func (m *Machine) extendAll(now protocol.Time, extensions []pendingExtension, out *protocol.Effects) {
-	for _, x := range extensions {
-		m.current = currentCall{x.call, x.extend.Session, x.extend.Request}
-		m.authorityExtend(now, &x.extend, out)
-	}
-	m.current = currentCall{}
-}
-
-// pendingExtension is an extension that this member's clients have requested while there was no authority to decide it.
-type pendingExtension struct {
-	call   protocol.CallID
-	extend protocol.Extend
-}
-
 // clearRecords ends the records, which are in the table now, and answers the calls that waited for a release: it is
-// accepted.
-func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (extensions []pendingExtension) {
+// accepted. It returns the changes that are still to be executed.
+func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (changes []pendingChange) {
 	h := &m.holder
 	for _, r := range records {
-		if x := r.extension; x != nil {
-			r.extension = nil
-			h.extending--
-			extensions = append(extensions, pendingExtension{x.call, protocol.Extend{
-				Session: r.request.Session, Name: r.request.Name, Token: r.token, Request: r.request.ID, Hold: x.hold,
-			}})
-		}
+		changes = append(changes, h.takeChanges(r)...)
 		m.drop(r, out)
 	}
 	h.reminders = protocol.Reminders[seqKey]{}
-	return extensions
+	return changes
 }
 
 // patient returns until when a request waits at a table that is about to decide. If an authority had to be found first,

@@ -211,7 +211,7 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, decisi
 			m.notifyLoss(r, lock.Revoked, w.Loss, out)
 		}
 	}
-	extensions := m.clearRecords(records, out)
+	changes := m.clearRecords(records, out)
 	for _, q := range requests {
 		queued := len(m.scratch)
 		q.WaitEnd = m.patient(now, q.WaitEnd)
@@ -221,7 +221,7 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, decisi
 		}
 	}
 	m.publish(now, seqKey{}, out)
-	m.extendAll(now, extensions, out)
+	m.changeAll(now, changes, out)
 }
 
 // notifyMissing informs a client of the outcome of a request that no longer has an entry.
@@ -242,7 +242,7 @@ func (m *Machine) notifyMissing(now protocol.Time, r *record, decision *Decided,
 // end that is not acknowledged, a hold that none has confirmed.
 func (m *Machine) Wants() bool {
 	h := &m.holder
-	return m.authority == nil && (len(h.records) > h.held+h.unused || h.unconfirmed > 0 || h.extending > 0)
+	return m.authority == nil && (len(h.records) > h.held+h.unused || h.unconfirmed > 0 || h.changing > 0)
 }
 
 // HasQueries reports whether operators here wait for the authority's answer, and not for that of an

@@ -34,7 +34,7 @@ type holder struct {
 	idle            chain                  // kept grants, in order of last use; by the links of sessions
 	unused          int                    // how many those are
 	origins         map[lock.SessionID]int // number of records of which a session is the grantee and not the holder
-	extending       int                    // with a pending new limit
+	changing        int                    // changes of held grants that no authority has answered
 	unanswered      protocol.Time          // since when the authority has not answered, though it was asked; or Never
 	unconfirmed     int                    // holds that no authority of the newest epoch has confirmed
 	doubt           uint64                 // the view since which the authority that this member follows may decide no more, for those that wait here; or 0
@@ -74,6 +74,8 @@ func (m *Machine) holderCall(now protocol.Time, ev protocol.Event, out *protocol
 		m.holderCancel(now, ev.Call, fact, out)
 	case *protocol.Extend:
 		m.holderExtend(now, ev.Call, fact, out)
+	case *protocol.Amend:
+		m.holderAmend(now, ev.Call, fact, out)
 	case *protocol.EndSession:
 		m.holderEndSession(now, fact, out)
 	case *protocol.Revoke:
@@ -260,7 +262,7 @@ func (m *Machine) holderExtend(now protocol.Time, call protocol.CallID, extend *
 	r.keep = false // the authority has a hold limit for it from here on
 	m.refuseExtension(r, fmt.Errorf("%w: another extension has followed this one", holdfast.ErrConflict), out)
 	h.extensions++
-	h.extending++
+	h.changing++
 	r.extension = &extension{number: h.extensions, hold: extend.Hold, sent: now, call: call}
 	r.pause = 0
 	m.send(now, r, out)
@@ -277,7 +279,7 @@ func (m *Machine) refuseExtension(r *record, err error, out *protocol.Effects) {
 	}
 	out.Decide(r.extension.call, &d)
 	r.extension = nil
-	m.holder.extending--
+	m.holder.changing--
 }
 
 // holderEndSession ends a session's holds and waits, and confirms it at once: waits first, then holds, as in a table.
@@ -355,7 +357,7 @@ func (m *Machine) notifyRefused(now protocol.Time, r *record, err error, out *pr
 // is left of it, or at once if none knows it.
 func (m *Machine) endRecord(now protocol.Time, r *record, out *protocol.Effects) {
 	h := &m.holder
-	m.refuseExtension(r, holdfast.ErrNotHeld, out)
+	m.refuseChanges(r, holdfast.ErrNotHeld, out)
 	if !r.sent {
 		m.drop(r, out)
 		return
@@ -370,7 +372,7 @@ func (m *Machine) endRecord(now protocol.Time, r *record, out *protocol.Effects)
 
 // drop removes a record of which nothing is left anywhere, and answers the waiting calls.
 func (m *Machine) drop(r *record, out *protocol.Effects) {
-	m.refuseExtension(r, holdfast.ErrNotHeld, out)
+	m.refuseChanges(r, holdfast.ErrNotHeld, out)
 	m.holder.leave(r)
 	for _, call := range r.calls {
 		d := r.decision(lock.Released)
@@ -419,7 +421,7 @@ func (m *Machine) holderLapsed(now protocol.Time, next protocol.Tenure, out *pro
 	for _, r := range records {
 		switch r.state {
 		case held:
-			m.refuseExtension(r, holdfast.MemberLost, out)
+			m.refuseChanges(r, holdfast.MemberLost, out)
 			m.notifyLoss(r, lock.Lost, holdfast.MemberLost, out)
 			m.drop(r, out)
 		case kept, ending:

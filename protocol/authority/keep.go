@@ -69,7 +69,7 @@ func (m *Machine) KeepsOn(d *Decided) (may, unused bool) {
 // keeps reports whether a grant that its client releases is kept: the authority has allowed
 // it, and no request is known to wait for the name.
 func (m *Machine) keeps(now protocol.Time, r *record) bool {
-	if !r.keep || r.revoked || !r.confirmed || r.extension != nil || r.spent() || !m.lends(now) {
+	if !r.keep || r.revoked || !r.confirmed || r.changes() || r.request.Value != "" || r.spent() || !m.lends(now) {
 		return false
 	}
 	for other := m.holder.names[r.request.Name].first; other != nil; other = other.links[ofName].next {
@@ -102,7 +102,7 @@ func (m *Machine) keep(now protocol.Time, call protocol.CallID, r *record, out *
 
 // lend gives a client a kept grant, under a separate token, and reports whether it has. A grant that does not suit the
 // request is returned: the authority then has to decide. The table decides about reentry and suspensions, so a named
-// owner is never lent anything.
+// owner is never lent anything; and it shows the value of the grant, so a request with a value is not, either.
 func (m *Machine) lend(now protocol.Time, call protocol.CallID, q *lock.Request, out *protocol.Effects) bool {
 	names := m.holder.names[q.Name]
 	if names == nil {
@@ -115,7 +115,7 @@ func (m *Machine) lend(now protocol.Time, call protocol.CallID, q *lock.Request,
 	switch {
 	case r == nil:
 		return false
-	case q.Owner != "" || q.Mode != holdfast.ModeExclusive || r.spent() || !m.lends(now):
+	case q.Owner != "" || q.Value != "" || q.Mode != holdfast.ModeExclusive || r.spent() || !m.lends(now):
 		m.giveBack(now, r, out)
 		return false
 	case q.Hold > 0 && now >= lock.After(q.Arrived, q.Hold):

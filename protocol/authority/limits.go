@@ -93,6 +93,12 @@ func (m *Machine) extendsLater(x *protocol.Extend, out *protocol.Effects) bool {
 	return true
 }
 
+// pendingExtension is an extend that waits until the table serves.
+type pendingExtension struct {
+	call   protocol.CallID
+	extend protocol.Extend
+}
+
 func (x *pendingExtension) refuse(err error, out *protocol.Effects) {
 	e := &x.extend
 	out.Decide(x.call, &lock.Decision{Kind: lock.Refused, Session: e.Session, Request: e.Request, Name: e.Name, Token: e.Token, Hold: e.Hold, Err: err})
@@ -117,7 +123,11 @@ func (m *Machine) endExtension(d *lock.Decision, out *protocol.Effects) {
 func (m *Machine) extendDeferred(now protocol.Time, out *protocol.Effects) {
 	extends, current := m.authority.extends, m.current
 	m.authority.extends = nil
-	m.extendAll(now, extends, out)
+	for i := range extends {
+		x := &extends[i]
+		m.current = currentCall{x.call, x.extend.Session, x.extend.Request}
+		m.authorityExtend(now, &x.extend, out)
+	}
 	m.current = current
 }
 
@@ -131,7 +141,7 @@ func (h *holder) keepExtensions(now protocol.Time, extends []pendingExtension) {
 			continue
 		}
 		h.extensions++
-		h.extending++
+		h.changing++
 		r.extension = &extension{number: h.extensions, hold: x.Hold, sent: now, call: extends[i].call}
 	}
 }

@@ -271,6 +271,9 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	case *protocol.Extend:
 		m.current = currentCall{ev.Call, fact.Session, fact.Request}
 		m.authorityExtend(now, fact, out)
+	case *protocol.Amend:
+		m.current = currentCall{ev.Call, fact.Session, fact.Request}
+		m.authorityAmend(now, fact, out)
 	case *protocol.EndSession:
 		m.authorityEndSession(now, fact, out)
 	case *protocol.Revoke:

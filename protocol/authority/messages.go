@@ -14,7 +14,7 @@ import (
 // The messages between the roles of different members, all sent as values. Between
 // the two roles of one member nothing is sent.
 //
-//	holder → authority   Acquire Release Extend EndSession Query InfoAnswer Acks Revalidate
+//	holder → authority   Acquire Release Extend Amend EndSession Query InfoAnswer Acks Revalidate
 //	authority → holder   Decided Answer InfoRequest Acks
 //
 // A holder asks the authority for what its client has requested, under a sequence number of its
@@ -89,6 +89,15 @@ type (
 		Number uint64
 	}
 
+	// Amend amends the grant of a request. Repeated or late it does no harm, because of its revision. It is repeated
+	// until a Decided answers it.
+	Amend struct {
+		Stamp
+		Ended
+		Name string
+		lock.Amendment
+	}
+
 	// EndSession ends all requests of a session. It is repeated until Seq, a separate number, is acknowledged.
 	EndSession struct {
 		Stamp
@@ -102,7 +111,7 @@ type (
 	Decided struct {
 		Stamp
 		Ended
-		Kind     lock.Kind // Granted Queued Refused Lost Revoked
+		Kind     lock.Kind // Granted Queued Refused Lost Revoked Amended
 		Name     string
 		Token    holdfast.Token
 		Hold     time.Duration // Granted: counted from when the request was made (Age); 0 none
@@ -115,6 +124,9 @@ type (
 		Keep bool
 		// Extension is the Number of the Extend that this answers; 0 if it answers none.
 		Extension uint64
+		// Amendment, if this answers an Amend, is the revision in force with Amended, and the refused one with Refused; 0
+		// if it answers none.
+		Amendment uint64
 		// AckID is an authority's number for the acknowledgement of this message; it is repeated until then. 0 for an
 		// answer that is given once.
 		AckID uint64
@@ -217,6 +229,10 @@ func (m Extend) String() string {
 	return fmt.Sprintf("extend %v %q hold=%v · %v", m.Ended, m.Name, m.Hold, m.Stamp)
 }
 
+func (m Amend) String() string {
+	return fmt.Sprintf("amend %v %q revision=%d value=%q · %v", m.Ended, m.Name, m.Revision, m.Value, m.Stamp)
+}
+
 func (m EndSession) String() string { return fmt.Sprintf("end session %v · %v", m.Ended, m.Stamp) }
 
 func (m Decided) String() string {
@@ -227,6 +243,8 @@ func (m Decided) String() string {
 		if m.Keep {
 			text += " keep"
 		}
+	case lock.Amended:
+		text += fmt.Sprintf(" revision=%d", m.Amendment)
 	case lock.Queued:
 		text += fmt.Sprintf(" position=%d", m.Position)
 	case lock.Refused:

@@ -227,6 +227,10 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		if p.owns(msg.Ended) {
 			m.onExtend(now, p, &msg, out)
 		}
+	case Amend:
+		if p.owns(msg.Ended) {
+			m.onAmend(now, p, &msg, out)
+		}
 	case EndSession:
 		if p.owns(msg.Ended) {
 			m.authority.endVisits(func(r *lock.Request) bool { return r.Session == msg.Session })
@@ -248,7 +252,10 @@ func malformed(s *lock.Entry) error {
 	if err := lock.CheckKnownText("owner", s.Owner); err != nil {
 		return err
 	}
-	return lock.CheckKnownText("reason", s.Reason)
+	if err := lock.CheckKnownText("reason", s.Reason); err != nil {
+		return err
+	}
+	return holdfast.CheckValue(s.Value)
 }
 
 // owns reports whether a request is the peer's, of its present tenure. No member speaks

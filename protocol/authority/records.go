@@ -39,6 +39,7 @@ type record struct {
 	loss      holdfast.Loss // why it is revoked
 	confirmed bool          // the authority of the newest epoch has given it, or knows it
 	extension *extension
+	amendment *amendment
 	keep      bool    // it is kept when its client releases it
 	origin    *origin // what the authority knows of a grant that was kept; nil: of the request itself
 
@@ -54,12 +55,22 @@ type record struct {
 	links [3]struct{ next, prev *record }
 }
 
+// changes reports whether a change of a held grant is under way.
+func (r *record) changes() bool { return r.extension != nil || r.amendment != nil }
+
 // extension is a requested new hold limit.
 type extension struct {
 	number uint64
 	hold   lock.Time
 	sent   protocol.Time
 	call   protocol.CallID
+}
+
+// amendment is the call for an amendment that no authority has answered yet; the record's request has its contents, or
+// those of a later one.
+type amendment struct {
+	call     protocol.CallID
+	revision uint64
 }
 
 // recordKey names a request as its client does.

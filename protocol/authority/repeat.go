@@ -90,17 +90,30 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 			m.drop(r, out)
 			return
 		}
-	case r.extension != nil:
-		m.toAuthority(Extend{
-			Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name, Token: r.token,
-			Hold: r.extension.hold, Number: r.extension.number,
-		}, out)
+	case r.changes():
+		m.sendChanges(r, out)
 	default:
 		return
 	}
 	m.expect(now)
 	r.pause = protocol.Longer(r.pause, m.config.Patience)
 	r.due = now + r.pause
+}
+
+// sendChanges sends the changes of a held grant that no authority has answered.
+func (m *Machine) sendChanges(r *record, out *protocol.Effects) {
+	if r.extension != nil {
+		m.toAuthority(Extend{
+			Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name, Token: r.token,
+			Hold: r.extension.hold, Number: r.extension.number,
+		}, out)
+	}
+	if r.amendment != nil {
+		m.toAuthority(Amend{
+			Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name,
+			Amendment: lock.Amendment{Revision: r.request.Revision, Value: r.request.Value},
+		}, out)
+	}
 }
 
 // expect notes that an answer is waited for.
@@ -263,7 +276,7 @@ func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 		if r.revoked {
 			continue
 		}
-		m.refuseExtension(r, holdfast.AuthorityChanged, out)
+		m.refuseChanges(r, holdfast.AuthorityChanged, out)
 		r.revoked, r.loss = true, holdfast.AuthorityChanged
 		m.notifyLoss(r, lock.Revoked, r.loss, out)
 	}

@@ -325,6 +325,8 @@ func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, o
 		// Its release is under way, and answers everything.
 	case msg.Extension != 0:
 		m.extended(r, msg, out)
+	case msg.Amendment != 0:
+		m.amended(r, msg, out)
 	default:
 		m.decided(now, r, msg, out)
 	}
@@ -334,7 +336,7 @@ func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, o
 // request is released, so that nothing is stranded.
 func (m *Machine) rejectDecision(now protocol.Time, msg *Decided, out *protocol.Effects) {
 	switch {
-	case msg.Extension != 0 || !m.admitted():
+	case msg.Extension != 0 || msg.Amendment != 0 || !m.admitted():
 	case protocol.Mutated("cancelled wait sends no cancel") && msg.AckID != 0:
 		m.ack(now, msg.AckID, out)
 	case msg.Kind == lock.Granted || msg.Kind == lock.Queued || msg.Kind == lock.Revoked:
@@ -400,6 +402,7 @@ func (m *Machine) granted(now protocol.Time, r *record, msg *Decided, out *proto
 		end = lock.After(r.request.Arrived, lock.Stretch(hold, m.config.Table.Drift))
 	}
 	m.holder.take(r, msg.Token, now, end)
+	m.holder.shareValue(r)
 	r.keep = msg.Keep
 	if hold > 0 {
 		r.limit = lock.After(r.request.Arrived, hold)
@@ -430,8 +433,10 @@ func (m *Machine) extended(r *record, msg *Decided, out *protocol.Effects) {
 			m.remind(mate)
 		}
 	}
-	r.extension, r.due, r.pause = nil, protocol.Never, 0
-	m.holder.extending--
+	if r.extension = nil; r.amendment == nil {
+		r.due, r.pause = protocol.Never, 0
+	}
+	m.holder.changing--
 	d := lock.Decision{
 		Kind: lock.Granted, Session: r.request.Session, Request: r.request.ID, Name: r.request.Name, Token: r.token, Hold: x.hold,
 	}

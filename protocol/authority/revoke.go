@@ -50,7 +50,7 @@ func (m *Machine) holderRevoke(now protocol.Time, s lock.SessionID, why holdfast
 			m.endRecord(now, r, out)
 			continue
 		}
-		m.refuseExtension(r, why, out)
+		m.refuseChanges(r, why, out)
 		r.revoked, r.loss = true, why
 		m.notifyLoss(r, lock.Revoked, why, out)
 	}

@@ -106,7 +106,7 @@ func (m *Machine) speakUp(now protocol.Time, left bool, out *protocol.Effects) {
 		if left && r.state == queued {
 			r.state, r.position = requested, unknownPosition
 		}
-		if r.state == requested || r.state == ending || r.extension != nil {
+		if r.state == requested || r.state == ending || r.changes() {
 			records = append(records, r)
 		}
 	}

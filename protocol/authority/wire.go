@@ -20,10 +20,11 @@ var Messages = []wire.Type{
 	wire.Message[Query](40),
 	wire.Message[Answer](41),
 	wire.Message[Revalidate](42),
+	wire.Message[Amend](43),
 }
 
 // leastDecision is the minimum size of a Decided without its stamp.
-const leastDecision = 20
+const leastDecision = 21
 
 func (s *Stamp) Code(c *wire.Coder) {
 	s.Epoch.Code(c)
@@ -76,6 +77,13 @@ func (m *Extend) Code(c *wire.Coder) {
 	wire.Number(c, &m.Number)
 }
 
+func (m *Amend) Code(c *wire.Coder) {
+	m.Stamp.Code(c)
+	m.Ended.Code(c)
+	wire.Text(c, &m.Name)
+	m.Amendment.Code(c)
+}
+
 func (m *EndSession) Code(c *wire.Coder) {
 	m.Stamp.Code(c)
 	m.Ended.Code(c)
@@ -90,7 +98,7 @@ func (m *Decided) Code(c *wire.Coder) {
 // codeDecision goes through the fields of a Decided other than its stamp.
 func (m *Decided) codeDecision(c *wire.Coder) {
 	m.Ended.Code(c)
-	wire.Enum(c, &m.Kind, lock.Released)
+	wire.Enum(c, &m.Kind, lock.Amended)
 	wire.Text(c, &m.Name)
 	wire.Number(c, &m.Token)
 	c.Duration(&m.Hold)
@@ -99,6 +107,7 @@ func (m *Decided) codeDecision(c *wire.Coder) {
 	lock.CodeError(c, &m.Err)
 	c.Bool(&m.Keep)
 	wire.Number(c, &m.Extension)
+	wire.Number(c, &m.Amendment)
 	wire.Number(c, &m.AckID)
 }
 

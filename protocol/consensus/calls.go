@@ -59,7 +59,7 @@ type work struct {
 	hearings []*hearing      // Attach: the beats that wait for it
 	request  *request        // Acquire; Release of a piece; LetIn: the suspension; Recall: its record
 	breaking *breaking       // Break
-	call     protocol.CallID // Release, Extend: the waiting call
+	call     protocol.CallID // Release, Extend, Amend: the waiting call
 	answered bool
 	reply    *cancelReply // Cancel: the answer when all shards have done it; nil if there is none
 }
@@ -96,6 +96,8 @@ func (m *Machine) onCall(ev *protocol.Event, out *protocol.Effects) {
 		m.cancel(ev.Call, fact, out)
 	case *protocol.Extend:
 		m.extend(ev.Call, fact, out)
+	case *protocol.Amend:
+		m.amend(ev.Call, fact, out)
 	case *protocol.Enroll:
 		m.enroll(fact)
 	case *protocol.Beat:
@@ -274,6 +276,20 @@ func (m *Machine) extend(call protocol.CallID, f *protocol.Extend, out *protocol
 	m.onHeld(w, out)
 }
 
+// amend amends a grant.
+func (m *Machine) amend(call protocol.CallID, f *protocol.Amend, out *protocol.Effects) {
+	if err := f.Check(); err != nil {
+		d := f.Refused(err)
+		out.Decide(call, &d)
+		return
+	}
+	w := &work{call: call, op: replica.Op{
+		Kind: replica.Amend, Session: f.Session, Request: f.Request, Name: f.Name, Token: f.Token,
+		Attributes: holdfast.Attributes{Value: f.Value, Revision: f.Revision},
+	}}
+	m.onHeld(w, out)
+}
+
 // onHeld sends an operation about a hold.
 func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 	op := w.op
@@ -309,17 +325,26 @@ func (m *Machine) submitHeld(p *part, w *work, out *protocol.Effects) {
 		}
 		return
 	}
-	if w.op.Kind == replica.Release {
+	switch w.op.Kind {
+	case replica.Release:
 		w.client.giving = append(w.client.giving, w)
+	case replica.Amend:
+		w.client.amending = append(w.client.amending, w)
 	}
 }
 
-// answerHeld answers a Release or an Extend.
+// answerHeld answers a Release, an Extend or an Amend.
 func (m *Machine) answerHeld(w *work, session lock.SessionID, err error, out *protocol.Effects) {
 	w.answered = true
 	d := lock.Decision{Kind: lock.Released, Session: session, Request: w.op.Request, Name: w.op.Name, Token: w.op.Token}
-	if w.op.Kind == replica.Extend {
+	switch w.op.Kind {
+	case replica.Extend:
 		d.Kind, d.Hold = lock.Granted, w.op.Hold
+	case replica.Amend:
+		d.Kind, d.Value, d.Revision = lock.Amended, w.op.Value, w.op.Revision
+		if now, held := w.grant(m.partOf(w.op.Name)); held {
+			d.Value, d.Revision = now.Value, now.Revision // it was overtaken, or done before
+		}
 	}
 	if err != nil {
 		d.Kind, d.Hold, d.Err = lock.Refused, 0, err

@@ -65,7 +65,35 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 		}
 	case lock.Refused, lock.Lost, lock.Released:
 		m.ended(c, r, &d, out)
+	case lock.Amended:
+		c.amended(r, &d, out)
 	}
+}
+
+// amended answers the waiting call for an amendment, or informs the client of one that came through another member.
+func (c *client) amended(r *request, d *lock.Decision, out *protocol.Effects) {
+	at := slices.IndexFunc(c.amending, func(w *work) bool { return w.isOf(d) && w.op.Revision == d.Revision })
+	if at >= 0 {
+		w := c.amending[at]
+		w.answered = true
+		c.amending = slices.Delete(c.amending, at, at+1)
+		out.Decide(w.call, d)
+	} else if r != nil && r.here {
+		out.Decide(protocol.CallID{}, d)
+	}
+}
+
+// grant returns the grant that an operation is about, if it is held.
+func (w *work) grant(p *part) (grant lock.Grant, held bool) {
+	if w.client == nil || p.shard == nil {
+		return grant, false
+	}
+	holders := p.shard.Replica().Table().Show(w.op.Name).Holders
+	at := slices.IndexFunc(holders, func(g lock.Grant) bool { return g.Session == w.client.id && g.Token == w.op.Token })
+	if at < 0 {
+		return grant, false
+	}
+	return holders[at], true
 }
 
 func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, out *protocol.Effects) {
@@ -304,7 +332,7 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 		m.cancelled(p, w, out)
 	case replica.Recall:
 		m.recalled(p, w, result, out)
-	case replica.Release, replica.Extend:
+	case replica.Release, replica.Extend, replica.Amend:
 		if w.request != nil {
 			m.donePiece(w, result.Repeated, out)
 			return
@@ -325,7 +353,7 @@ func (m *Machine) current(r *request) bool {
 	return m.serves(r.client) && r.client.requests[r.number] == r
 }
 
-// doneHeld answers a Release or an Extend that was not answered by a decision.
+// doneHeld answers a Release, an Extend or an Amend that was not answered by a decision.
 func (m *Machine) doneHeld(p *part, w *work, result *shard.Result, out *protocol.Effects) {
 	if w.answered {
 		return
@@ -333,11 +361,11 @@ func (m *Machine) doneHeld(p *part, w *work, result *shard.Result, out *protocol
 	if result.Repeated && m.serves(w.client) {
 		again := &work{client: w.client, call: w.call}
 		if m.submit(p, w.op, again) == nil {
-			m.replaceGiving(w, again)
+			m.replaceHeld(w, again)
 			return
 		}
 	}
-	m.replaceGiving(w, nil)
+	m.replaceHeld(w, nil)
 	err := result.Err
 	if result.Repeated {
 		err = errUnseen
@@ -372,15 +400,17 @@ func (p *part) isOpen(w *work) (open bool) {
 	return open
 }
 
-// replaceGiving replaces a pending release by another one, or by none.
-func (m *Machine) replaceGiving(w, by *work) {
-	at := slices.Index(w.client.giving, w)
-	switch {
-	case at < 0:
-	case by == nil:
-		w.client.giving = slices.Delete(w.client.giving, at, at+1)
-	default:
-		w.client.giving[at] = by
+// replaceHeld replaces a pending release or amendment by another one, or by none.
+func (m *Machine) replaceHeld(w, by *work) {
+	for _, list := range [...]*[]*work{&w.client.giving, &w.client.amending} {
+		at := slices.Index(*list, w)
+		switch {
+		case at < 0:
+		case by == nil:
+			*list = slices.Delete(*list, at, at+1)
+		default:
+			(*list)[at] = by
+		}
 	}
 }
 

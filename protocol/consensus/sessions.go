@@ -20,6 +20,7 @@ type client struct {
 	requests  map[uint64]*request
 	unsent    map[uint64]bool // the numbers of those that may have something unsent, so that a beat costs no walk of all
 	giving    []*work         // releases that are not answered
+	amending  []*work         // amendments that are not answered
 	beatDue   protocol.Time   // of a session of this process
 	// When it was adopted its client had assigned numbers up to settled. Of those it has not settled the ones in open;
 	// grants of the others are returned.
@@ -255,7 +256,7 @@ func (m *Machine) restart(c *client, out *protocol.Effects) {
 	m.end(c, replica.Op{Kind: replica.End}, out)
 	m.rename(c)
 	m.clients[c.id] = c
-	c.presences, c.giving, c.letsIn = nil, nil, nil
+	c.presences, c.giving, c.amending, c.letsIn = nil, nil, nil, nil
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		r := c.requests[number]
 		if r.state == granted {

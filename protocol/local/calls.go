@@ -29,6 +29,11 @@ func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol
 	case *protocol.Extend:
 		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.Request}
 		c.extend(now, fact, out)
+	case *protocol.Amend:
+		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.Request}
+		d, _ := c.table.Amend(now, fact.Session, fact.Name, fact.Token, fact.Request, &fact.Amendment)
+		c.scratch = append(c.scratch, d)
+		c.publish(now, out)
 	case *protocol.EndSession:
 		c.table.EndSession(now, fact.Session, fact.Why, &c.scratch)
 		c.publish(now, out)

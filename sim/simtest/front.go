@@ -252,6 +252,9 @@ func (f *Front) answer(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	switch fact := ev.Fact.(type) {
 	case *protocol.Extend:
 		out.Decide(ev.Call, &lock.Decision{Kind: lock.Refused, Session: fact.Session, Request: fact.Request, Name: fact.Name, Token: fact.Token, Err: holdfast.ErrUnsupported})
+	case *protocol.Amend:
+		d := fact.Refused(holdfast.ErrUnsupported)
+		out.Decide(ev.Call, &d)
 	case *protocol.CountHolds:
 		count := 0
 		for i := range f.Wants {

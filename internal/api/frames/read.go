@@ -103,7 +103,7 @@ func (s *operationSlots) shrink() {
 	}
 	for _, slot := range s.slots[:min(s.used, len(s.slots))] {
 		a := &slot.acquireBody
-		a.Space, a.Name, a.Owner, a.Reason = "", "", "", ""
+		a.Space, a.Name, a.Owner, a.Reason, a.Value = "", "", "", "", ""
 		slot.releaseBody.Space, slot.releaseBody.Name = "", ""
 		slot.cancelBody.Space, slot.cancelBody.Name = "", ""
 	}
@@ -175,7 +175,7 @@ func (s *operationSlots) kind(slot *operationSlot, field byte, r *reader) {
 
 func (s *operationSlots) acquire(a *schema.Acquire, r *reader) {
 	space := ""
-	a.Name, a.Owner, a.Reason = "", "", ""
+	a.Name, a.Owner, a.Reason, a.Value = "", "", "", ""
 	a.Mode, a.Units, a.Capacity, a.Try, a.Wait, a.Hold, a.Require = 0, 0, 0, false, 0, 0, 0
 	for {
 		tag, more := r.field()
@@ -205,6 +205,8 @@ func (s *operationSlots) acquire(a *schema.Acquire, r *reader) {
 			a.Reason = r.text()
 		case 11<<typeBits | typeVarint:
 			a.Require = schema.Class(r.varint())
+		case 12<<typeBits | typeBytes:
+			a.Value = r.text()
 		default:
 			r.odd = true
 		}

@@ -27,7 +27,7 @@ func operationsHint(operations []*schema.Operation) int {
 		switch kind := o.Kind.(type) {
 		case *schema.Operation_Acquire:
 			a := kind.Acquire
-			size += len(a.GetSpace()) + len(a.GetName()) + len(a.GetOwner()) + len(a.GetReason())
+			size += len(a.GetSpace()) + len(a.GetName()) + len(a.GetOwner()) + len(a.GetReason()) + len(a.GetValue())
 		case *schema.Operation_Release:
 			size += len(kind.Release.GetSpace()) + len(kind.Release.GetName())
 		case *schema.Operation_Cancel:
@@ -68,7 +68,7 @@ func appendEvents(b []byte, events []*schema.Event) ([]byte, error) {
 func appendOperation(b []byte, o *schema.Operation) ([]byte, error) {
 	switch kind := o.GetKind().(type) {
 	case *schema.Operation_Acquire:
-		if a := kind.Acquire; a != nil && valid(a.Space, a.Name, a.Owner, a.Reason) {
+		if a := kind.Acquire; a != nil && valid(a.Space, a.Name, a.Owner, a.Reason, a.Value) {
 			return appendAcquire(appendNumber(b, fieldID, o.Id), a), nil
 		}
 	case *schema.Operation_Release:
@@ -111,7 +111,8 @@ func appendAcquire(b []byte, a *schema.Acquire) []byte {
 	b = appendNumber(b, 8, uint64(a.Hold))
 	b = appendText(b, 9, a.Owner)
 	b = appendText(b, 10, a.Reason)
-	return end(appendNumber(b, 11, uint64(a.Require)), start)
+	b = appendNumber(b, 11, uint64(a.Require))
+	return end(appendText(b, 12, a.Value), start)
 }
 
 func appendEvent(b []byte, e *schema.Event) ([]byte, error) {

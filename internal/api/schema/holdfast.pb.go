@@ -174,7 +174,7 @@ func (x *ClientFrame) GetOperations() []*Operation {
 
 // Operation asks for one thing. Its id is 1 to 2^63-2, and no other is taken. For
 // acquire it is the request's id: chosen by the client, never used twice in a session.
-// Release, cancel and extend name in id the request under which the lock was
+// Release, cancel, extend and amend name in id the request under which the lock was
 // acquired. Hello, beat and end are about no request: their id is only repeated in
 // the answer, and may be left 0.
 type Operation struct {
@@ -189,6 +189,7 @@ type Operation struct {
 	//	*Operation_Extend
 	//	*Operation_Beat
 	//	*Operation_End
+	//	*Operation_Amend
 	Kind          isOperation_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -301,6 +302,15 @@ func (x *Operation) GetEnd() *End {
 	return nil
 }
 
+func (x *Operation) GetAmend() *Amend {
+	if x != nil {
+		if x, ok := x.Kind.(*Operation_Amend); ok {
+			return x.Amend
+		}
+	}
+	return nil
+}
+
 type isOperation_Kind interface {
 	isOperation_Kind()
 }
@@ -333,6 +343,10 @@ type Operation_End struct {
 	End *End `protobuf:"bytes,8,opt,name=end,proto3,oneof"`
 }
 
+type Operation_Amend struct {
+	Amend *Amend `protobuf:"bytes,9,opt,name=amend,proto3,oneof"`
+}
+
 func (*Operation_Hello) isOperation_Kind() {}
 
 func (*Operation_Acquire) isOperation_Kind() {}
@@ -346,6 +360,8 @@ func (*Operation_Extend) isOperation_Kind() {}
 func (*Operation_Beat) isOperation_Kind() {}
 
 func (*Operation_End) isOperation_Kind() {}
+
+func (*Operation_Amend) isOperation_Kind() {}
 
 type Hello struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -471,6 +487,7 @@ type Acquire struct {
 	Owner         string                 `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
 	Reason        string                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	Require       Class                  `protobuf:"varint,11,opt,name=require,proto3,enum=holdfast.v1.Class" json:"require,omitempty"`
+	Value         string                 `protobuf:"bytes,12,opt,name=value,proto3" json:"value,omitempty"` // published with the grant
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -580,6 +597,13 @@ func (x *Acquire) GetRequire() Class {
 		return x.Require
 	}
 	return Class_CLASS_ADVISORY
+}
+
+func (x *Acquire) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
 }
 
 type Release struct {
@@ -770,6 +794,84 @@ func (x *Extend) GetHold() int64 {
 	return 0
 }
 
+// Amend replaces the value of a grant. It states the whole, under a revision that the client counts for the session, from
+// 1 on: one with a lower revision than the grant's latest has no effect. It is answered by amended alone.
+type Amend struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Token         uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	Revision      uint64                 `protobuf:"varint,4,opt,name=revision,proto3" json:"revision,omitempty"`
+	Value         string                 `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Amend) Reset() {
+	*x = Amend{}
+	mi := &file_holdfast_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Amend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Amend) ProtoMessage() {}
+
+func (x *Amend) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Amend.ProtoReflect.Descriptor instead.
+func (*Amend) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Amend) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *Amend) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Amend) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *Amend) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Amend) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
 type Beat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ttl           int64                  `protobuf:"varint,1,opt,name=ttl,proto3" json:"ttl,omitempty"` // wanted; 0 means as before
@@ -779,7 +881,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_holdfast_proto_msgTypes[7]
+	mi := &file_holdfast_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +893,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[7]
+	mi := &file_holdfast_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +906,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{7}
+	return file_holdfast_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Beat) GetTtl() int64 {
@@ -826,7 +928,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_holdfast_proto_msgTypes[8]
+	mi := &file_holdfast_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -838,7 +940,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[8]
+	mi := &file_holdfast_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -851,7 +953,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{8}
+	return file_holdfast_proto_rawDescGZIP(), []int{9}
 }
 
 // ServerFrame holds everything that the server had to say when the frame was sent.
@@ -864,7 +966,7 @@ type ServerFrame struct {
 
 func (x *ServerFrame) Reset() {
 	*x = ServerFrame{}
-	mi := &file_holdfast_proto_msgTypes[9]
+	mi := &file_holdfast_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +978,7 @@ func (x *ServerFrame) String() string {
 func (*ServerFrame) ProtoMessage() {}
 
 func (x *ServerFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[9]
+	mi := &file_holdfast_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +991,7 @@ func (x *ServerFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerFrame.ProtoReflect.Descriptor instead.
 func (*ServerFrame) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{9}
+	return file_holdfast_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ServerFrame) GetEvents() []*Event {
@@ -902,7 +1004,7 @@ func (x *ServerFrame) GetEvents() []*Event {
 // Event answers the operation with its id, or tells what became of the request of
 // that id later. A release or cancel is answered by released alone, with a problem
 // where it was refused: a refused with its id is never about it, but about the
-// acquire or an extend. An end is answered by released with its own id.
+// acquire or an extend. An amend is answered by amended. An end is answered by released with its own id.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -917,6 +1019,7 @@ type Event struct {
 	//	*Event_Extended
 	//	*Event_Beat
 	//	*Event_Moved
+	//	*Event_Amended
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -924,7 +1027,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_holdfast_proto_msgTypes[10]
+	mi := &file_holdfast_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1039,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[10]
+	mi := &file_holdfast_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1052,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{10}
+	return file_holdfast_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Event) GetId() uint64 {
@@ -1047,6 +1150,15 @@ func (x *Event) GetMoved() *Moved {
 	return nil
 }
 
+func (x *Event) GetAmended() *Amended {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Amended); ok {
+			return x.Amended
+		}
+	}
+	return nil
+}
+
 type isEvent_Kind interface {
 	isEvent_Kind()
 }
@@ -1087,6 +1199,10 @@ type Event_Moved struct {
 	Moved *Moved `protobuf:"bytes,10,opt,name=moved,proto3,oneof"`
 }
 
+type Event_Amended struct {
+	Amended *Amended `protobuf:"bytes,11,opt,name=amended,proto3,oneof"`
+}
+
 func (*Event_Welcome) isEvent_Kind() {}
 
 func (*Event_Granted) isEvent_Kind() {}
@@ -1104,6 +1220,8 @@ func (*Event_Extended) isEvent_Kind() {}
 func (*Event_Beat) isEvent_Kind() {}
 
 func (*Event_Moved) isEvent_Kind() {}
+
+func (*Event_Amended) isEvent_Kind() {}
 
 type Welcome struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1125,7 +1243,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_holdfast_proto_msgTypes[11]
+	mi := &file_holdfast_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1255,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[11]
+	mi := &file_holdfast_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1268,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{11}
+	return file_holdfast_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Welcome) GetSession() string {
@@ -1237,7 +1355,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_holdfast_proto_msgTypes[12]
+	mi := &file_holdfast_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1367,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[12]
+	mi := &file_holdfast_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1380,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{12}
+	return file_holdfast_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Granted) GetToken() uint64 {
@@ -1302,7 +1420,7 @@ type Queued struct {
 
 func (x *Queued) Reset() {
 	*x = Queued{}
-	mi := &file_holdfast_proto_msgTypes[13]
+	mi := &file_holdfast_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1432,7 @@ func (x *Queued) String() string {
 func (*Queued) ProtoMessage() {}
 
 func (x *Queued) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[13]
+	mi := &file_holdfast_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1445,7 @@ func (x *Queued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queued.ProtoReflect.Descriptor instead.
 func (*Queued) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{13}
+	return file_holdfast_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Queued) GetPosition() int32 {
@@ -1346,7 +1464,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_holdfast_proto_msgTypes[14]
+	mi := &file_holdfast_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1476,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[14]
+	mi := &file_holdfast_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1489,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{14}
+	return file_holdfast_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Refused) GetProblem() *Problem {
@@ -1393,7 +1511,7 @@ type Released struct {
 
 func (x *Released) Reset() {
 	*x = Released{}
-	mi := &file_holdfast_proto_msgTypes[15]
+	mi := &file_holdfast_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1523,7 @@ func (x *Released) String() string {
 func (*Released) ProtoMessage() {}
 
 func (x *Released) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[15]
+	mi := &file_holdfast_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1536,7 @@ func (x *Released) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Released.ProtoReflect.Descriptor instead.
 func (*Released) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{15}
+	return file_holdfast_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Released) GetProblem() *Problem {
@@ -1440,7 +1558,7 @@ type Lost struct {
 
 func (x *Lost) Reset() {
 	*x = Lost{}
-	mi := &file_holdfast_proto_msgTypes[16]
+	mi := &file_holdfast_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1570,7 @@ func (x *Lost) String() string {
 func (*Lost) ProtoMessage() {}
 
 func (x *Lost) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[16]
+	mi := &file_holdfast_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1583,7 @@ func (x *Lost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lost.ProtoReflect.Descriptor instead.
 func (*Lost) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{16}
+	return file_holdfast_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Lost) GetWhy() string {
@@ -1491,7 +1609,7 @@ type Extended struct {
 
 func (x *Extended) Reset() {
 	*x = Extended{}
-	mi := &file_holdfast_proto_msgTypes[17]
+	mi := &file_holdfast_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1621,7 @@ func (x *Extended) String() string {
 func (*Extended) ProtoMessage() {}
 
 func (x *Extended) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[17]
+	mi := &file_holdfast_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1634,7 @@ func (x *Extended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extended.ProtoReflect.Descriptor instead.
 func (*Extended) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{17}
+	return file_holdfast_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Extended) GetHold() int64 {
@@ -1524,6 +1642,60 @@ func (x *Extended) GetHold() int64 {
 		return x.Hold
 	}
 	return 0
+}
+
+// Amended answers an amend. The revision is the one in force, which is higher than that of the amend where another client
+// of the session has been later; with a problem, it is the refused one.
+type Amended struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Problem       *Problem               `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Amended) Reset() {
+	*x = Amended{}
+	mi := &file_holdfast_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Amended) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Amended) ProtoMessage() {}
+
+func (x *Amended) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Amended.ProtoReflect.Descriptor instead.
+func (*Amended) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Amended) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Amended) GetProblem() *Problem {
+	if x != nil {
+		return x.Problem
+	}
+	return nil
 }
 
 type Beaten struct {
@@ -1536,7 +1708,7 @@ type Beaten struct {
 
 func (x *Beaten) Reset() {
 	*x = Beaten{}
-	mi := &file_holdfast_proto_msgTypes[18]
+	mi := &file_holdfast_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +1720,7 @@ func (x *Beaten) String() string {
 func (*Beaten) ProtoMessage() {}
 
 func (x *Beaten) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[18]
+	mi := &file_holdfast_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +1733,7 @@ func (x *Beaten) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beaten.ProtoReflect.Descriptor instead.
 func (*Beaten) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{18}
+	return file_holdfast_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Beaten) GetTtl() int64 {
@@ -1589,7 +1761,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_holdfast_proto_msgTypes[19]
+	mi := &file_holdfast_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1773,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[19]
+	mi := &file_holdfast_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1786,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{19}
+	return file_holdfast_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Moved) GetAuthority() string {
@@ -1656,7 +1828,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_holdfast_proto_msgTypes[20]
+	mi := &file_holdfast_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1840,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_holdfast_proto_msgTypes[20]
+	mi := &file_holdfast_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1853,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{20}
+	return file_holdfast_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Problem) GetCode() string {
@@ -1804,7 +1976,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\vClientFrame\x126\n" +
 	"\n" +
 	"operations\x18\x01 \x03(\v2\x16.holdfast.v1.OperationR\n" +
-	"operations\"\xe0\x02\n" +
+	"operations\"\x8c\x03\n" +
 	"\tOperation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
 	"\x05hello\x18\x02 \x01(\v2\x12.holdfast.v1.HelloH\x00R\x05hello\x120\n" +
@@ -1813,7 +1985,8 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06cancel\x18\x05 \x01(\v2\x13.holdfast.v1.CancelH\x00R\x06cancel\x12-\n" +
 	"\x06extend\x18\x06 \x01(\v2\x13.holdfast.v1.ExtendH\x00R\x06extend\x12'\n" +
 	"\x04beat\x18\a \x01(\v2\x11.holdfast.v1.BeatH\x00R\x04beat\x12$\n" +
-	"\x03end\x18\b \x01(\v2\x10.holdfast.v1.EndH\x00R\x03endB\x06\n" +
+	"\x03end\x18\b \x01(\v2\x10.holdfast.v1.EndH\x00R\x03end\x12*\n" +
+	"\x05amend\x18\t \x01(\v2\x12.holdfast.v1.AmendH\x00R\x05amendB\x06\n" +
 	"\x04kind\"\xcb\x01\n" +
 	"\x05Hello\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
@@ -1825,7 +1998,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06number\x18\a \x01(\x06R\x06number\x12\x1e\n" +
 	"\n" +
 	"generation\x18\b \x01(\x04R\n" +
-	"generation\"\xa2\x02\n" +
+	"generation\"\xb8\x02\n" +
 	"\aAcquire\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -1838,7 +2011,8 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x05owner\x18\t \x01(\tR\x05owner\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12,\n" +
-	"\arequire\x18\v \x01(\x0e2\x12.holdfast.v1.ClassR\arequire\"]\n" +
+	"\arequire\x18\v \x01(\x0e2\x12.holdfast.v1.ClassR\arequire\x12\x14\n" +
+	"\x05value\x18\f \x01(\tR\x05value\"]\n" +
 	"\aRelease\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1851,12 +2025,18 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x12\n" +
-	"\x04hold\x18\x04 \x01(\x03R\x04hold\"\x18\n" +
+	"\x04hold\x18\x04 \x01(\x03R\x04hold\"y\n" +
+	"\x05Amend\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x1a\n" +
+	"\brevision\x18\x04 \x01(\x04R\brevision\x12\x14\n" +
+	"\x05value\x18\x05 \x01(\tR\x05value\"\x18\n" +
 	"\x04Beat\x12\x10\n" +
 	"\x03ttl\x18\x01 \x01(\x03R\x03ttl\"\x05\n" +
 	"\x03End\"9\n" +
 	"\vServerFrame\x12*\n" +
-	"\x06events\x18\x01 \x03(\v2\x12.holdfast.v1.EventR\x06events\"\xce\x03\n" +
+	"\x06events\x18\x01 \x03(\v2\x12.holdfast.v1.EventR\x06events\"\x80\x04\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
 	"\awelcome\x18\x02 \x01(\v2\x14.holdfast.v1.WelcomeH\x00R\awelcome\x120\n" +
@@ -1868,7 +2048,8 @@ const file_holdfast_proto_rawDesc = "" +
 	"\bextended\x18\b \x01(\v2\x15.holdfast.v1.ExtendedH\x00R\bextended\x12)\n" +
 	"\x04beat\x18\t \x01(\v2\x13.holdfast.v1.BeatenH\x00R\x04beat\x12*\n" +
 	"\x05moved\x18\n" +
-	" \x01(\v2\x12.holdfast.v1.MovedH\x00R\x05movedB\x06\n" +
+	" \x01(\v2\x12.holdfast.v1.MovedH\x00R\x05moved\x120\n" +
+	"\aamended\x18\v \x01(\v2\x14.holdfast.v1.AmendedH\x00R\aamendedB\x06\n" +
 	"\x04kind\"\x8a\x02\n" +
 	"\aWelcome\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
@@ -1899,7 +2080,10 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x03why\x18\x01 \x01(\tR\x03why\x12!\n" +
 	"\fmust_release\x18\x02 \x01(\bR\vmustRelease\"\x1e\n" +
 	"\bExtended\x12\x12\n" +
-	"\x04hold\x18\x01 \x01(\x03R\x04hold\"3\n" +
+	"\x04hold\x18\x01 \x01(\x03R\x04hold\"U\n" +
+	"\aAmended\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\x12.\n" +
+	"\aproblem\x18\x02 \x01(\v2\x14.holdfast.v1.ProblemR\aproblem\"3\n" +
 	"\x06Beaten\x12\x10\n" +
 	"\x03ttl\x18\x01 \x01(\x03R\x03ttl\x12\x17\n" +
 	"\attl_cut\x18\x02 \x01(\tR\x06ttlCut\"?\n" +
@@ -1949,7 +2133,7 @@ func file_holdfast_proto_rawDescGZIP() []byte {
 }
 
 var file_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_holdfast_proto_goTypes = []any{
 	(Mode)(0),           // 0: holdfast.v1.Mode
 	(Class)(0),          // 1: holdfast.v1.Class
@@ -1960,20 +2144,22 @@ var file_holdfast_proto_goTypes = []any{
 	(*Release)(nil),     // 6: holdfast.v1.Release
 	(*Cancel)(nil),      // 7: holdfast.v1.Cancel
 	(*Extend)(nil),      // 8: holdfast.v1.Extend
-	(*Beat)(nil),        // 9: holdfast.v1.Beat
-	(*End)(nil),         // 10: holdfast.v1.End
-	(*ServerFrame)(nil), // 11: holdfast.v1.ServerFrame
-	(*Event)(nil),       // 12: holdfast.v1.Event
-	(*Welcome)(nil),     // 13: holdfast.v1.Welcome
-	(*Granted)(nil),     // 14: holdfast.v1.Granted
-	(*Queued)(nil),      // 15: holdfast.v1.Queued
-	(*Refused)(nil),     // 16: holdfast.v1.Refused
-	(*Released)(nil),    // 17: holdfast.v1.Released
-	(*Lost)(nil),        // 18: holdfast.v1.Lost
-	(*Extended)(nil),    // 19: holdfast.v1.Extended
-	(*Beaten)(nil),      // 20: holdfast.v1.Beaten
-	(*Moved)(nil),       // 21: holdfast.v1.Moved
-	(*Problem)(nil),     // 22: holdfast.v1.Problem
+	(*Amend)(nil),       // 9: holdfast.v1.Amend
+	(*Beat)(nil),        // 10: holdfast.v1.Beat
+	(*End)(nil),         // 11: holdfast.v1.End
+	(*ServerFrame)(nil), // 12: holdfast.v1.ServerFrame
+	(*Event)(nil),       // 13: holdfast.v1.Event
+	(*Welcome)(nil),     // 14: holdfast.v1.Welcome
+	(*Granted)(nil),     // 15: holdfast.v1.Granted
+	(*Queued)(nil),      // 16: holdfast.v1.Queued
+	(*Refused)(nil),     // 17: holdfast.v1.Refused
+	(*Released)(nil),    // 18: holdfast.v1.Released
+	(*Lost)(nil),        // 19: holdfast.v1.Lost
+	(*Extended)(nil),    // 20: holdfast.v1.Extended
+	(*Amended)(nil),     // 21: holdfast.v1.Amended
+	(*Beaten)(nil),      // 22: holdfast.v1.Beaten
+	(*Moved)(nil),       // 23: holdfast.v1.Moved
+	(*Problem)(nil),     // 24: holdfast.v1.Problem
 }
 var file_holdfast_proto_depIdxs = []int32{
 	3,  // 0: holdfast.v1.ClientFrame.operations:type_name -> holdfast.v1.Operation
@@ -1982,29 +2168,32 @@ var file_holdfast_proto_depIdxs = []int32{
 	6,  // 3: holdfast.v1.Operation.release:type_name -> holdfast.v1.Release
 	7,  // 4: holdfast.v1.Operation.cancel:type_name -> holdfast.v1.Cancel
 	8,  // 5: holdfast.v1.Operation.extend:type_name -> holdfast.v1.Extend
-	9,  // 6: holdfast.v1.Operation.beat:type_name -> holdfast.v1.Beat
-	10, // 7: holdfast.v1.Operation.end:type_name -> holdfast.v1.End
-	0,  // 8: holdfast.v1.Acquire.mode:type_name -> holdfast.v1.Mode
-	1,  // 9: holdfast.v1.Acquire.require:type_name -> holdfast.v1.Class
-	12, // 10: holdfast.v1.ServerFrame.events:type_name -> holdfast.v1.Event
-	13, // 11: holdfast.v1.Event.welcome:type_name -> holdfast.v1.Welcome
-	14, // 12: holdfast.v1.Event.granted:type_name -> holdfast.v1.Granted
-	15, // 13: holdfast.v1.Event.queued:type_name -> holdfast.v1.Queued
-	16, // 14: holdfast.v1.Event.refused:type_name -> holdfast.v1.Refused
-	17, // 15: holdfast.v1.Event.released:type_name -> holdfast.v1.Released
-	18, // 16: holdfast.v1.Event.lost:type_name -> holdfast.v1.Lost
-	19, // 17: holdfast.v1.Event.extended:type_name -> holdfast.v1.Extended
-	20, // 18: holdfast.v1.Event.beat:type_name -> holdfast.v1.Beaten
-	21, // 19: holdfast.v1.Event.moved:type_name -> holdfast.v1.Moved
-	22, // 20: holdfast.v1.Refused.problem:type_name -> holdfast.v1.Problem
-	22, // 21: holdfast.v1.Released.problem:type_name -> holdfast.v1.Problem
-	2,  // 22: holdfast.v1.Sessions.Open:input_type -> holdfast.v1.ClientFrame
-	11, // 23: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
-	23, // [23:24] is the sub-list for method output_type
-	22, // [22:23] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	10, // 6: holdfast.v1.Operation.beat:type_name -> holdfast.v1.Beat
+	11, // 7: holdfast.v1.Operation.end:type_name -> holdfast.v1.End
+	9,  // 8: holdfast.v1.Operation.amend:type_name -> holdfast.v1.Amend
+	0,  // 9: holdfast.v1.Acquire.mode:type_name -> holdfast.v1.Mode
+	1,  // 10: holdfast.v1.Acquire.require:type_name -> holdfast.v1.Class
+	13, // 11: holdfast.v1.ServerFrame.events:type_name -> holdfast.v1.Event
+	14, // 12: holdfast.v1.Event.welcome:type_name -> holdfast.v1.Welcome
+	15, // 13: holdfast.v1.Event.granted:type_name -> holdfast.v1.Granted
+	16, // 14: holdfast.v1.Event.queued:type_name -> holdfast.v1.Queued
+	17, // 15: holdfast.v1.Event.refused:type_name -> holdfast.v1.Refused
+	18, // 16: holdfast.v1.Event.released:type_name -> holdfast.v1.Released
+	19, // 17: holdfast.v1.Event.lost:type_name -> holdfast.v1.Lost
+	20, // 18: holdfast.v1.Event.extended:type_name -> holdfast.v1.Extended
+	22, // 19: holdfast.v1.Event.beat:type_name -> holdfast.v1.Beaten
+	23, // 20: holdfast.v1.Event.moved:type_name -> holdfast.v1.Moved
+	21, // 21: holdfast.v1.Event.amended:type_name -> holdfast.v1.Amended
+	24, // 22: holdfast.v1.Refused.problem:type_name -> holdfast.v1.Problem
+	24, // 23: holdfast.v1.Released.problem:type_name -> holdfast.v1.Problem
+	24, // 24: holdfast.v1.Amended.problem:type_name -> holdfast.v1.Problem
+	2,  // 25: holdfast.v1.Sessions.Open:input_type -> holdfast.v1.ClientFrame
+	12, // 26: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
+	26, // [26:27] is the sub-list for method output_type
+	25, // [25:26] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_holdfast_proto_init() }
@@ -2021,8 +2210,9 @@ func file_holdfast_proto_init() {
 		(*Operation_Extend)(nil),
 		(*Operation_Beat)(nil),
 		(*Operation_End)(nil),
+		(*Operation_Amend)(nil),
 	}
-	file_holdfast_proto_msgTypes[10].OneofWrappers = []any{
+	file_holdfast_proto_msgTypes[11].OneofWrappers = []any{
 		(*Event_Welcome)(nil),
 		(*Event_Granted)(nil),
 		(*Event_Queued)(nil),
@@ -2032,6 +2222,7 @@ func file_holdfast_proto_init() {
 		(*Event_Extended)(nil),
 		(*Event_Beat)(nil),
 		(*Event_Moved)(nil),
+		(*Event_Amended)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2039,7 +2230,7 @@ func file_holdfast_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_holdfast_proto_rawDesc), len(file_holdfast_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

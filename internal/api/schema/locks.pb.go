@@ -63,8 +63,10 @@ type AcquireRequest struct {
 	// Idempotency id, unique within the session (without a session, unique among all clients: draw it at random). A
 	// repeated request acts once, if it goes to the same member or, with a session, to any member that serves the
 	// session.
-	Request       *string `protobuf:"bytes,14,opt,name=request,proto3,oneof" json:"request,omitempty"`
-	Client        string  `protobuf:"bytes,15,opt,name=client,proto3" json:"client,omitempty"`
+	Request *string `protobuf:"bytes,14,opt,name=request,proto3,oneof" json:"request,omitempty"`
+	Client  string  `protobuf:"bytes,15,opt,name=client,proto3" json:"client,omitempty"`
+	// Published with the lock until it is released or replaced.
+	Value         string `protobuf:"bytes,16,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -200,6 +202,13 @@ func (x *AcquireRequest) GetRequest() string {
 func (x *AcquireRequest) GetClient() string {
 	if x != nil {
 		return x.Client
+	}
+	return ""
+}
+
+func (x *AcquireRequest) GetValue() string {
+	if x != nil {
+		return x.Value
 	}
 	return ""
 }
@@ -546,6 +555,162 @@ func (x *ReleasedLock) GetReleased() bool {
 	return false
 }
 
+// A new value of a lock.
+type SetValueRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lockspace, usually default.
+	Space         string `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Token         uint64 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	Session       string `protobuf:"bytes,4,opt,name=session,proto3" json:"session,omitempty"`
+	Value         string `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetValueRequest) Reset() {
+	*x = SetValueRequest{}
+	mi := &file_locks_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetValueRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetValueRequest) ProtoMessage() {}
+
+func (x *SetValueRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_locks_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetValueRequest.ProtoReflect.Descriptor instead.
+func (*SetValueRequest) Descriptor() ([]byte, []int) {
+	return file_locks_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SetValueRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *SetValueRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetValueRequest) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *SetValueRequest) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *SetValueRequest) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+// The value of a lock, as the authority has it.
+type ValueSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Space string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Token uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	Value string                 `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	// Counts the values of the grant. The requested one has 0.
+	Revision      uint64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ValueSet) Reset() {
+	*x = ValueSet{}
+	mi := &file_locks_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ValueSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ValueSet) ProtoMessage() {}
+
+func (x *ValueSet) ProtoReflect() protoreflect.Message {
+	mi := &file_locks_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ValueSet.ProtoReflect.Descriptor instead.
+func (*ValueSet) Descriptor() ([]byte, []int) {
+	return file_locks_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ValueSet) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *ValueSet) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ValueSet) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *ValueSet) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *ValueSet) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // A request to open a session.
 type OpenSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -558,7 +723,7 @@ type OpenSessionRequest struct {
 
 func (x *OpenSessionRequest) Reset() {
 	*x = OpenSessionRequest{}
-	mi := &file_locks_proto_msgTypes[5]
+	mi := &file_locks_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -570,7 +735,7 @@ func (x *OpenSessionRequest) String() string {
 func (*OpenSessionRequest) ProtoMessage() {}
 
 func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[5]
+	mi := &file_locks_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -583,7 +748,7 @@ func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSessionRequest.ProtoReflect.Descriptor instead.
 func (*OpenSessionRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{5}
+	return file_locks_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *OpenSessionRequest) GetTtl() *durationpb.Duration {
@@ -618,7 +783,7 @@ type OpenedSession struct {
 
 func (x *OpenedSession) Reset() {
 	*x = OpenedSession{}
-	mi := &file_locks_proto_msgTypes[6]
+	mi := &file_locks_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +795,7 @@ func (x *OpenedSession) String() string {
 func (*OpenedSession) ProtoMessage() {}
 
 func (x *OpenedSession) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[6]
+	mi := &file_locks_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +808,7 @@ func (x *OpenedSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenedSession.ProtoReflect.Descriptor instead.
 func (*OpenedSession) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{6}
+	return file_locks_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *OpenedSession) GetSession() string {
@@ -693,7 +858,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_locks_proto_msgTypes[7]
+	mi := &file_locks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +870,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[7]
+	mi := &file_locks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +883,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{7}
+	return file_locks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RenewRequest) GetSession() string {
@@ -752,7 +917,7 @@ type Renewed struct {
 
 func (x *Renewed) Reset() {
 	*x = Renewed{}
-	mi := &file_locks_proto_msgTypes[8]
+	mi := &file_locks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +929,7 @@ func (x *Renewed) String() string {
 func (*Renewed) ProtoMessage() {}
 
 func (x *Renewed) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[8]
+	mi := &file_locks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +942,7 @@ func (x *Renewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renewed.ProtoReflect.Descriptor instead.
 func (*Renewed) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{8}
+	return file_locks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Renewed) GetSession() string {
@@ -825,7 +990,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_locks_proto_msgTypes[9]
+	mi := &file_locks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -837,7 +1002,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[9]
+	mi := &file_locks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -850,7 +1015,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{9}
+	return file_locks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EndSessionRequest) GetSession() string {
@@ -871,7 +1036,7 @@ type SessionReleased struct {
 
 func (x *SessionReleased) Reset() {
 	*x = SessionReleased{}
-	mi := &file_locks_proto_msgTypes[10]
+	mi := &file_locks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +1048,7 @@ func (x *SessionReleased) String() string {
 func (*SessionReleased) ProtoMessage() {}
 
 func (x *SessionReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[10]
+	mi := &file_locks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +1061,7 @@ func (x *SessionReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionReleased.ProtoReflect.Descriptor instead.
 func (*SessionReleased) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{10}
+	return file_locks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SessionReleased) GetReleased() []*ReleasedLock {
@@ -926,7 +1091,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_locks_proto_msgTypes[11]
+	mi := &file_locks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1103,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[11]
+	mi := &file_locks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1116,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{11}
+	return file_locks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListRequest) GetSpace() string {
@@ -1002,7 +1167,7 @@ type LockPage struct {
 
 func (x *LockPage) Reset() {
 	*x = LockPage{}
-	mi := &file_locks_proto_msgTypes[12]
+	mi := &file_locks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1179,7 @@ func (x *LockPage) String() string {
 func (*LockPage) ProtoMessage() {}
 
 func (x *LockPage) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[12]
+	mi := &file_locks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1192,7 @@ func (x *LockPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockPage.ProtoReflect.Descriptor instead.
 func (*LockPage) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{12}
+	return file_locks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LockPage) GetLocks() []*Lock {
@@ -1058,7 +1223,7 @@ type ShowRequest struct {
 
 func (x *ShowRequest) Reset() {
 	*x = ShowRequest{}
-	mi := &file_locks_proto_msgTypes[13]
+	mi := &file_locks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1235,7 @@ func (x *ShowRequest) String() string {
 func (*ShowRequest) ProtoMessage() {}
 
 func (x *ShowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[13]
+	mi := &file_locks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1248,7 @@ func (x *ShowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowRequest.ProtoReflect.Descriptor instead.
 func (*ShowRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{13}
+	return file_locks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ShowRequest) GetSpace() string {
@@ -1132,7 +1297,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_locks_proto_msgTypes[14]
+	mi := &file_locks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1309,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[14]
+	mi := &file_locks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1322,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{14}
+	return file_locks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Lock) GetSpace() string {
@@ -1239,14 +1404,16 @@ type Wait struct {
 	Position int32  `protobuf:"varint,9,opt,name=position,proto3" json:"position,omitempty"`
 	Reason   string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Members whose permission it waits for. Absent if it has asked none.
-	For           []string `protobuf:"bytes,11,rep,name=for,proto3" json:"for,omitempty"`
+	For []string `protobuf:"bytes,11,rep,name=for,proto3" json:"for,omitempty"`
+	// The value that it will have. Absent if it is empty.
+	Value         string `protobuf:"bytes,12,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_locks_proto_msgTypes[15]
+	mi := &file_locks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1258,7 +1425,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[15]
+	mi := &file_locks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1271,7 +1438,7 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{15}
+	return file_locks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Wait) GetOwner() string {
@@ -1351,6 +1518,13 @@ func (x *Wait) GetFor() []string {
 	return nil
 }
 
+func (x *Wait) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
 // A request to take a lock away from its holders.
 type BreakRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1368,7 +1542,7 @@ type BreakRequest struct {
 
 func (x *BreakRequest) Reset() {
 	*x = BreakRequest{}
-	mi := &file_locks_proto_msgTypes[16]
+	mi := &file_locks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1554,7 @@ func (x *BreakRequest) String() string {
 func (*BreakRequest) ProtoMessage() {}
 
 func (x *BreakRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[16]
+	mi := &file_locks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1567,7 @@ func (x *BreakRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BreakRequest.ProtoReflect.Descriptor instead.
 func (*BreakRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{16}
+	return file_locks_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BreakRequest) GetSpace() string {
@@ -1441,7 +1615,7 @@ type Broken struct {
 
 func (x *Broken) Reset() {
 	*x = Broken{}
-	mi := &file_locks_proto_msgTypes[17]
+	mi := &file_locks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1627,7 @@ func (x *Broken) String() string {
 func (*Broken) ProtoMessage() {}
 
 func (x *Broken) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[17]
+	mi := &file_locks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1640,7 @@ func (x *Broken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Broken.ProtoReflect.Descriptor instead.
 func (*Broken) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{17}
+	return file_locks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Broken) GetBroken() []*Grant {
@@ -1485,7 +1659,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_locks_proto_msgTypes[18]
+	mi := &file_locks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1671,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[18]
+	mi := &file_locks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1684,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{18}
+	return file_locks_proto_rawDescGZIP(), []int{20}
 }
 
 // A request for the events from now on.
@@ -1529,7 +1703,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_locks_proto_msgTypes[19]
+	mi := &file_locks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1715,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[19]
+	mi := &file_locks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1728,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{19}
+	return file_locks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WatchRequest) GetSpace() string {
@@ -1606,14 +1780,18 @@ type WatchEvent struct {
 	Reason string `protobuf:"bytes,14,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who holds, or held until then: its owner, or its client where it has named none. With event cancelled, who held
 	// the name, as far as that is known; left out with event waiting.
-	Holder        string `protobuf:"bytes,15,opt,name=holder,proto3" json:"holder,omitempty"`
+	Holder string `protobuf:"bytes,15,opt,name=holder,proto3" json:"holder,omitempty"`
+	// With events granted and value: the value of the grant. Absent if it is empty.
+	Value string `protobuf:"bytes,16,opt,name=value,proto3" json:"value,omitempty"`
+	// With event value: counts the values of the grant.
+	Revision      uint64 `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_locks_proto_msgTypes[20]
+	mi := &file_locks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1803,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[20]
+	mi := &file_locks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1816,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{20}
+	return file_locks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WatchEvent) GetEvent() string {
@@ -1746,6 +1924,20 @@ func (x *WatchEvent) GetHolder() string {
 	return ""
 }
 
+func (x *WatchEvent) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *WatchEvent) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 // A refusal, by RFC 9457.
 type ProblemDocument struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1789,7 +1981,7 @@ type ProblemDocument struct {
 
 func (x *ProblemDocument) Reset() {
 	*x = ProblemDocument{}
-	mi := &file_locks_proto_msgTypes[21]
+	mi := &file_locks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1993,7 @@ func (x *ProblemDocument) String() string {
 func (*ProblemDocument) ProtoMessage() {}
 
 func (x *ProblemDocument) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[21]
+	mi := &file_locks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +2006,7 @@ func (x *ProblemDocument) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemDocument.ProtoReflect.Descriptor instead.
 func (*ProblemDocument) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{21}
+	return file_locks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ProblemDocument) GetType() string {
@@ -1947,7 +2139,7 @@ var File_locks_proto protoreflect.FileDescriptor
 
 const file_locks_proto_rawDesc = "" +
 	"\n" +
-	"\vlocks.proto\x12\vholdfast.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\x1a\fstatus.proto\"\x9d\x05\n" +
+	"\vlocks.proto\x12\vholdfast.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\x1a\fstatus.proto\"\xbe\x05\n" +
 	"\x0eAcquireRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12!\n" +
 	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04NameH\x00R\x04name\x88\x01\x01\x12\x1e\n" +
@@ -1965,7 +2157,8 @@ const file_locks_proto_rawDesc = "" +
 	"\arequire\x18\r \x01(\x0e2\x12.holdfast.v1.ClassR\arequire\x12,\n" +
 	"\arequest\x18\x0e \x01(\tB\r\x8a\xce\x18\tRequestIDH\x02R\arequest\x88\x01\x01\x12\"\n" +
 	"\x06client\x18\x0f \x01(\tB\n" +
-	"\x8a\xce\x18\x06CallerR\x06clientB\a\n" +
+	"\x8a\xce\x18\x06CallerR\x06client\x12\x1f\n" +
+	"\x05value\x18\x10 \x01(\tB\t\x8a\xce\x18\x05ValueR\x05valueB\a\n" +
 	"\x05_nameB\n" +
 	"\n" +
 	"\b_sessionB\n" +
@@ -1999,7 +2192,19 @@ const file_locks_proto_rawDesc = "" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1f\n" +
 	"\x05token\x18\x03 \x01(\x04B\t\x8a\xce\x18\x05TokenR\x05token\x12\x1a\n" +
-	"\breleased\x18\x04 \x01(\bR\breleased\"s\n" +
+	"\breleased\x18\x04 \x01(\bR\breleased\"\xbe\x01\n" +
+	"\x0fSetValueRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12 \n" +
+	"\x04name\x18\x02 \x01(\tB\f\x8a\xce\x18\x04Name\x90\xce\x18\x01R\x04name\x12#\n" +
+	"\x05token\x18\x03 \x01(\x04B\r\x8a\xce\x18\x05Token\x90\xce\x18\x01R\x05token\x12-\n" +
+	"\asession\x18\x04 \x01(\tB\x13\x8a\xce\x18\vCredentials\x90\xce\x18\x01R\asession\x12\x1f\n" +
+	"\x05value\x18\x05 \x01(\tB\t\x8a\xce\x18\x05ValueR\x05value\"\x87\x01\n" +
+	"\bValueSet\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1f\n" +
+	"\x05token\x18\x03 \x01(\x04B\t\x8a\xce\x18\x05TokenR\x05token\x12\x14\n" +
+	"\x05value\x18\x04 \x01(\tR\x05value\x12\x1a\n" +
+	"\brevision\x18\x05 \x01(\x04R\brevision\"s\n" +
 	"\x12OpenSessionRequest\x129\n" +
 	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\f\x8a\xce\x18\bLifetimeR\x03ttl\x12\"\n" +
 	"\x06client\x18\x02 \x01(\tB\n" +
@@ -2048,7 +2253,7 @@ const file_locks_proto_rawDesc = "" +
 	"\x05token\x18\x06 \x01(\x04B\r\x8a\xce\x18\x05Token\x98\xce\x18\x01R\x05token\x12,\n" +
 	"\aholders\x18\a \x03(\v2\x12.holdfast.v1.GrantR\aholders\x12+\n" +
 	"\awaiters\x18\b \x03(\v2\x11.holdfast.v1.WaitR\awaiters\x12,\n" +
-	"\ahistory\x18\t \x03(\v2\x12.holdfast.v1.GrantR\ahistory\"\xe8\x02\n" +
+	"\ahistory\x18\t \x03(\v2\x12.holdfast.v1.GrantR\ahistory\"\x84\x03\n" +
 	"\x04Wait\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12'\n" +
 	"\asession\x18\x02 \x01(\tB\r\x8a\xce\x18\tSessionIDR\asession\x12\x16\n" +
@@ -2061,7 +2266,8 @@ const file_locks_proto_rawDesc = "" +
 	"\bposition\x18\t \x01(\x05R\bposition\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x16\n" +
-	"\x03for\x18\v \x03(\tB\x04\x98\xce\x18\x01R\x03for\"\xab\x01\n" +
+	"\x03for\x18\v \x03(\tB\x04\x98\xce\x18\x01R\x03for\x12\x1a\n" +
+	"\x05value\x18\f \x01(\tB\x04\x98\xce\x18\x01R\x05value\"\xab\x01\n" +
 	"\fBreakRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12 \n" +
 	"\x04name\x18\x02 \x01(\tB\f\x8a\xce\x18\x04Name\x90\xce\x18\x01R\x04name\x12\x1f\n" +
@@ -2075,7 +2281,7 @@ const file_locks_proto_rawDesc = "" +
 	"\fWatchRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12!\n" +
-	"\x05after\x18\x03 \x01(\tB\v\x8a\xce\x18\aEventIDR\x05after\"\x82\x04\n" +
+	"\x05after\x18\x03 \x01(\tB\v\x8a\xce\x18\aEventIDR\x05after\"\xc0\x04\n" +
 	"\n" +
 	"WatchEvent\x12#\n" +
 	"\x05event\x18\x01 \x01(\tB\r\x8a\xce\x18\tEventKindR\x05event\x124\n" +
@@ -2093,7 +2299,9 @@ const file_locks_proto_rawDesc = "" +
 	"\asession\x18\f \x01(\tB\x11\x8a\xce\x18\tSessionID\x98\xce\x18\x01R\asession\x12\x1c\n" +
 	"\x06client\x18\r \x01(\tB\x04\x98\xce\x18\x01R\x06client\x12\x1c\n" +
 	"\x06reason\x18\x0e \x01(\tB\x04\x98\xce\x18\x01R\x06reason\x12\x1c\n" +
-	"\x06holder\x18\x0f \x01(\tB\x04\x98\xce\x18\x01R\x06holder\"\x97\x04\n" +
+	"\x06holder\x18\x0f \x01(\tB\x04\x98\xce\x18\x01R\x06holder\x12\x1a\n" +
+	"\x05value\x18\x10 \x01(\tB\x04\x98\xce\x18\x01R\x05value\x12 \n" +
+	"\brevision\x18\x11 \x01(\x04B\x04\x98\xce\x18\x01R\brevision\"\x97\x04\n" +
 	"\x0fProblemDocument\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -2113,7 +2321,7 @@ const file_locks_proto_rawDesc = "" +
 	"\x06others\x18\x0f \x01(\x05B\x04\x98\xce\x18\x01R\x06others\x12\x18\n" +
 	"\x04gone\x18\x10 \x01(\bB\x04\x98\xce\x18\x01R\x04gone\x12\x1a\n" +
 	"\x05grace\x18\x11 \x01(\bB\x04\x98\xce\x18\x01R\x05grace\x12/\n" +
-	"\x05until\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x05until2\xeb\t\n" +
+	"\x05until\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x05until2\x8a\v\n" +
 	"\x05Locks\x12\xc4\x01\n" +
 	"\aAcquire\x12\x1b.holdfast.v1.AcquireRequest\x1a\x18.holdfast.v1.AcquiredAll\"\x81\x01\x82\xce\x18X\n" +
 	"\x04held\n" +
@@ -2126,7 +2334,12 @@ const file_locks_proto_rawDesc = "" +
 	"\aRelease\x12\x1b.holdfast.v1.ReleaseRequest\x1a\x19.holdfast.v1.ReleasedLock\"S\x82\xce\x18*\n" +
 	"\bnot_held\n" +
 	"\x04lost\n" +
-	"\x0funknown_session*\asession\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/release\x12o\n" +
+	"\x0funknown_session*\asession\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/release\x12\x9c\x01\n" +
+	"\bSetValue\x12\x1c.holdfast.v1.SetValueRequest\x1a\x15.holdfast.v1.ValueSet\"[\x82\xce\x184\n" +
+	"\bnot_held\n" +
+	"\x04lost\n" +
+	"\bconflict\n" +
+	"\x0funknown_session*\asession\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/spaces/{space}/value\x12o\n" +
 	"\vOpenSession\x12\x1f.holdfast.v1.OpenSessionRequest\x1a\x1a.holdfast.v1.OpenedSession\"#\x82\xce\x18\b*\x04lock0\x01\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12{\n" +
 	"\x05Renew\x12\x19.holdfast.v1.RenewRequest\x1a\x14.holdfast.v1.Renewed\"A\x82\xce\x18 \n" +
 	"\x04lost\n" +
@@ -2157,95 +2370,99 @@ func file_locks_proto_rawDescGZIP() []byte {
 	return file_locks_proto_rawDescData
 }
 
-var file_locks_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_locks_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_locks_proto_goTypes = []any{
 	(*AcquireRequest)(nil),        // 0: holdfast.v1.AcquireRequest
 	(*Acquired)(nil),              // 1: holdfast.v1.Acquired
 	(*AcquiredAll)(nil),           // 2: holdfast.v1.AcquiredAll
 	(*ReleaseRequest)(nil),        // 3: holdfast.v1.ReleaseRequest
 	(*ReleasedLock)(nil),          // 4: holdfast.v1.ReleasedLock
-	(*OpenSessionRequest)(nil),    // 5: holdfast.v1.OpenSessionRequest
-	(*OpenedSession)(nil),         // 6: holdfast.v1.OpenedSession
-	(*RenewRequest)(nil),          // 7: holdfast.v1.RenewRequest
-	(*Renewed)(nil),               // 8: holdfast.v1.Renewed
-	(*EndSessionRequest)(nil),     // 9: holdfast.v1.EndSessionRequest
-	(*SessionReleased)(nil),       // 10: holdfast.v1.SessionReleased
-	(*ListRequest)(nil),           // 11: holdfast.v1.ListRequest
-	(*LockPage)(nil),              // 12: holdfast.v1.LockPage
-	(*ShowRequest)(nil),           // 13: holdfast.v1.ShowRequest
-	(*Lock)(nil),                  // 14: holdfast.v1.Lock
-	(*Wait)(nil),                  // 15: holdfast.v1.Wait
-	(*BreakRequest)(nil),          // 16: holdfast.v1.BreakRequest
-	(*Broken)(nil),                // 17: holdfast.v1.Broken
-	(*StatusRequest)(nil),         // 18: holdfast.v1.StatusRequest
-	(*WatchRequest)(nil),          // 19: holdfast.v1.WatchRequest
-	(*WatchEvent)(nil),            // 20: holdfast.v1.WatchEvent
-	(*ProblemDocument)(nil),       // 21: holdfast.v1.ProblemDocument
-	(Mode)(0),                     // 22: holdfast.v1.Mode
-	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
-	(Class)(0),                    // 24: holdfast.v1.Class
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
-	(*Grant)(nil),                 // 26: holdfast.v1.Grant
-	(*Status)(nil),                // 27: holdfast.v1.Status
+	(*SetValueRequest)(nil),       // 5: holdfast.v1.SetValueRequest
+	(*ValueSet)(nil),              // 6: holdfast.v1.ValueSet
+	(*OpenSessionRequest)(nil),    // 7: holdfast.v1.OpenSessionRequest
+	(*OpenedSession)(nil),         // 8: holdfast.v1.OpenedSession
+	(*RenewRequest)(nil),          // 9: holdfast.v1.RenewRequest
+	(*Renewed)(nil),               // 10: holdfast.v1.Renewed
+	(*EndSessionRequest)(nil),     // 11: holdfast.v1.EndSessionRequest
+	(*SessionReleased)(nil),       // 12: holdfast.v1.SessionReleased
+	(*ListRequest)(nil),           // 13: holdfast.v1.ListRequest
+	(*LockPage)(nil),              // 14: holdfast.v1.LockPage
+	(*ShowRequest)(nil),           // 15: holdfast.v1.ShowRequest
+	(*Lock)(nil),                  // 16: holdfast.v1.Lock
+	(*Wait)(nil),                  // 17: holdfast.v1.Wait
+	(*BreakRequest)(nil),          // 18: holdfast.v1.BreakRequest
+	(*Broken)(nil),                // 19: holdfast.v1.Broken
+	(*StatusRequest)(nil),         // 20: holdfast.v1.StatusRequest
+	(*WatchRequest)(nil),          // 21: holdfast.v1.WatchRequest
+	(*WatchEvent)(nil),            // 22: holdfast.v1.WatchEvent
+	(*ProblemDocument)(nil),       // 23: holdfast.v1.ProblemDocument
+	(Mode)(0),                     // 24: holdfast.v1.Mode
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(Class)(0),                    // 26: holdfast.v1.Class
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*Grant)(nil),                 // 28: holdfast.v1.Grant
+	(*Status)(nil),                // 29: holdfast.v1.Status
 }
 var file_locks_proto_depIdxs = []int32{
-	22, // 0: holdfast.v1.AcquireRequest.mode:type_name -> holdfast.v1.Mode
-	23, // 1: holdfast.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
-	23, // 2: holdfast.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
-	23, // 3: holdfast.v1.AcquireRequest.hold:type_name -> google.protobuf.Duration
-	24, // 4: holdfast.v1.AcquireRequest.require:type_name -> holdfast.v1.Class
-	22, // 5: holdfast.v1.Acquired.mode:type_name -> holdfast.v1.Mode
-	25, // 6: holdfast.v1.Acquired.since:type_name -> google.protobuf.Timestamp
-	25, // 7: holdfast.v1.Acquired.until:type_name -> google.protobuf.Timestamp
-	23, // 8: holdfast.v1.Acquired.ttl:type_name -> google.protobuf.Duration
-	23, // 9: holdfast.v1.Acquired.expires_in:type_name -> google.protobuf.Duration
-	24, // 10: holdfast.v1.Acquired.class:type_name -> holdfast.v1.Class
+	24, // 0: holdfast.v1.AcquireRequest.mode:type_name -> holdfast.v1.Mode
+	25, // 1: holdfast.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
+	25, // 2: holdfast.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
+	25, // 3: holdfast.v1.AcquireRequest.hold:type_name -> google.protobuf.Duration
+	26, // 4: holdfast.v1.AcquireRequest.require:type_name -> holdfast.v1.Class
+	24, // 5: holdfast.v1.Acquired.mode:type_name -> holdfast.v1.Mode
+	27, // 6: holdfast.v1.Acquired.since:type_name -> google.protobuf.Timestamp
+	27, // 7: holdfast.v1.Acquired.until:type_name -> google.protobuf.Timestamp
+	25, // 8: holdfast.v1.Acquired.ttl:type_name -> google.protobuf.Duration
+	25, // 9: holdfast.v1.Acquired.expires_in:type_name -> google.protobuf.Duration
+	26, // 10: holdfast.v1.Acquired.class:type_name -> holdfast.v1.Class
 	1,  // 11: holdfast.v1.AcquiredAll.locks:type_name -> holdfast.v1.Acquired
-	23, // 12: holdfast.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
-	23, // 13: holdfast.v1.OpenedSession.ttl:type_name -> google.protobuf.Duration
-	23, // 14: holdfast.v1.OpenedSession.expires_in:type_name -> google.protobuf.Duration
-	25, // 15: holdfast.v1.OpenedSession.until:type_name -> google.protobuf.Timestamp
-	23, // 16: holdfast.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	23, // 17: holdfast.v1.Renewed.ttl:type_name -> google.protobuf.Duration
-	23, // 18: holdfast.v1.Renewed.expires_in:type_name -> google.protobuf.Duration
-	25, // 19: holdfast.v1.Renewed.until:type_name -> google.protobuf.Timestamp
+	25, // 12: holdfast.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
+	25, // 13: holdfast.v1.OpenedSession.ttl:type_name -> google.protobuf.Duration
+	25, // 14: holdfast.v1.OpenedSession.expires_in:type_name -> google.protobuf.Duration
+	27, // 15: holdfast.v1.OpenedSession.until:type_name -> google.protobuf.Timestamp
+	25, // 16: holdfast.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	25, // 17: holdfast.v1.Renewed.ttl:type_name -> google.protobuf.Duration
+	25, // 18: holdfast.v1.Renewed.expires_in:type_name -> google.protobuf.Duration
+	27, // 19: holdfast.v1.Renewed.until:type_name -> google.protobuf.Timestamp
 	4,  // 20: holdfast.v1.SessionReleased.released:type_name -> holdfast.v1.ReleasedLock
-	14, // 21: holdfast.v1.LockPage.locks:type_name -> holdfast.v1.Lock
-	22, // 22: holdfast.v1.Lock.mode:type_name -> holdfast.v1.Mode
-	26, // 23: holdfast.v1.Lock.holders:type_name -> holdfast.v1.Grant
-	15, // 24: holdfast.v1.Lock.waiters:type_name -> holdfast.v1.Wait
-	26, // 25: holdfast.v1.Lock.history:type_name -> holdfast.v1.Grant
-	22, // 26: holdfast.v1.Wait.mode:type_name -> holdfast.v1.Mode
-	25, // 27: holdfast.v1.Wait.since:type_name -> google.protobuf.Timestamp
-	25, // 28: holdfast.v1.Wait.until:type_name -> google.protobuf.Timestamp
-	26, // 29: holdfast.v1.Broken.broken:type_name -> holdfast.v1.Grant
-	25, // 30: holdfast.v1.WatchEvent.time:type_name -> google.protobuf.Timestamp
-	25, // 31: holdfast.v1.WatchEvent.since:type_name -> google.protobuf.Timestamp
-	25, // 32: holdfast.v1.WatchEvent.until:type_name -> google.protobuf.Timestamp
-	25, // 33: holdfast.v1.ProblemDocument.since:type_name -> google.protobuf.Timestamp
-	23, // 34: holdfast.v1.ProblemDocument.until:type_name -> google.protobuf.Duration
+	16, // 21: holdfast.v1.LockPage.locks:type_name -> holdfast.v1.Lock
+	24, // 22: holdfast.v1.Lock.mode:type_name -> holdfast.v1.Mode
+	28, // 23: holdfast.v1.Lock.holders:type_name -> holdfast.v1.Grant
+	17, // 24: holdfast.v1.Lock.waiters:type_name -> holdfast.v1.Wait
+	28, // 25: holdfast.v1.Lock.history:type_name -> holdfast.v1.Grant
+	24, // 26: holdfast.v1.Wait.mode:type_name -> holdfast.v1.Mode
+	27, // 27: holdfast.v1.Wait.since:type_name -> google.protobuf.Timestamp
+	27, // 28: holdfast.v1.Wait.until:type_name -> google.protobuf.Timestamp
+	28, // 29: holdfast.v1.Broken.broken:type_name -> holdfast.v1.Grant
+	27, // 30: holdfast.v1.WatchEvent.time:type_name -> google.protobuf.Timestamp
+	27, // 31: holdfast.v1.WatchEvent.since:type_name -> google.protobuf.Timestamp
+	27, // 32: holdfast.v1.WatchEvent.until:type_name -> google.protobuf.Timestamp
+	27, // 33: holdfast.v1.ProblemDocument.since:type_name -> google.protobuf.Timestamp
+	25, // 34: holdfast.v1.ProblemDocument.until:type_name -> google.protobuf.Duration
 	0,  // 35: holdfast.v1.Locks.Acquire:input_type -> holdfast.v1.AcquireRequest
 	3,  // 36: holdfast.v1.Locks.Release:input_type -> holdfast.v1.ReleaseRequest
-	5,  // 37: holdfast.v1.Locks.OpenSession:input_type -> holdfast.v1.OpenSessionRequest
-	7,  // 38: holdfast.v1.Locks.Renew:input_type -> holdfast.v1.RenewRequest
-	9,  // 39: holdfast.v1.Locks.EndSession:input_type -> holdfast.v1.EndSessionRequest
-	11, // 40: holdfast.v1.Locks.List:input_type -> holdfast.v1.ListRequest
-	13, // 41: holdfast.v1.Locks.Show:input_type -> holdfast.v1.ShowRequest
-	16, // 42: holdfast.v1.Locks.Break:input_type -> holdfast.v1.BreakRequest
-	18, // 43: holdfast.v1.Locks.Status:input_type -> holdfast.v1.StatusRequest
-	19, // 44: holdfast.v1.Locks.Watch:input_type -> holdfast.v1.WatchRequest
-	2,  // 45: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquiredAll
-	4,  // 46: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleasedLock
-	6,  // 47: holdfast.v1.Locks.OpenSession:output_type -> holdfast.v1.OpenedSession
-	8,  // 48: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.Renewed
-	10, // 49: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.SessionReleased
-	12, // 50: holdfast.v1.Locks.List:output_type -> holdfast.v1.LockPage
-	14, // 51: holdfast.v1.Locks.Show:output_type -> holdfast.v1.Lock
-	17, // 52: holdfast.v1.Locks.Break:output_type -> holdfast.v1.Broken
-	27, // 53: holdfast.v1.Locks.Status:output_type -> holdfast.v1.Status
-	20, // 54: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.WatchEvent
-	45, // [45:55] is the sub-list for method output_type
-	35, // [35:45] is the sub-list for method input_type
+	5,  // 37: holdfast.v1.Locks.SetValue:input_type -> holdfast.v1.SetValueRequest
+	7,  // 38: holdfast.v1.Locks.OpenSession:input_type -> holdfast.v1.OpenSessionRequest
+	9,  // 39: holdfast.v1.Locks.Renew:input_type -> holdfast.v1.RenewRequest
+	11, // 40: holdfast.v1.Locks.EndSession:input_type -> holdfast.v1.EndSessionRequest
+	13, // 41: holdfast.v1.Locks.List:input_type -> holdfast.v1.ListRequest
+	15, // 42: holdfast.v1.Locks.Show:input_type -> holdfast.v1.ShowRequest
+	18, // 43: holdfast.v1.Locks.Break:input_type -> holdfast.v1.BreakRequest
+	20, // 44: holdfast.v1.Locks.Status:input_type -> holdfast.v1.StatusRequest
+	21, // 45: holdfast.v1.Locks.Watch:input_type -> holdfast.v1.WatchRequest
+	2,  // 46: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquiredAll
+	4,  // 47: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleasedLock
+	6,  // 48: holdfast.v1.Locks.SetValue:output_type -> holdfast.v1.ValueSet
+	8,  // 49: holdfast.v1.Locks.OpenSession:output_type -> holdfast.v1.OpenedSession
+	10, // 50: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.Renewed
+	12, // 51: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.SessionReleased
+	14, // 52: holdfast.v1.Locks.List:output_type -> holdfast.v1.LockPage
+	16, // 53: holdfast.v1.Locks.Show:output_type -> holdfast.v1.Lock
+	19, // 54: holdfast.v1.Locks.Break:output_type -> holdfast.v1.Broken
+	29, // 55: holdfast.v1.Locks.Status:output_type -> holdfast.v1.Status
+	22, // 56: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.WatchEvent
+	46, // [46:57] is the sub-list for method output_type
+	35, // [35:46] is the sub-list for method input_type
 	35, // [35:35] is the sub-list for extension type_name
 	35, // [35:35] is the sub-list for extension extendee
 	0,  // [0:35] is the sub-list for field type_name
@@ -2260,14 +2477,14 @@ func file_locks_proto_init() {
 	file_options_proto_init()
 	file_status_proto_init()
 	file_locks_proto_msgTypes[0].OneofWrappers = []any{}
-	file_locks_proto_msgTypes[11].OneofWrappers = []any{}
+	file_locks_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_locks_proto_rawDesc), len(file_locks_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

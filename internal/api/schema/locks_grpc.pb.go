@@ -25,6 +25,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Locks_Acquire_FullMethodName     = "/holdfast.v1.Locks/Acquire"
 	Locks_Release_FullMethodName     = "/holdfast.v1.Locks/Release"
+	Locks_SetValue_FullMethodName    = "/holdfast.v1.Locks/SetValue"
 	Locks_OpenSession_FullMethodName = "/holdfast.v1.Locks/OpenSession"
 	Locks_Renew_FullMethodName       = "/holdfast.v1.Locks/Renew"
 	Locks_EndSession_FullMethodName  = "/holdfast.v1.Locks/EndSession"
@@ -47,6 +48,8 @@ type LocksClient interface {
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquiredAll, error)
 	// Release a lock. The answer comes when the authority has taken the release.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleasedLock, error)
+	// Replace the value of a lock that a session holds. When the answer comes, every listing has the new value.
+	SetValue(ctx context.Context, in *SetValueRequest, opts ...grpc.CallOption) (*ValueSet, error)
 	// Open a session without a lock, for acquires that name it. The session ends ttl after its last renewal, or when
 	// its client ends it. A session that an acquire has opened also ends with the release of its last lock.
 	OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenedSession, error)
@@ -93,6 +96,16 @@ func (c *locksClient) Release(ctx context.Context, in *ReleaseRequest, opts ...g
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReleasedLock)
 	err := c.cc.Invoke(ctx, Locks_Release_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *locksClient) SetValue(ctx context.Context, in *SetValueRequest, opts ...grpc.CallOption) (*ValueSet, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ValueSet)
+	err := c.cc.Invoke(ctx, Locks_SetValue_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +213,8 @@ type LocksServer interface {
 	Acquire(context.Context, *AcquireRequest) (*AcquiredAll, error)
 	// Release a lock. The answer comes when the authority has taken the release.
 	Release(context.Context, *ReleaseRequest) (*ReleasedLock, error)
+	// Replace the value of a lock that a session holds. When the answer comes, every listing has the new value.
+	SetValue(context.Context, *SetValueRequest) (*ValueSet, error)
 	// Open a session without a lock, for acquires that name it. The session ends ttl after its last renewal, or when
 	// its client ends it. A session that an acquire has opened also ends with the release of its last lock.
 	OpenSession(context.Context, *OpenSessionRequest) (*OpenedSession, error)
@@ -237,6 +252,9 @@ func (UnimplementedLocksServer) Acquire(context.Context, *AcquireRequest) (*Acqu
 }
 func (UnimplementedLocksServer) Release(context.Context, *ReleaseRequest) (*ReleasedLock, error) {
 	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
+}
+func (UnimplementedLocksServer) SetValue(context.Context, *SetValueRequest) (*ValueSet, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetValue not implemented")
 }
 func (UnimplementedLocksServer) OpenSession(context.Context, *OpenSessionRequest) (*OpenedSession, error) {
 	return nil, status.Error(codes.Unimplemented, "method OpenSession not implemented")
@@ -315,6 +333,24 @@ func _Locks_Release_Handler(srv interface{}, ctx context.Context, dec func(inter
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(LocksServer).Release(ctx, req.(*ReleaseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Locks_SetValue_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetValueRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LocksServer).SetValue(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Locks_SetValue_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LocksServer).SetValue(ctx, req.(*SetValueRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -470,6 +506,10 @@ var Locks_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Release",
 			Handler:    _Locks_Release_Handler,
+		},
+		{
+			MethodName: "SetValue",
+			Handler:    _Locks_SetValue_Handler,
 		},
 		{
 			MethodName: "OpenSession",

@@ -586,6 +586,8 @@ type MemberEvent struct {
 	Client        string                 `protobuf:"bytes,9,opt,name=client,proto3" json:"client,omitempty"`
 	Reason        string                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	Holder        string                 `protobuf:"bytes,11,opt,name=holder,proto3" json:"holder,omitempty"`
+	Value         string                 `protobuf:"bytes,12,opt,name=value,proto3" json:"value,omitempty"`
+	Revision      uint64                 `protobuf:"varint,13,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -697,6 +699,20 @@ func (x *MemberEvent) GetHolder() string {
 	return ""
 }
 
+func (x *MemberEvent) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *MemberEvent) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
 var File_members_proto protoreflect.FileDescriptor
 
 const file_members_proto_rawDesc = "" +
@@ -741,7 +757,7 @@ const file_members_proto_rawDesc = "" +
 	"\x06events\x18\x02 \x03(\v2\x18.holdfast.v1.MemberEventR\x06events\x12\x0e\n" +
 	"\x02at\x18\x03 \x01(\x03R\x02at\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\x04R\x05count\x12\x12\n" +
-	"\x04last\x18\x05 \x01(\bR\x04last\"\x81\x02\n" +
+	"\x04last\x18\x05 \x01(\bR\x04last\"\xb3\x02\n" +
 	"\vMemberEvent\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +
@@ -754,7 +770,9 @@ const file_members_proto_rawDesc = "" +
 	"\x06client\x18\t \x01(\tR\x06client\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x16\n" +
-	"\x06holder\x18\v \x01(\tR\x06holder2\x91\x02\n" +
+	"\x06holder\x18\v \x01(\tR\x06holder\x12\x14\n" +
+	"\x05value\x18\f \x01(\tR\x05value\x12\x1a\n" +
+	"\brevision\x18\r \x01(\x04R\brevision2\x91\x02\n" +
 	"\aMembers\x12@\n" +
 	"\x04Link\x12\x18.holdfast.v1.MemberFrame\x1a\x1a.holdfast.v1.MemberReceipt(\x010\x01\x12@\n" +
 	"\x06Gossip\x12\x18.holdfast.v1.MemberChunk\x1a\x18.holdfast.v1.MemberChunk(\x010\x01\x12B\n" +

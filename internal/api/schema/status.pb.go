@@ -43,7 +43,11 @@ type Grant struct {
 	Until  *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=until,proto3" json:"until,omitempty"`
 	Reason string                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The hold limit has ended the lock, and the name stays taken so that the holder can stop. Absent if not.
-	Grace         bool `protobuf:"varint,11,opt,name=grace,proto3" json:"grace,omitempty"`
+	Grace bool `protobuf:"varint,11,opt,name=grace,proto3" json:"grace,omitempty"`
+	// The value that the holder has published. Absent if it is empty, and in a history.
+	Value string `protobuf:"bytes,12,opt,name=value,proto3" json:"value,omitempty"`
+	// Counts the values of the grant. Absent if the value is the requested one.
+	Revision      uint64 `protobuf:"varint,13,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -153,6 +157,20 @@ func (x *Grant) GetGrace() bool {
 		return x.Grace
 	}
 	return false
+}
+
+func (x *Grant) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *Grant) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
 }
 
 // The cluster and its spaces, as one member sees them.
@@ -1295,7 +1313,7 @@ var File_status_proto protoreflect.FileDescriptor
 
 const file_status_proto_rawDesc = "" +
 	"\n" +
-	"\fstatus.proto\x12\vholdfast.v1\x1a\faccess.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\"\xf2\x02\n" +
+	"\fstatus.proto\x12\vholdfast.v1\x1a\faccess.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\"\xb0\x03\n" +
 	"\x05Grant\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12'\n" +
 	"\asession\x18\x02 \x01(\tB\r\x8a\xce\x18\tSessionIDR\asession\x12\x16\n" +
@@ -1308,7 +1326,9 @@ const file_status_proto_rawDesc = "" +
 	"\x05until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x1a\n" +
-	"\x05grace\x18\v \x01(\bB\x04\x98\xce\x18\x01R\x05grace\"\xf9\x03\n" +
+	"\x05grace\x18\v \x01(\bB\x04\x98\xce\x18\x01R\x05grace\x12\x1a\n" +
+	"\x05value\x18\f \x01(\tB\x04\x98\xce\x18\x01R\x05value\x12 \n" +
+	"\brevision\x18\r \x01(\x04B\x04\x98\xce\x18\x01R\brevision\"\xf9\x03\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x121\n" +

@@ -57,6 +57,8 @@ func (m *Machine) onOwn(r *Request, event *schema.Event) {
 		m.onLost(r, holdfast.Loss(kind.Lost.GetWhy()), kind.Lost.GetMustRelease())
 	case *schema.Event_Extended:
 		m.onExtended(r, time.Duration(kind.Extended.GetHold()))
+	case *schema.Event_Amended:
+		m.onAmended(r, kind.Amended)
 	}
 }
 
@@ -100,7 +102,7 @@ func (m *Machine) onLost(r *Request, why holdfast.Loss, mustRelease bool) {
 		m.cancel(r)
 	case Held:
 		m.out.of(End, r, why)
-		m.finishExtend(r, why)
+		m.finishChanges(r, why)
 		if !mustRelease {
 			m.settle(r)
 			return
@@ -179,6 +181,8 @@ func (m *Machine) onRefused(r *Request, id uint64, problem *schema.Problem) {
 		m.settle(r)
 	case r.behind:
 		m.onExtendRefused(r, reason(problem))
+	case r.state == Held && r.amend != nil:
+		m.finishAmend(r, reason(problem)) // by a member that does not know amendments
 	default:
 		m.onReleased(r, problem)
 	}

@@ -39,6 +39,11 @@
 // limit applies from its request on, a longer one from its answer on. An owner may hold a grant by several requests;
 // its limit is the same for all, including those whose answers are under way.
 //
+// # Amendments
+//
+// An amendment of a grant states the whole, under a revision that only rises in a session, so it may be repeated, and a
+// late one does no harm. One that is replaced before it is answered is answered with the one that has replaced it.
+//
 // # Sending and repeating
 //
 // The messages of a request follow from its state, so a new stream begins with all unsettled requests, in the order of

@@ -23,6 +23,8 @@ const (
 	Move
 	// AnswerExtend ends the call that waits for Extension, with Err if it was refused.
 	AnswerExtend
+	// AnswerAmend ends the call that waits for Amending, with Err if it was refused.
+	AnswerAmend
 	// FailRelease reports that the release of Request was refused, because of Err.
 	FailRelease
 	// Settle reports that Request is settled.
@@ -76,6 +78,7 @@ type Effect struct {
 // Detail has the fields that only some kinds of effects need.
 type Detail struct {
 	Extension *Extension
+	Amending  *Amending
 	Contact   *Contact
 	Session   *Session
 	Welcome   *schema.Welcome

@@ -30,6 +30,8 @@ const (
 	Unawait
 	// Extend requests a new hold limit, Span, for the grant of Request, by the call Extension; 0 is none.
 	Extend
+	// Amend requests Value for the grant of Request, by the call Amending.
+	Amend
 	// Unheld reports that the lock of Request has ended, because of Err, before it could be ended or moved: its holder
 	// has read the clock, or has just unlocked it.
 	Unheld
@@ -60,6 +62,8 @@ type Event struct {
 	Stopped   bool
 	Request   *Request
 	Extension *Extension
+	Amending  *Amending
+	Value     string
 	Contact   *Contact
 	Said      []*schema.Event
 	Token     holdfast.Token

@@ -13,6 +13,7 @@ const (
 	MaxOperations  = 512
 	MaxFrameBytes  = 1 << 20
 	operationBytes = 96 // maximum size of an operation besides its texts
+	operationTexts = 4*holdfast.MaxText + holdfast.MaxValue
 )
 
 // Frame is the reusable memory of an outgoing message: it is encoded before it is sent, and is not read afterwards.
@@ -39,7 +40,7 @@ type slot struct {
 func (f *Frame) empty() {
 	for _, s := range f.slots[:f.used] { // whose texts are not kept
 		a := &s.acquireBody
-		a.Space, a.Name, a.Owner, a.Reason = "", "", "", ""
+		a.Space, a.Name, a.Owner, a.Reason, a.Value = "", "", "", "", ""
 		s.releaseBody.Space, s.releaseBody.Name = "", ""
 		s.operation.Kind = nil
 	}
@@ -49,7 +50,7 @@ func (f *Frame) empty() {
 
 // hasRoom reports whether one more operation fits.
 func (f *Frame) hasRoom() bool {
-	return f.used < MaxOperations && f.bytes < MaxFrameBytes-4*holdfast.MaxText
+	return f.used < MaxOperations && f.bytes < MaxFrameBytes-operationTexts
 }
 
 // slot makes room for an operation, about r if that is not nil.
@@ -76,7 +77,7 @@ func (f *Frame) add(id uint64, r *Request) *schema.Operation { return &f.slot(id
 func (f *Frame) acquire(r *Request, wait time.Duration) {
 	s := f.slot(r.ID, r)
 	a, want := &s.acquireBody, &r.Want
-	a.Space, a.Name, a.Owner, a.Reason = r.Space, want.Name, want.Owner, want.Reason
+	a.Space, a.Name, a.Owner, a.Reason, a.Value = r.Space, want.Name, want.Owner, want.Reason, want.Value
 	a.Mode, a.Units, a.Capacity = api.ToMode(want.Mode), int32(want.Units), int32(want.Capacity)
 	a.Try, a.Hold, a.Require, a.Wait = want.Try, int64(want.Hold), api.ToClass(want.Require), int64(wait)
 	s.operation.Kind = &s.acquire

@@ -55,7 +55,7 @@ func (m *Machine) onHoldEnd(r *Request) {
 // stop. Then the authority ends it, and begins the grace.
 func (m *Machine) endHold(r *Request, why error) {
 	m.out.of(End, r, why)
-	m.finishExtend(r, why)
+	m.finishChanges(r, why)
 	if !r.grace || holdfast.Why(why) != holdfast.HoldLimit {
 		m.concede(r)
 		return

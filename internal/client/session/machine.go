@@ -48,15 +48,16 @@ type Machine struct {
 	search    search
 	cluster   cluster
 
-	requests map[uint64]*Request
-	lastID   uint64
-	extends  bool // an extend was requested once: only then may a request overtake one
-	unsent   int  // acquires not sent on any stream yet
-	releases int  // requested, but not acknowledged
-	queue    []item
-	head     int                      // of the queue
-	beats    map[uint64]time.Duration // sending times of the unanswered ones
-	endID    uint64                   // of the end; 0 before it is sent
+	requests  map[uint64]*Request
+	lastID    uint64
+	revisions uint64 // of amendments, given to this session's grants
+	extends   bool   // an extend was requested once: only then may a request overtake one
+	unsent    int    // acquires not sent on any stream yet
+	releases  int    // requested, but not acknowledged
+	queue     []item
+	head      int                      // of the queue
+	beats     map[uint64]time.Duration // sending times of the unanswered ones
+	endID     uint64                   // of the end; 0 before it is sent
 
 	alarms   clock.Queue
 	lag      time.Duration // how late the current alarm is
@@ -110,6 +111,8 @@ func (m *Machine) onCall(ev *Event) {
 		r.awaited = false
 	case Extend:
 		m.askExtend(r, ev.Extension, ev.Span)
+	case Amend:
+		m.askAmend(r, ev.Amending, ev.Value)
 	case Unheld:
 		m.onUnheld(r, ev.Err)
 	case Close:
@@ -184,7 +187,7 @@ func (m *Machine) endRequest(r *Request, why error) {
 		m.out.of(Fail, r, why)
 	case Held:
 		m.out.of(End, r, why)
-		m.finishExtend(r, why)
+		m.finishChanges(r, why)
 	}
 }
 

@@ -53,6 +53,7 @@ type Request struct {
 	awaited bool          // a call waits for the result of the release
 	refused bool          // a member has refused the acquire, or its release
 	extend  *Extension
+	amend   *Amending
 	behind  bool        // the present stream still owes the answer to an extend
 	guard   clock.Alarm // wait limit or limit of a try, then hold limit
 }
@@ -83,6 +84,9 @@ func (r *Request) Unsent() bool { return r.unsent }
 
 // Extending returns its unanswered extend, or nil.
 func (r *Request) Extending() *Extension { return r.extend }
+
+// Amending returns its unanswered amendment, or nil.
+func (r *Request) Amending() *Amending { return r.amend }
 
 // Guard returns the end of the limit kept here, if any: of its wait, then of its hold.
 func (r *Request) Guard() time.Duration { return r.guard.At() }
@@ -197,7 +201,7 @@ func (m *Machine) unlock(r *Request, ev *Event) {
 // release informs the authority that a lock has ended.
 func (m *Machine) release(r *Request) {
 	m.alarms.Stop(&r.guard)
-	m.finishExtend(r, holdfast.ErrNotHeld)
+	m.finishChanges(r, holdfast.ErrNotHeld)
 	r.state = Releasing
 	if !r.quiet {
 		m.releases++

@@ -15,6 +15,7 @@ const (
 	sendRelease
 	sendCancel
 	sendExtend
+	sendAmend
 	sendBeat
 	sendEnd
 )
@@ -52,6 +53,10 @@ func (m *Machine) refill() {
 		case r.extend != nil:
 			m.push(sendExtend, r)
 		}
+		if r.state == Held && r.amend != nil {
+			r.amend.unsent = true
+			m.push(sendAmend, r)
+		}
 	}
 }
 
@@ -88,6 +93,9 @@ func (m *Machine) put(f *Frame, next item, now time.Duration) {
 	case next.kind == sendRelease && r.state == Releasing:
 		r.copies++
 		f.release(r)
+	case next.kind == sendAmend && r.state == Held && r.amend != nil && r.amend.unsent:
+		f.bytes += len(r.amend.value)
+		f.add(r.ID, r).Kind = &schema.Operation_Amend{Amend: m.amended(r)}
 	case next.kind == sendExtend && r.state == Held && r.extend != nil:
 		f.add(r.ID, r).Kind = &schema.Operation_Extend{Extend: &schema.Extend{
 			Space: r.Space, Name: r.Want.Name, Token: uint64(r.token), Hold: int64(m.extended(r, now)),

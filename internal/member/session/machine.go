@@ -325,6 +325,8 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		m.onCancel(now, ev, fact, out)
 	case *protocol.Extend:
 		m.onExtend(now, ev, fact, out)
+	case *protocol.Amend:
+		m.onHeld(now, ev, fact.Session, fact.Request, fact.Name, out)
 	case *Open:
 		m.onOpen(now, ev.Call, *fact, false, out)
 	case *Renew:

@@ -6,7 +6,7 @@ package edge
 // answer that may never come:
 //
 //   - An acquire has the id of its request, and so has every later message about it.
-//   - A release, cancel or extend has the top bit, its kind, and a count. The answer is a decision, which names the
+//   - A release, cancel, extend or amend has the top bit, its kind, and a count. The answer is a decision, which names the
 //     request.
 //   - A beat or end has the top bit and its own id. Its answer is not a decision.
 type Call uint8
@@ -18,6 +18,7 @@ const (
 	CallRelease
 	CallCancel
 	CallExtend
+	CallAmend
 	CallBeat
 	CallEnd
 	CallUnknown
@@ -25,11 +26,20 @@ const (
 
 // String returns the kind's name in metrics.
 func (c Call) String() string {
-	return [...]string{"acquire", "open", "release", "cancel", "extend", "renew", "end", "unknown"}[c]
+	return [...]string{"acquire", "open", "release", "cancel", "extend", "amend", "renew", "end", "unknown"}[c]
 }
 
-// endsHold reports whether the answer is a released event, with a problem if it is refused.
-func (c Call) endsHold() bool { return c == CallRelease || c == CallCancel || c == CallEnd }
+// refusal returns the kind of the event that refuses the call. A release, cancel, end or amend is answered by an event of
+// its own, with a problem, so that no client mistakes it for a message about the request itself.
+func (c Call) refusal() saying {
+	switch c {
+	case CallRelease, CallCancel, CallEnd:
+		return sayReleased
+	case CallAmend:
+		return sayAmended
+	}
+	return sayRefused
+}
 
 const (
 	callBit   = 1 << 63
@@ -41,7 +51,7 @@ const (
 	HelloCall = uint64(callBit | (MaxID + 1))
 )
 
-// NumberOf returns the number of the count-th release, cancel or extend.
+// NumberOf returns the number of the count-th release, cancel, extend or amend.
 func NumberOf(kind Call, count uint64) uint64 {
 	return callBit | uint64(kind)<<kindShift | count&countMask
 }

@@ -112,7 +112,7 @@ func (c *conversation) begin(l *golden.Line) {
 			}
 			return &spaces[port-1]
 		},
-		CheckName: holdfast.CheckName,
+		CheckName: holdfast.CheckName, CheckValue: holdfast.CheckValue,
 		Identity:  func() (member, cluster string) { return "a", "c" },
 		Explain:   func(err error) error { return err },
 		Durable:   []string{"default"},

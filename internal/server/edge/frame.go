@@ -102,6 +102,12 @@ func (f *Frame) add(t *Outgoing, c *Config, start time.Time) *schema.Event {
 		s.Event.Kind = &schema.Event_Lost{Lost: &schema.Lost{Why: string(t.why), MustRelease: t.mustRelease}}
 	case sayExtended:
 		s.Event.Kind = &schema.Event_Extended{Extended: &schema.Extended{Hold: int64(t.span)}}
+	case sayAmended:
+		amended := &schema.Amended{Revision: t.revision}
+		if t.err != nil {
+			amended.Problem = c.problem(t)
+		}
+		s.Event.Kind = &schema.Event_Amended{Amended: amended}
 	case sayMoved:
 		s.Event.Kind = &schema.Event_Moved{Moved: &schema.Moved{Authority: t.roster.Authority, Members: t.roster.Members}}
 	case sayBeat:

@@ -85,14 +85,13 @@ func (o *Outbox) onDecision(reply *protocol.Reply) {
 		}
 		t.saying, t.position = sayQueued, int32(d.Position)
 	case lock.Refused:
-		t.saying, t.err, t.name = sayRefused, o.shown(reply.Port, d), d.Name
-		if call.endsHold() {
-			t.saying = sayReleased
-		}
+		t.saying, t.err, t.name, t.revision = call.refusal(), o.shown(reply.Port, d), d.Name, d.Revision
 	case lock.Lost, lock.Revoked:
 		t = lostGrant(reply.Port, d)
 	case lock.Released:
 		t.saying = sayReleased
+	case lock.Amended:
+		t.saying, t.revision = sayAmended, d.Revision
 	default:
 		return
 	}

@@ -19,6 +19,8 @@ type Config struct {
 	SpaceAt func(protocol.Port) *Space
 	// CheckName returns what is wrong with the name of a requested lock here.
 	CheckName func(name string) error
+	// CheckValue returns what is wrong with the length of a grant's value here.
+	CheckValue func(value string) error
 	// Identity returns the names of the member and of its cluster.
 	Identity func() (member, cluster string)
 	// Explain turns an error about a held name into a message for people.
@@ -124,6 +126,8 @@ func targetOf(operation *schema.Operation) (call Call, space, name string) {
 		return CallCancel, kind.Cancel.GetSpace(), kind.Cancel.GetName()
 	case *schema.Operation_Extend:
 		return CallExtend, kind.Extend.GetSpace(), kind.Extend.GetName()
+	case *schema.Operation_Amend:
+		return CallAmend, kind.Amend.GetSpace(), kind.Amend.GetName()
 	case *schema.Operation_Beat:
 		return CallBeat, "", ""
 	case *schema.Operation_End:
@@ -132,14 +136,9 @@ func targetOf(operation *schema.Operation) (call Call, space, name string) {
 	return CallUnknown, "", ""
 }
 
-// refuse refuses one operation. A release or cancel is answered by its own event, so that no client mistakes it for a
-// message about the request itself.
+// refuse refuses one operation.
 func (m *Machine) refuse(call Call, id uint64, space, name string, err error) {
-	as := sayRefused
-	if call.endsHold() {
-		as = sayReleased
-	}
-	m.out.Says = append(m.out.Says, Outgoing{saying: as, call: call, id: id, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err}})
+	m.out.Says = append(m.out.Says, Outgoing{saying: call.refusal(), call: call, id: id, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err}})
 }
 
 // bad refuses a malformed operation.

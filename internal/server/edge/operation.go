@@ -35,6 +35,8 @@ func (m *Machine) perform(op *schema.Operation) {
 		}
 	case *schema.Operation_Extend:
 		m.extend(id, kind.Extend)
+	case *schema.Operation_Amend:
+		m.amend(id, kind.Amend)
 	case *schema.Operation_Beat:
 		m.beat(id, kind.Beat)
 	case *schema.Operation_End:
@@ -91,6 +93,9 @@ func (m *Machine) acquire(id uint64, a *schema.Acquire) {
 		return
 	}
 	attributes, err := checkAcquire(a, space)
+	if err == nil && id > m.before {
+		err = m.config.CheckValue(attributes.Value)
+	}
 	if err == nil && id > m.before { // what the client may wait for already is not refused now
 		err = m.mayLock(space.Name, a.GetName())
 	}
@@ -170,6 +175,25 @@ func (m *Machine) extend(id uint64, e *schema.Extend) {
 	}
 	m.call(space.Port, m.number(CallExtend), &protocol.Extend{
 		Session: m.session, Name: e.GetName(), Token: holdfast.Token(e.GetToken()), Request: id, Hold: time.Duration(e.GetHold()),
+	})
+}
+
+// amend replaces the value of a grant.
+func (m *Machine) amend(id uint64, a *schema.Amend) {
+	space := m.locate(CallAmend, id, a.GetSpace(), a.GetName())
+	if space == nil {
+		return
+	}
+	amendment := lock.Amendment{Revision: a.GetRevision(), Value: a.GetValue()}
+	if err := cmp.Or(api.BadRequest(amendment.Check()), m.config.CheckValue(amendment.Value)); err != nil {
+		m.out.Says = append(m.out.Says, Outgoing{
+			saying: sayAmended, call: CallAmend, id: id, revision: a.GetRevision(),
+			err: &holdfast.Error{Space: space.Name, Name: clip(a.GetName()), Err: err},
+		})
+		return
+	}
+	m.call(space.Port, m.number(CallAmend), &protocol.Amend{
+		Session: m.session, Name: a.GetName(), Token: holdfast.Token(a.GetToken()), Request: id, Amendment: amendment,
 	})
 }
 

@@ -20,6 +20,7 @@ const (
 	sayReleased
 	sayLost
 	sayExtended
+	sayAmended
 	sayBeat
 	sayMoved
 )
@@ -33,6 +34,7 @@ type Outgoing struct {
 	position    int32
 	id          uint64
 	token       holdfast.Token
+	revision    uint64
 	since       lock.Time
 	span        time.Duration // hold limit or ttl
 	wanted      time.Duration // that ttl as requested by the client
@@ -64,7 +66,7 @@ func (t *Outgoing) size() int {
 // none.
 func (t *Outgoing) Outcome() (port protocol.Port, call Call, done bool, refused error) {
 	switch t.saying {
-	case sayGranted, sayExtended, sayBeat, sayWelcome:
+	case sayGranted, sayExtended, sayAmended, sayBeat, sayWelcome:
 		done = true
 	case sayReleased:
 		done = t.call != CallRequest

@@ -25,6 +25,7 @@ const (
 	Cancelled = "cancelled"
 	Lost      = "lost"
 	Broken    = "broken"
+	Value     = "value"
 	View      = "view"
 	Space     = "space"
 )
@@ -32,7 +33,7 @@ const (
 // aboutLocks reports whether an event is about a lock: those are sent to other members.
 func aboutLocks(event string) bool {
 	switch event {
-	case Waiting, Granted, Released, Cancelled, Lost, Broken:
+	case Waiting, Granted, Released, Cancelled, Lost, Broken, Value:
 		return true
 	}
 	return false
@@ -119,10 +120,14 @@ func (s *Source) decided(space string, d *lock.Decision) {
 	}
 	count := s.count.Add(1)
 	if s.open.Load() > 0 {
-		s.emit(count, &schema.WatchEvent{
+		e := &schema.WatchEvent{
 			Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: uint64(d.Token), Why: why(event, d), Session: d.Session.String(),
 			Client: d.Client, Reason: d.Reason, Holder: holder(event, d),
-		})
+		}
+		if event == Granted || event == Value {
+			e.Value, e.Revision = d.Value, d.Revision
+		}
+		s.emit(count, e)
 	}
 }
 
@@ -206,6 +211,10 @@ func eventOf(d *lock.Decision, waited bool) string {
 		return ""
 	case d.Kind == lock.Granted:
 		return Granted
+	case d.Kind == lock.Amended && d.Since != 0: // otherwise it was overtaken, or is known
+		return Value
+	case d.Kind == lock.Amended, d.Kind == lock.Refused && d.Revision != 0:
+		return ""
 	case d.Token == 0 && waited:
 		return Cancelled
 	case d.Token == 0:
@@ -227,7 +236,7 @@ func why(event string, d *lock.Decision) string {
 		return fmt.Sprintf("%d before it", d.Position)
 	case event == Cancelled && d.Err != nil:
 		return d.Err.Error()
-	case event == Granted || event == Released:
+	case event == Granted || event == Released || event == Value:
 		return ""
 	}
 	return string(d.Loss)

@@ -79,9 +79,9 @@ func sendAll(taken portion, last bool, send func(*schema.MemberEvents) error) er
 		e := item.WatchEvent
 		m.Events = append(m.Events, &schema.MemberEvent{
 			Event: e.Event, Time: e.Time.AsTime().UnixNano(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: e.Token, Why: e.Why, Session: e.Session,
-			Client: e.Client, Reason: e.Reason, Holder: e.Holder,
+			Client: e.Client, Reason: e.Reason, Holder: e.Holder, Value: e.Value, Revision: e.Revision,
 		})
-		bytes += len(e.Name) + len(e.Owner) + len(e.Why) + len(e.Client) + len(e.Reason) + len(e.Holder)
+		bytes += len(e.Name) + len(e.Owner) + len(e.Why) + len(e.Client) + len(e.Reason) + len(e.Holder) + len(e.Value)
 		if (len(m.Events) == messageEvents || bytes >= messageBytes) && i+1 < len(all) {
 			if err := send(m); err != nil {
 				return err
@@ -109,11 +109,11 @@ func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
 	_, known := lock.ParseSessionID(e.GetSession())
 	possible := (known || e.GetSession() == "") && e.GetToken() <= math.MaxInt64 && lock.CheckKnown(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
 		lock.CheckKnownText("owner", e.GetOwner()) == nil && lock.CheckKnownText("why", e.GetWhy()) == nil &&
-		lock.CheckKnownText("client", e.GetClient()) == nil && lock.CheckKnownText("reason", e.GetReason()) == nil && lock.CheckKnownText("holder", e.GetHolder()) == nil
+		lock.CheckKnownText("client", e.GetClient()) == nil && lock.CheckKnownText("reason", e.GetReason()) == nil && lock.CheckKnownText("holder", e.GetHolder()) == nil && holdfast.CheckValue(e.GetValue()) == nil
 	return &schema.WatchEvent{
 		Event: e.GetEvent(), Time: api.Stamp(api.AtNanoseconds(e.GetTime()).Time), Space: e.GetSpace(), Name: e.GetName(),
 		Owner: e.GetOwner(), Token: e.GetToken(), Why: e.GetWhy(), Member: member, Session: e.GetSession(),
-		Client: e.GetClient(), Reason: e.GetReason(), Holder: e.GetHolder(),
+		Client: e.GetClient(), Reason: e.GetReason(), Holder: e.GetHolder(), Value: e.GetValue(), Revision: e.GetRevision(),
 	}, possible && aboutLocks(e.GetEvent())
 }
 

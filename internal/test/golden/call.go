@@ -31,6 +31,11 @@ func (l *Line) Call(session lock.SessionID, now lock.Time) any {
 			e.Hold = l.Time()
 		}
 		return e
+	case "amend":
+		return &protocol.Amend{
+			Session: session, Request: l.Request(), Name: l.Name(), Token: l.Token(),
+			Amendment: lock.Amendment{Revision: uint64(l.Number("revision")), Value: l.Value("value")},
+		}
 	case "end":
 		end := &protocol.EndSession{Session: session}
 		if l.More() {
@@ -81,7 +86,7 @@ func (l *Line) Lock(r *lock.Request, now lock.Time) *lock.Request {
 			l.Wrong("%s: %v", slots, err)
 		}
 	}
-	r.Owner, r.Client, r.Reason = l.Value("owner"), l.Value("client"), l.Value("reason")
+	r.Owner, r.Client, r.Reason, r.Value = l.Value("owner"), l.Value("client"), l.Value("reason"), l.Value("value")
 	r.Arrived, r.WaitEnd, r.Try = now-l.Duration("age"), lock.Never, l.Flag("try")
 	if wait := l.DurationOr("wait", lock.Never); wait != lock.Never {
 		r.WaitEnd = now + wait

@@ -24,6 +24,7 @@
 //
 //	lock b7 #1 X [try] [wait=1s] [hold=1s] [shared] [slots=2/5] [owner=o] [client=c] [reason=r] [belief=1s] [age=1s]
 //	unlock b7 [#1] X [token=4:1] [awaited]   cancel b7 #1 X   extend b7 [#1] X [token=4:1] 5s
+//	amend b7 [#1] X [token=4:1] revision=2 [value=V]
 //	suspend b7 #1 [as lock]   resume b7 #1   lock and unlock of the whole space, whose name is written "" as well
 //	end b7 [why]   list b7   show b X [stale]   break b X [token=4:1]
 //	inspect b [here]   scan b [limit=10] [after=X] [prefix=X] [stale]   open b   close b   leave b

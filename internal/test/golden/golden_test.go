@@ -34,6 +34,7 @@ func TestRequestsAreRead(t *testing.T) {
 			Session: session, ID: 1, Name: "X", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2, Capacity: 5}, Owner: "o"}, Arrived: time.Second, WaitEnd: 3 * time.Second,
 		},
 		`unlock #3 "" token=4:1 awaited`: &protocol.Release{Session: session, Request: 3, Token: lock.Token(4, 1), Awaited: true},
+		"amend #7 X revision=2 value=v":  &protocol.Amend{Session: session, Request: 7, Name: "X", Amendment: lock.Amendment{Revision: 2, Value: "v"}},
 		"extend token=4:1 X 5s":          &protocol.Extend{Session: session, Name: "X", Token: lock.Token(4, 1), Hold: 5 * time.Second},
 		"scan after=n prefix=m":          &protocol.Scan{Limit: 10, After: "n", Prefix: "m"},
 	} {

@@ -49,6 +49,12 @@ func Decision(d *lock.Decision) string {
 	if d.Kind == lock.Queued {
 		text += fmt.Sprintf(" position=%d", d.Position)
 	}
+	if d.Value != "" {
+		text += " value=" + d.Value
+	}
+	if d.Revision != 0 {
+		text += fmt.Sprintf(" revision=%d", d.Revision)
+	}
 	if d.Loss != "" {
 		text += " why=" + string(d.Loss)
 	}
@@ -104,6 +110,9 @@ func (n Names) lock(l *lock.Lock) string {
 		text += " holder=" + n.Client(h.Session) + " token=" + Token(h.Token)
 		if h.Revoked {
 			text += "(revoked)"
+		}
+		if h.Value != "" || h.Revision != 0 {
+			text += fmt.Sprintf(" value=%s revision=%d", h.Value, h.Revision)
 		}
 		if h.Grace {
 			text += fmt.Sprintf("(grace until=%v)", h.Until)

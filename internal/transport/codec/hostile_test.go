@@ -61,7 +61,7 @@ func TestAppendRefuses(t *testing.T) {
 		{consensus.Envelope{Body: shard.RaftMessage{Message: group.Message{Entries: []group.Entry{{Data: make([]byte, storage.MaxPart+1)}}}}}, wire.ErrLong},
 		{consensus.Envelope{Body: shard.Forward{Ops: make([]replica.Op, shard.MostForwarded+1)}}, wire.ErrLong},
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{}}}}, wire.ErrRange},
-		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Attach + 1}}}}, wire.ErrRange},
+		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Amend + 1}}}}, wire.ErrRange},
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Units: -1}}}}}}, wire.ErrRange},
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Open, Client: strings.Repeat("x", wire.MaxText+1)}}}}, wire.ErrLong},
 	} {
@@ -103,7 +103,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a number of 11 bytes", bytes.Repeat([]byte{0xff}, 11), wire.ErrRange},
 		{"type 0", []byte{1, 0}, wire.ErrKind},
 		{"a type that no message has", []byte{1, 127}, wire.ErrKind},
-		{"a type between those of two protocols", []byte{1, byte(kindOf(authority.Revalidate{})) + 1}, wire.ErrKind},
+		{"a type between those of two protocols", []byte{1, byte(kindOf(authority.Amend{})) + 1}, wire.ErrKind},
 		{"a truth of 2", changed(whole(authority.Acks{}), 2, 2), wire.ErrRange},
 		{"a kind that no decision has", []byte(strings.Replace(string(whole(authority.Decided{Kind: lock.Granted, Name: "n"})), "\x01\x01n", "\x40\x01n", 1)), wire.ErrRange},
 		{"a position beyond counting", whole(authority.Decided{Position: 1 << 40}), wire.ErrRange},
@@ -185,7 +185,7 @@ func TestDecodeRefusesOfShards(t *testing.T) {
 		{"a voter beyond 64 bits", changed(marked, 4, append(full, 2, 0, 0, 0)...), wire.ErrRange},
 		{"more operations than the bytes", changed(shard.Forward{}, 1, 2, 0, 0, 0, 0, 0), wire.ErrLong},
 		{"more operations than are forwarded at once", append(changed(shard.Forward{}, 1, 0x81, 0x04), make([]byte, 1<<16)...), wire.ErrLong},
-		{"an operation of no kind", changed(shard.Forward{}, 1, 1, byte(replica.Attach)+7, 0, 0, 0, 0), wire.ErrRange},
+		{"an operation of no kind", changed(shard.Forward{}, 1, 1, 99, 0, 0, 0, 0), wire.ErrRange},
 		{"an operation that ends early", changed(shard.Forward{Ops: []replica.Op{{Kind: replica.Open}}}, 1), wire.ErrTruncated},
 		{"an operation whose text is too long", changed(shard.Forward{Ops: []replica.Op{{Kind: replica.Break}}}, 2, 0x81, 0x20), wire.ErrLong},
 		{"more sessions than the bytes", changed(shard.Beat{}, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0), wire.ErrLong},
@@ -251,7 +251,7 @@ func TestHostileFramesAreNoBurden(t *testing.T) {
 		complete bool // it is a message
 		times    uint64
 	}{
-		{"operations", said(t, shard.Forward{Ops: operations}), true, 64},
+		{"operations", said(t, shard.Forward{Ops: operations}), true, 68},
 		{"more operations", frame(shard.Forward{}, 1, size, replica.LeastOp), false, 1},
 		{"operations of which the first is wrong", frame(shard.Forward{}, 1, shard.MostForwarded, replica.LeastOp), false, 1},
 		{"entries", frame(shard.RaftMessage{}, 2, size, 4), true, 16},

@@ -267,7 +267,7 @@ func fill(random *rand.Rand, v reflect.Value) {
 func fillConsensus(random *rand.Rand, v reflect.Value) bool {
 	switch value := v.Addr().Interface().(type) {
 	case *replica.Kind:
-		*value = replica.Open + replica.Kind(random.UintN(uint(replica.Attach)))
+		*value = replica.Open + replica.Kind(random.UintN(uint(replica.Amend)))
 	case *lock.Attachments: // of a client with a number; of those before it the first are known
 		*value = lock.Attachments{Attachment: lock.Attachment{Client: 1 + random.Uint64N(9), Generation: random.Uint64()}}
 		value.Former[0] = random.Uint64N(3)

@@ -1,0 +1,174 @@
+package authority
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Amendments of grants by their holders (lock.Amendment). All requests by which a grant is held are of one session, and
+// so at one member. That member knows the latest revision: every record of the grant has it, and so has what is reported
+// to the next authority, and no authority knows a later one. A holder waits for an answer only to know that others can
+// read the value.
+
+// errFollowed refuses an amendment that a later one has replaced on its way.
+var errFollowed = fmt.Errorf("%w: another value has followed this one", holdfast.ErrConflict)
+
+// eachMate visits the records of the grant that r holds, r included.
+func (h *holder) eachMate(r *record, visit func(*record)) {
+	for mate := h.names[r.request.Name].first; mate != nil; mate = mate.links[ofName].next {
+		if mate.state == held && mate.token == r.token && mate.request.Session == r.request.Session {
+			visit(mate)
+		}
+	}
+}
+
+// shareValue gives a request that has entered a grant the value that the grant has.
+func (h *holder) shareValue(r *record) {
+	if r.request.Owner == "" {
+		return
+	}
+	entered := false
+	h.eachMate(r, func(mate *record) {
+		if mate != r && !entered {
+			r.request.Value, r.request.Revision, entered = mate.request.Value, mate.request.Revision, true
+		}
+	})
+}
+
+// holderAmend amends a grant. It is answered when the authority has the amendment.
+func (m *Machine) holderAmend(now protocol.Time, call protocol.CallID, a *protocol.Amend, out *protocol.Effects) {
+	h := &m.holder
+	r, err := h.findHeld(a.Session, a.Name, a.Token, a.Request), a.Check()
+	switch {
+	case err != nil:
+	case r == nil:
+		err = holdfast.ErrNotHeld
+	case r.revoked:
+		err = r.loss
+	case r.end <= now:
+		err = holdfast.HoldLimit
+	}
+	if err != nil {
+		d := a.Refused(err)
+		out.Decide(call, &d)
+		return
+	}
+	pending := false
+	h.eachMate(r, func(mate *record) { pending = pending || mate.amendment != nil })
+	switch {
+	case a.Revision > r.request.Revision:
+		h.eachMate(r, func(mate *record) { mate.request.Value, mate.request.Revision = a.Value, a.Revision })
+	case !pending:
+		d := r.decision(lock.Amended)
+		d.Since = 0 // it is the same again
+		out.Decide(call, &d)
+		return
+	}
+	r.keep = false // the authority knows one grant, and would show its value for those that are lent under it
+	m.refuseAmendment(r, errFollowed, out)
+	h.changing++
+	r.amendment = &amendment{call, r.request.Revision}
+	r.pause = 0
+	m.send(now, r, out)
+	m.remind(r)
+}
+
+// refuseAmendment answers the amendment that is under way, if one is.
+func (m *Machine) refuseAmendment(r *record, err error, out *protocol.Effects) {
+	if r.amendment == nil {
+		return
+	}
+	d := r.decision(lock.Refused)
+	d.Revision, d.Err = r.amendment.revision, err
+	out.Decide(r.amendment.call, &d)
+	r.amendment = nil
+	m.holder.changing--
+}
+
+// refuseChanges answers the changes of a grant that are under way.
+func (m *Machine) refuseChanges(r *record, err error, out *protocol.Effects) {
+	m.refuseExtension(r, err, out)
+	m.refuseAmendment(r, err, out)
+}
+
+// amended processes the answer to an amendment. A later one may have followed it, by another request of the grant, whose
+// own answer is to come.
+func (m *Machine) amended(r *record, msg *Decided, out *protocol.Effects) {
+	switch {
+	case r.amendment == nil || msg.Amendment < r.amendment.revision:
+		return
+	case msg.Kind == lock.Refused:
+		m.refuseAmendment(r, msg.Err, out)
+	case msg.Amendment < r.request.Revision:
+		m.refuseAmendment(r, errFollowed, out)
+	default:
+		d := r.decision(lock.Amended)
+		out.Decide(r.amendment.call, &d)
+		r.amendment = nil
+		m.holder.changing--
+	}
+	if r.extension == nil {
+		r.due, r.pause = protocol.Never, 0
+	}
+}
+
+// onAmend amends a grant of another member's client. A grant that was lent there to another client is known here by its
+// own token, so the number of its request identifies it.
+func (m *Machine) onAmend(now protocol.Time, p *peer, msg *Amend, out *protocol.Effects) {
+	d, _ := m.authority.table.Amend(now, msg.Session, msg.Name, 0, msg.Seq, &msg.Amendment)
+	out.Send(p.id, Decided{
+		Stamp: m.authorityStamp(p), Ended: msg.Ended, Kind: d.Kind, Name: msg.Name, Token: d.Token, Err: d.Err, Amendment: d.Revision,
+	})
+}
+
+// authorityAmend amends a grant of this member's own client.
+func (m *Machine) authorityAmend(now protocol.Time, a *protocol.Amend, out *protocol.Effects) {
+	d, _ := m.authority.table.Amend(now, a.Session, a.Name, a.Token, a.Request, &a.Amendment)
+	m.scratch = append(m.scratch, d)
+	m.publish(now, seqKey{}, out)
+}
+
+// pendingChange is a change that this member's clients have requested while there was no authority to decide it: an
+// extend or an amendment.
+type pendingChange struct {
+	call   protocol.CallID
+	extend *protocol.Extend
+	amend  *protocol.Amend
+}
+
+// takeChanges returns the changes of a record that are under way, and forgets them.
+func (h *holder) takeChanges(r *record) (changes []pendingChange) {
+	q := &r.request
+	if x := r.extension; x != nil {
+		r.extension = nil
+		h.changing--
+		changes = append(changes, pendingChange{call: x.call, extend: &protocol.Extend{
+			Session: q.Session, Name: q.Name, Token: r.token, Request: q.ID, Hold: x.hold,
+		}})
+	}
+	if a := r.amendment; a != nil {
+		r.amendment = nil
+		h.changing--
+		changes = append(changes, pendingChange{call: a.call, amend: &protocol.Amend{
+			Session: q.Session, Name: q.Name, Token: r.token, Request: q.ID, Amendment: lock.Amendment{Revision: q.Revision, Value: q.Value},
+		}})
+	}
+	return changes
+}
+
+// changeAll executes changes that waited for this table.
+func (m *Machine) changeAll(now protocol.Time, changes []pendingChange, out *protocol.Effects) {
+	for _, c := range changes {
+		if c.amend != nil {
+			m.current = currentCall{c.call, c.amend.Session, c.amend.Request}
+			m.authorityAmend(now, c.amend, out)
+			continue
+		}
+		m.current = currentCall{c.call, c.extend.Session, c.extend.Request}
+		m.authorityExtend(now, c.extend, out)
+	}
+	m.current = currentCall{}
+}
