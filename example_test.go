@@ -85,6 +85,29 @@ func ExampleLock_Context() {
 	// true true
 }
 
+// The function's context ends with the lock, and Do unlocks. A loss is its error.
+func ExampleDo() {
+	ctx := context.Background()
+	locks := newLocalLocker()
+	var seven account
+	deposit := func(_ context.Context, lock *holdfast.Lock) error {
+		return seven.deposit(lock.Token(), 100)
+	}
+	fmt.Println(holdfast.Do(ctx, locks, "accounts/7", deposit), seven.balance)
+
+	err := holdfast.Do(ctx, locks, "accounts/7", func(ctx context.Context, _ *holdfast.Lock) error {
+		locks.breakAll("accounts/7")
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, holdfast.ErrLost), holdfast.Why(err) == holdfast.Broken)
+	// Output:
+	// <nil> 100
+	// lock "accounts/7": lost: broken
+	// true true
+}
+
 func ExampleLocker_tryLock() {
 	ctx := context.Background()
 	locks := open()

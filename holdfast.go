@@ -19,6 +19,8 @@
 //	lock, err := locks.Lock(ctx, "orders/42")
 //	store.Write(lock.Context(), row, lock.Token())
 //	err = lock.Unlock(ctx)
+//
+// [Do] runs a function under a lock, and unlocks.
 package holdfast
 
 import "context"

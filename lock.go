@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,8 @@ type Grant struct {
 // Forever is the deadline of a lock that does not expire.
 const Forever time.Duration = math.MaxInt64
 
-// Backing is the session behind a [Lock]: the part that each implementation of [Locker] supplies.
+// Backing is the session behind a [Lock]: the part that each implementation of [Locker] supplies. Now and Deadline take
+// no mutex under which the implementation calls [Lock.End]: the end of one lock may look at the clock of another.
 type Backing interface {
 	// Now returns the time on the session's own clock, which keeps running while the machine sleeps. Its zero is
 	// arbitrary; compare it only with deadlines of this session.
@@ -64,9 +66,10 @@ type Lock struct {
 
 // ending is the outcome of a lock, and the contexts that end with it.
 type ending struct {
-	cause  error // nil while it is held, and after Unlock
-	inner  context.Context
-	cancel context.CancelCauseFunc
+	cause      error // nil while it is held, and after Unlock
+	inner      context.Context
+	cancel     context.CancelCauseFunc
+	cancelWork context.CancelCauseFunc // of the context that Do gives its function; nil without one
 }
 
 // NewLock returns the Lock of a grant. It is for implementations of [Locker]: request is the id of the granted request,
@@ -158,6 +161,9 @@ func (l *Lock) end(err error) {
 	if l.ending.cancel != nil {
 		l.ending.cancel(err)
 	}
+	if l.ending.cancelWork != nil {
+		l.ending.cancelWork(err)
+	}
 }
 
 // expire ends the lock if its deadline has passed.
@@ -246,16 +252,43 @@ func (l *Lock) SetHoldEnd(end time.Duration) { l.holdEnd.Store(int64(end)) }
 // The error is ErrLost or ErrNotHeld if the lock had ended before the call, and ErrLost if the session ended before the
 // release was acknowledged. A second Unlock returns ErrNotHeld and does no harm.
 //
+// A ctx that ends with this lock (its Context, or the context of a function of [Do]) has ended from then on. In its
+// place [UnlockWait] limits the wait, and the error after that is an ErrUnavailable.
+//
 // If a name stays taken for a while after a hold limit (a grace), Unlock reports that the holder has stopped, and frees
 // the name at once; the error is still ErrLost.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if err := l.give(); err != nil {
 		if l.endGrace(err) {
-			return errors.Join(err, l.backing.UnlockLock(ctx, l))
+			return errors.Join(err, l.release(ctx))
 		}
 		return err
 	}
+	return l.release(ctx)
+}
+
+// UnlockWait is how long an unlock waits for the authority if no context can limit the wait: that of [Do], and one
+// whose context ends with the lock. The release continues in the background.
+const UnlockWait = 5 * time.Second
+
+// release waits until the authority has accepted the release of the lock, which has already ended here.
+func (l *Lock) release(ctx context.Context) error {
+	if ctx.Err() != nil && ctx.Value(endsWith{l}) != nil {
+		return l.releaseWithin(ctx, UnlockWait)
+	}
 	return l.backing.UnlockLock(ctx, l)
+}
+
+// releaseWithin is release with a limit, also if ctx has ended.
+func (l *Lock) releaseWithin(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	err := l.backing.UnlockLock(ctx, l)
+	if err != nil && errors.Is(err, ctx.Err()) {
+		why := fmt.Sprintf("the release was not accepted within %v, and continues in the background", limit)
+		err = l.fail("unlock", &UnavailableError{Why: why})
+	}
+	return err
 }
 
 // endGrace reports whether a lock that ended with why still has a name to release: true once, if the hold limit ended
@@ -333,8 +366,14 @@ func (c lockContext) Err() error {
 	return c.Context.Err()
 }
 
+// endsWith is the key by which a context tells that it ends with a lock.
+type endsWith struct{ lock *Lock }
+
 // Value reads the clock too, because context.Cause calls Value to find the context whose cause it then returns.
 func (c lockContext) Value(key any) any {
+	if own, is := key.(endsWith); is && own.lock == c.lock {
+		return c.lock
+	}
 	c.lock.expire()
 	return c.Context.Value(key)
 }

@@ -218,7 +218,7 @@ func (m *memory) Close() error {
 		case w.lock == nil:
 			a.finishLocked(w, holdfast.ErrClosed)
 		default:
-			a.finishLocked(w, nil)
+			a.finishLocked(w, holdfast.ErrClosed)
 		}
 	}
 	return nil

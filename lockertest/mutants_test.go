@@ -93,6 +93,12 @@ var mutants = []struct {
 	{fault: "class ignored", check: "require_class", says: "want safety class not available"},
 	{fault: "any space exists", check: "unknown_space", says: "want unknown space"},
 	{fault: "spaces are one", check: "spaces_are_independent", says: "held"},
+	{fault: "no exclusion", check: "do_holds_the_lock", says: "while another holds it"},
+	{fault: "hold limit ignored", check: "do_reports_a_hold_limit", says: "want lost", hangs: true},
+	{fault: "break is not reported", check: "do_reports_a_loss", says: "while the context of the function was not done"},
+	{fault: "break says another reason", check: "do_reports_a_loss", says: `says "duplicate"`},
+	{fault: "close leaves locks", check: "do_reports_a_close", says: "want closed", hangs: true},
+	{fault: "lock ends with the context", check: "do_ends_with_its_caller", says: "ended with the context of the caller"},
 	{fault: "bare errors", check: "try_lock", says: "is not a *holdfast.Error"},
 }
 

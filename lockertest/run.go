@@ -112,7 +112,7 @@ func checks() []check {
 	return slices.Concat(
 		exclusionChecks(), modeChecks(), orderChecks(), waitChecks(), raceChecks(), reentryChecks(),
 		tokenChecks(), unlockChecks(), holdChecks(), lossChecks(), lockAllChecks(), limitChecks(),
-		closeChecks(), contextChecks(), inputChecks(), spaceChecks(), adapterChecks(),
+		closeChecks(), contextChecks(), inputChecks(), spaceChecks(), adapterChecks(), doChecks(),
 	)
 }
 

@@ -15,7 +15,7 @@ import (
 // mentioned matches a test as documents name it: `server.TestGarbage`.
 var mentioned = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
 
-// tests are the tests of the module, each by its folder and by the last part of that alone.
+// tests are the tests of the module, each by its folder and by the last part of that alone; the root is holdfast.
 func tests(t *testing.T) map[string]bool {
 	t.Helper()
 	tree, err := tidy.Read(os.DirFS(root))
@@ -30,7 +30,7 @@ func tests(t *testing.T) map[string]bool {
 		for _, declared := range f.AST.Decls {
 			if function, is := declared.(*ast.FuncDecl); is && function.Recv == nil {
 				there[f.Folder()+"."+function.Name.Name] = true
-				there[path.Base(f.Folder())+"."+function.Name.Name] = true
+				there[path.Base(path.Join("holdfast", f.Folder()))+"."+function.Name.Name] = true
 			}
 		}
 	}
