@@ -78,6 +78,7 @@ var table = []row{
 	// Edges do not know each other. A member gets its store drivers as values; a guest locks through members, like any
 	// client.
 	{[]string{"lockertest"}, []string{""}},
+	{[]string{"holdfasttest"}, []string{"", "lock", "internal/takeall"}},
 	{[]string{"internal/takeall"}, []string{switchFolder}},
 	{[]string{"internal/client/session"}, []string{"", "internal/api", "internal/api/schema", "internal/clock", switchFolder}},
 	{[]string{"client"}, slices.Concat([]string{"", "internal/client/session", "internal/takeall", "internal/api/...", "internal/transport/secure"}, leaves)},
