@@ -104,7 +104,9 @@ func TestValueOfEndedLock(t *testing.T) {
 		end  func(*stage, *conversation, *holdfast.Lock)
 		want error
 	}{
-		"lost":    {func(_ *stage, v *conversation, l *holdfast.Lock) { v.send(lost(l.Request(), holdfast.MemberLost, false)) }, holdfast.MemberLost},
+		"lost": {func(_ *stage, v *conversation, l *holdfast.Lock) {
+			v.send(lost(l.Request(), holdfast.MemberLost, false))
+		}, holdfast.MemberLost},
 		"unlock":  {func(_ *stage, _ *conversation, l *holdfast.Lock) { _ = l.UnlockAsync() }, holdfast.ErrNotHeld},
 		"unknown": {func(_ *stage, v *conversation, l *holdfast.Lock) { v.send(refused(l.Request(), api.CodeUnsupported)) }, holdfast.ErrUnsupported},
 	} {

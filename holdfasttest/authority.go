@@ -32,8 +32,9 @@ type authority struct {
 	out      []lock.Decision
 	ended    bool // the test has
 
-	resumed    chan struct{} // closed by Resume; nil unless paused
-	extensions []*extension  // that wait for Resume
+	resumed   chan struct{}     // closed by Resume; nil unless paused
+	changes   []func(lock.Time) // of grants, that wait for Resume
+	revisions uint64            // of amendments
 }
 
 // lockspace is a lockspace and its table.
@@ -274,15 +275,15 @@ func (a *authority) resume() {
 		return
 	}
 	a.step(func(now lock.Time, out *[]lock.Decision) {
-		for _, x := range a.extensions {
-			a.extend(now, x)
+		for _, change := range a.changes {
+			change(now)
 		}
 		for _, s := range a.spaces {
 			s.table.Resume(now, out)
 		}
 	})
 	close(a.resumed)
-	a.resumed, a.extensions = nil, nil
+	a.resumed, a.changes = nil, nil
 	a.notifyQueued()
 }
 

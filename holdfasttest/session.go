@@ -76,15 +76,49 @@ type extension struct {
 // ExtendLock replaces the hold limit of the grant of a lock. While the locks are paused, it waits; the limit is replaced
 // later even if ctx ends.
 func (s *session) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Duration) error {
-	x := s.extend(l, hold)
+	return s.outcome(ctx, l, s.extend(l, hold).done)
+}
+
+// AmendLock amends the grant of a lock. While the locks are paused, it waits; the grant is amended later even if ctx
+// ends.
+func (s *session) AmendLock(ctx context.Context, l *holdfast.Lock, amendment holdfast.Amendment) error {
+	return s.outcome(ctx, l, s.amend(l, amendment))
+}
+
+// outcome waits for the answer to a change of a lock.
+func (s *session) outcome(ctx context.Context, l *holdfast.Lock, done <-chan error) error {
 	select {
-	case err := <-x.done:
+	case err := <-done:
 		return err
 	case <-s.over:
 		return l.Check()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// amend begins an amendment, whose answer comes on done.
+func (s *session) amend(l *holdfast.Lock, amendment holdfast.Amendment) (done chan error) {
+	a := s.client.authority
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	done = make(chan error, 1)
+	a.revisions++
+	wanted := lock.Amendment{Revision: a.revisions, Value: amendment.Value}
+	a.change(func(now lock.Time) {
+		r := a.requests[l.Request()]
+		if r == nil || r.lock != l {
+			done <- l.Check() // it has ended
+			return
+		}
+		d, _ := a.tableOf(l.Space()).Amend(now, r.session.id, l.Name(), l.Token(), l.Request(), &wanted)
+		if d.Kind == lock.Refused && l.Check() == nil {
+			done <- &holdfast.Error{Op: "set value", Space: l.Space(), Name: l.Name(), Err: d.Err}
+			return
+		}
+		done <- l.Check()
+	})
+	return done
 }
 
 // extend begins an extension.
@@ -103,12 +137,17 @@ func (s *session) extend(l *holdfast.Lock, hold time.Duration) *extension {
 			mate.limit(now, x.end)
 		}
 	}
-	if a.resumed != nil {
-		a.extensions = append(a.extensions, x)
-		return x
-	}
-	a.step(func(now lock.Time, _ *[]lock.Decision) { a.extend(now, x) })
+	a.change(func(now lock.Time) { a.extend(now, x) })
 	return x
+}
+
+// change carries out a change of a grant, now or with Resume.
+func (a *authority) change(act func(now lock.Time)) {
+	if a.resumed != nil {
+		a.changes = append(a.changes, act)
+		return
+	}
+	a.step(func(now lock.Time, _ *[]lock.Decision) { act(now) })
 }
 
 // extend carries out an extension, and answers it.

@@ -113,10 +113,10 @@ func (c *conversation) begin(l *golden.Line) {
 			return &spaces[port-1]
 		},
 		CheckName: holdfast.CheckName, CheckValue: holdfast.CheckValue,
-		Identity:  func() (member, cluster string) { return "a", "c" },
-		Explain:   func(err error) error { return err },
-		Durable:   []string{"default"},
-		Events:    number("events", 1000), Bytes: number("bytes", 1<<20),
+		Identity: func() (member, cluster string) { return "a", "c" },
+		Explain:  func(err error) error { return err },
+		Durable:  []string{"default"},
+		Events:   number("events", 1000), Bytes: number("bytes", 1<<20),
 		All: &edge.Together{Most: int64(number("most", 1<<20)), Share: number("share", 1<<20)},
 	}
 	name := l.Value("as")
