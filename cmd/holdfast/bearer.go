@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/access/jwt"
 	"github.com/holdfast-locks/holdfast/internal/access/token"
+	"github.com/holdfast-locks/holdfast/internal/follow"
 )
 
 // A client's token identifies it to the members: a file of --token-file, or the value of HOLDFAST_TOKEN. It is another
@@ -118,41 +118,21 @@ const mostTokenFile = 32 << 10
 
 // read returns the token. The error does not name the file.
 func (f tokenFile) read() (string, error) {
-	// A FIFO without a writer must not stop the command here.
-	info, err := os.Stat(f.path)
-	if err == nil && !info.Mode().IsRegular() {
-		return "", errors.New("it is not a regular file; it is read again for each connection, so a pipe does not do")
-	}
-	var file *os.File
-	if err == nil {
-		file, err = os.Open(f.path)
-	}
+	data, _, err := follow.Read(f.path, mostTokenFile, f.accept, time.Time{})
 	if err != nil {
-		return "", withoutPath(err)
-	}
-	defer file.Close()
-	if info, err = file.Stat(); err != nil {
-		return "", withoutPath(err)
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && !f.insecure {
-		return "", fmt.Errorf("other users can access it (its mode is %04o); run chmod 600 %s, or accept it with --insecure-files", mode, f.path)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, mostTokenFile+1))
-	if err != nil {
-		return "", withoutPath(err)
-	}
-	if len(data) > mostTokenFile {
-		return "", fmt.Errorf("it has more than %d bytes", mostTokenFile)
+		return "", err
 	}
 	secret := strings.TrimSpace(string(data))
 	return secret, checkBearer(secret)
 }
 
-// withoutPath unwraps an error of a file that is named already.
-func withoutPath(err error) error {
-	var system *fs.PathError
-	if errors.As(err, &system) {
-		return system.Err
+// accept returns why the file is not read.
+func (f tokenFile) accept(info fs.FileInfo) error {
+	if err := follow.Regular(info); err != nil {
+		return fmt.Errorf("%w; it is read again for each connection, so a pipe does not do", err)
 	}
-	return err
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && !f.insecure {
+		return fmt.Errorf("other users can access it (its mode is %04o); run chmod 600 %s, or accept it with --insecure-files", mode, f.path)
+	}
+	return nil
 }

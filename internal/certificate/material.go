@@ -7,11 +7,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/follow"
 )
 
 // Files are the paths of PEM files, empty for none.
@@ -58,45 +57,16 @@ func (e *FileError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err)
 // Unwrap returns the fault.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Faults of a readable file.
-var (
-	errTooLarge  = fmt.Errorf("it has more than %d bytes", mostBytes)
-	ErrNoneInPEM = errors.New("it has no certificate in PEM form")
-)
-
-// readFile reads a file of at most 1 MiB. The error is a *FileError.
-func readFile(path string) ([]byte, error) {
-	data, err := readBounded(path)
-	if err != nil {
-		var system *fs.PathError
-		if errors.As(err, &system) {
-			err = system.Err // the error already names the path
-		}
-		return nil, &FileError{path, err}
-	}
-	return data, nil
-}
-
-func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
-	if err == nil && len(data) > mostBytes {
-		err = errTooLarge
-	}
-	return data, err
-}
+// ErrNoneInPEM is the fault of a file of authorities.
+var ErrNoneInPEM = errors.New("it has no certificate in PEM form")
 
 // Read reads the files. The error names the file.
 func Read(files Files) (*Material, error) {
 	m := &Material{}
 	for _, path := range files.list() {
-		data, err := readFile(path)
+		data, _, err := follow.Read(path, mostBytes, nil, time.Time{}) // a pipe will do
 		if err != nil {
-			return nil, err
+			return nil, &FileError{path, err}
 		}
 		m.data = append(m.data, data)
 	}

@@ -7,17 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// How often the files are checked, and how recent a change may be for another one to have the same timestamp.
-const (
-	lookEvery = time.Second
-	youngFile = 2 * time.Second
+	"github.com/holdfast-locks/holdfast/internal/follow"
 )
 
 // Options configures a Store.
@@ -49,7 +45,7 @@ type Store struct {
 
 	mu       sync.Mutex // guards the following fields; held while files are read
 	looked   time.Time
-	seen     []stamp
+	seen     []follow.Stamp
 	reported string
 	need     func(*Material) error
 }
@@ -58,12 +54,6 @@ type Store struct {
 type made struct {
 	*Material
 	shared, web *tls.Config
-}
-
-// stamp is the state of a file at its last check.
-type stamp struct {
-	info  os.FileInfo
-	young bool // it may change again without a new timestamp
 }
 
 // Open reads the files. The error names the faulty file.
@@ -77,7 +67,7 @@ func Open(o Options) (*Store, error) {
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	seen, _ := s.stamps() // Read reports missing files
+	seen := s.stamps()
 	m, err := Read(o.Files)
 	if err != nil {
 		return nil, err
@@ -148,7 +138,7 @@ func (s *Store) Material() *Material { return s.newest().Material }
 
 func (s *Store) newest() *made {
 	if s.fixed == nil && s.mu.TryLock() { // otherwise another goroutine checks
-		if now := s.now(); now.Sub(s.looked) >= lookEvery {
+		if now := s.now(); now.Sub(s.looked) >= follow.Every {
 			s.looked = now
 			s.look()
 		}
@@ -159,8 +149,8 @@ func (s *Store) newest() *made {
 
 // look reloads the files if one of them has changed.
 func (s *Store) look() {
-	seen, err := s.stamps()
-	if err == nil && s.unchanged(seen) {
+	seen := s.stamps()
+	if slices.EqualFunc(s.seen, seen, follow.Stamp.Fits) {
 		return
 	}
 	m, err := Read(s.files)
@@ -171,8 +161,8 @@ func (s *Store) look() {
 		s.reported = ""
 		return
 	default:
-		if err = m.expired(now); err != nil && len(s.seen) > 0 {
-			s.seen[0].young = true // it may be valid later
+		if err = m.expired(now); err != nil {
+			s.seen = nil // it may be valid later
 		}
 	}
 	if err == nil {
@@ -198,26 +188,11 @@ func (s *Store) look() {
 }
 
 // stamps checks the files without reading them.
-func (s *Store) stamps() ([]stamp, error) {
-	var all []stamp
-	var errs []error
+func (s *Store) stamps() (all []follow.Stamp) {
 	for _, path := range s.files.list() {
-		info, err := os.Stat(path)
-		errs = append(errs, err)
-		all = append(all, stamp{info, err != nil || s.now().Sub(info.ModTime()) < youngFile})
+		all = append(all, follow.Stat(path, s.now()))
 	}
-	return all, errors.Join(errs...)
-}
-
-// unchanged reports whether the files are as at their last reading.
-func (s *Store) unchanged(now []stamp) bool {
-	for i, before := range s.seen {
-		if before.young || before.info.ModTime() != now[i].info.ModTime() ||
-			before.info.Size() != now[i].info.Size() || !os.SameFile(before.info, now[i].info) {
-			return false
-		}
-	}
-	return true
+	return all
 }
 
 // keep makes m the current material.

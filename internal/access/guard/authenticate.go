@@ -90,7 +90,7 @@ func (g *Guard) known(c Caller, s access.Subject) (access.Subject, error) {
 
 // proven returns the subject of a JWT.
 func (g *Guard) proven(ctx context.Context, c Caller, s access.Subject) (access.Subject, error) {
-	now := g.current.Load()
+	now := g.inForce()
 	if now.jwts == nil {
 		return s, &Failure{"issuer", errors.New("this member takes no JWT: its policy has no issuers")}
 	}

@@ -4,20 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/access"
 	"github.com/holdfast-locks/holdfast/internal/access/jwt"
 	"github.com/holdfast-locks/holdfast/internal/access/token"
 	"github.com/holdfast-locks/holdfast/internal/audit"
+	"github.com/holdfast-locks/holdfast/internal/follow"
 )
 
 // Anyone is the File of a Config with which every caller may do everything.
@@ -48,12 +44,8 @@ type Guard struct {
 	logger    *slog.Logger
 	now       func() time.Time
 
-	current atomic.Pointer[policy]
-	used    uses
-
-	mu    sync.Mutex // guards the rest
-	seen  fs.FileInfo
-	fault error // of the present contents of the file
+	followed *follow.File[*policy]
+	used     uses
 }
 
 // policy is a policy in force.
@@ -79,24 +71,19 @@ func Open(c Config) (*Guard, error) {
 		}
 		g.log = log
 	}
-	first := access.Default()
 	switch g.file {
 	case "":
+		g.followed = follow.Fixed(&policy{Policy: access.Default(), since: g.now()})
 	case Anyone:
-		first = access.Open()
+		g.followed = follow.Fixed(&policy{Policy: access.Open(), since: g.now()})
 		g.logger.Warn("every caller may do everything, because access is none: break locks, download snapshots and stop this member")
 	default:
-		data, info, err := read(g.file)
-		if err == nil {
-			first, err = g.parse(data)
+		var err error
+		if g.followed, err = follow.Open(follow.Options[*policy]{
+			What: "the policy", Path: g.file, Most: mostBytes, Parse: g.parse, Good: g.reportGood, Bad: g.reportBad, Now: g.now,
+		}); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read the policy %s: %w", g.file, err)
-		}
-		g.seen = info
-	}
-	if err := g.adopt(first); err != nil {
-		return nil, fmt.Errorf("read the policy %s: %w", g.file, err)
 	}
 	state := g.State()
 	g.log.Add(audit.Entry{Event: audit.Policy, Result: "ok", Detail: fmt.Sprintf("%s: digest %s, since the start", state.Source, state.Digest)})
@@ -106,34 +93,8 @@ func Open(c Config) (*Guard, error) {
 // mostBytes bounds the file of a policy.
 const mostBytes = 4 << 20
 
-// read reads a file, with what identifies its contents.
-func read(path string) ([]byte, fs.FileInfo, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, plain(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, plain(err)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
-	if err == nil && len(data) > mostBytes {
-		err = fmt.Errorf("it has more than %d bytes", mostBytes)
-	}
-	return data, info, plain(err)
-}
-
-// plain returns the system's reason without the path, which the sentence around it has.
-func plain(err error) error {
-	if system, is := errors.AsType[*fs.PathError](err); is {
-		return system.Err
-	}
-	return err
-}
-
-// parse returns the policy of a file, if its own assertions hold.
-func (g *Guard) parse(data []byte) (*access.Policy, error) {
+// parse returns the policy of a file, if its own assertions hold: the one in force, if that is the same.
+func (g *Guard) parse(data []byte) (*policy, error) {
 	p, err := access.Parse(data)
 	if err != nil {
 		return nil, err
@@ -147,11 +108,27 @@ func (g *Guard) parse(data []byte) (*access.Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%d of its own tests fail: %w", len(failures), err)
 	}
+	if g.followed != nil && g.inForce().Digest() == p.Digest() {
+		return g.inForce(), nil
+	}
 	for _, warning := range p.Warnings() {
 		g.logger.Warn("the policy says something that has no effect", "file", g.file, "line", warning.Line, "what", warning.Wrong)
 	}
-	return p, nil
+	next := &policy{Policy: p, since: g.now()}
+	if issuers := p.Issuers(); len(issuers) > 0 {
+		all := make([]jwt.Issuer, len(issuers))
+		for i, one := range issuers {
+			all[i] = jwt.Issuer{URL: one.URL, Audience: one.Audience, JWKS: g.found(one.JWKS), Groups: one.Groups}
+		}
+		if next.jwts, err = jwt.New(all, g.logger); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
 }
+
+// inForce returns the policy in force.
+func (g *Guard) inForce() *policy { return g.followed.Value() }
 
 // mostFailures bounds the failed tests that are named.
 const mostFailures = 4
@@ -164,26 +141,8 @@ func (g *Guard) found(keys string) string {
 	return filepath.Join(filepath.Dir(g.file), keys)
 }
 
-// adopt makes a policy the one in force.
-func (g *Guard) adopt(p *access.Policy) error {
-	next := &policy{Policy: p, since: g.now()}
-	if issuers := p.Issuers(); len(issuers) > 0 {
-		all := make([]jwt.Issuer, len(issuers))
-		for i, one := range issuers {
-			all[i] = jwt.Issuer{URL: one.URL, Audience: one.Audience, JWKS: g.found(one.JWKS), Groups: one.Groups}
-		}
-		verifier, err := jwt.New(all, g.logger)
-		if err != nil {
-			return err
-		}
-		next.jwts = verifier
-	}
-	g.current.Store(next)
-	return nil
-}
-
 // Policy returns the policy in force. Callers that keep it compare it with the next result to learn of a change.
-func (g *Guard) Policy() *access.Policy { return g.current.Load().Policy }
+func (g *Guard) Policy() *access.Policy { return g.inForce().Policy }
 
 // State describes the policy in force.
 type State struct {
@@ -195,10 +154,8 @@ type State struct {
 
 // State returns the state of the policy.
 func (g *Guard) State() State {
-	now := g.current.Load()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s := State{Source: g.file, Digest: now.Digest(), Since: now.since, Fault: g.fault}
+	now := g.inForce()
+	s := State{Source: g.file, Digest: now.Digest(), Since: now.since, Fault: g.followed.Fault()}
 	if s.Source == "" {
 		s.Source = "default"
 	}
@@ -212,7 +169,7 @@ func (g *Guard) Fault() error {
 	if g.tokens != nil {
 		fault = errors.Join(fault, g.tokens.Fault())
 	}
-	if jwts := g.current.Load().jwts; jwts != nil {
+	if jwts := g.inForce().jwts; jwts != nil {
 		fault = errors.Join(append(jwts.Faults(), fault)...)
 	}
 	return errors.Join(fault, g.log.Fault())
@@ -232,15 +189,12 @@ func (g *Guard) MayOperate() error {
 	return g.log.Ready()
 }
 
-// followEvery is how often the file is looked at.
-const followEvery = time.Second
-
 // Follow reads the policy again whenever its file changes, until ctx ends.
 func (g *Guard) Follow(ctx context.Context) {
 	if g.file == "" || g.file == Anyone {
 		return
 	}
-	ticker := time.NewTicker(followEvery)
+	ticker := time.NewTicker(follow.Every)
 	defer ticker.Stop()
 	for {
 		select {
@@ -254,42 +208,22 @@ func (g *Guard) Follow(ctx context.Context) {
 
 // Reload reads the policy again if its file has changed. A file with a fault leaves the previous policy in force, and is
 // reported once.
-func (g *Guard) Reload() {
-	if g.file == "" || g.file == Anyone {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if info, err := os.Stat(g.file); err == nil && g.seen != nil && os.SameFile(info, g.seen) &&
-		info.ModTime().Equal(g.seen.ModTime()) && info.Size() == g.seen.Size() {
-		return
-	}
-	before := g.current.Load()
-	data, info, err := read(g.file)
-	g.seen = info
-	var next *access.Policy
-	if err == nil {
-		next, err = g.parse(data)
-	}
-	if err == nil && next.Digest() != before.Digest() {
-		err = g.adopt(next)
-	}
-	g.report(before, err)
+func (g *Guard) Reload() { g.followed.Check() }
+
+// reportBad reports a new fault of the file.
+func (g *Guard) reportBad(fault error) {
+	g.logger.Error("the policy file has a fault, and the previous policy stays in force", "file", g.file, "error", fault, "digest", g.inForce().Digest())
+	g.log.Add(audit.Entry{Event: audit.Policy, Result: "fault", Detail: fault.Error()})
 }
 
-// report logs a change of the policy, or a new fault of its file.
-func (g *Guard) report(before *policy, err error) {
-	now := g.current.Load()
+// reportGood reports another policy, and that a file has no fault any more.
+func (g *Guard) reportGood(now, before *policy, mended bool) {
 	switch {
-	case err != nil && (g.fault == nil || g.fault.Error() != err.Error()):
-		g.logger.Error("the policy file has a fault, and the previous policy stays in force", "file", g.file, "error", err, "digest", now.Digest())
-		g.log.Add(audit.Entry{Event: audit.Policy, Result: "fault", Detail: fmt.Sprintf("%s: %v", g.file, err)})
-	case err == nil && now != before:
+	case now != before:
 		g.logger.Info("another policy is in force", "file", g.file, "digest", now.Digest(), "before", before.Digest())
 		g.log.Add(audit.Entry{Event: audit.Policy, Result: "ok", Detail: fmt.Sprintf("%s: digest %s, before %s", g.file, now.Digest(), before.Digest())})
-	case err == nil && g.fault != nil:
+	case mended:
 		g.logger.Info("the policy file is good again", "file", g.file, "digest", now.Digest())
 		g.log.Add(audit.Entry{Event: audit.Policy, Result: "ok", Detail: fmt.Sprintf("%s: digest %s, as before", g.file, now.Digest())})
 	}
-	g.fault = err
 }

@@ -96,6 +96,26 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// TestSecondChangeWithinATick: a policy of the same size, written in place with the same time of change, is in force.
+func TestSecondChangeWithinATick(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "access.yaml")
+	policyFile(t, path, first)
+	g, err := Open(Config{File: path})
+	must(t, err)
+	before, err := os.Stat(path)
+	must(t, err)
+	must(t, os.WriteFile(path, []byte(strings.Replace(first, `"a"`, `"b"`, 1)), 0o600))
+	must(t, os.Chtimes(path, before.ModTime(), before.ModTime()))
+	after, err := os.Stat(path)
+	must(t, err)
+	if !os.SameFile(before, after) || before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
+		t.Fatalf("the files differ: %v, %v", before, after)
+	}
+	if g.Reload(); mayLock(g, "a") || !mayLock(g, "b") {
+		t.Error("the previous policy is in force")
+	}
+}
+
 // TestUnopened: a member does not start with a policy that has a fault.
 func TestUnopened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.yaml")

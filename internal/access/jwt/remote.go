@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+
+	"github.com/holdfast-locks/holdfast/internal/follow"
 )
 
 // The times of fetches.
@@ -141,7 +143,7 @@ func (r *remoteKeys) get(ctx context.Context) (keys, error) {
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %q", at, answer.Status)
 	}
-	data, err := readBounded(answer.Body)
+	data, err := follow.ReadAll(answer.Body, mostKeyBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", at, err)
 	}

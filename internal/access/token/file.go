@@ -3,21 +3,14 @@ package token
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-)
 
-// How often the file is checked, and how recent a change may be for another one to have the same timestamp.
-const (
-	lookEvery = time.Second
-	youngFile = 2 * time.Second
+	"github.com/holdfast-locks/holdfast/internal/follow"
 )
 
 // Reasons why a secret or a name is refused.
@@ -41,17 +34,9 @@ type Options struct {
 type File struct {
 	path     string
 	insecure bool
-	logger   *slog.Logger
+	followed *follow.File[set]
 	now      func() time.Time // for checks of the file
-
-	current atomic.Pointer[set]
-	writing sync.Mutex // held while this File changes the file; taken before mu
-
-	mu     sync.Mutex // guards the following fields; held while the file is read
-	looked time.Time
-	seen   fs.FileInfo // nil if there was no file
-	young  bool        // it may change again without a new timestamp
-	fault  error
+	writing  sync.Mutex       // held while this File changes the file
 }
 
 // set is the records of a file at one moment. It is immutable.
@@ -60,8 +45,8 @@ type set struct {
 	names map[string]Sum
 }
 
-func newSet(records []Record) *set {
-	s := &set{map[Sum]Record{}, map[string]Sum{}}
+func newSet(records []Record) set {
+	s := set{map[Sum]Record{}, map[string]Sum{}}
 	for _, r := range records {
 		s.bySum[r.Sum], s.names[r.Name] = r, r.Sum
 	}
@@ -70,17 +55,38 @@ func newSet(records []Record) *set {
 
 // Open reads the file. If that fails there are no tokens until it is mended, and Fault returns the reason.
 func Open(o Options) *File {
-	f := &File{path: o.Path, insecure: o.Insecure, logger: o.Logger, now: time.Now}
-	if f.logger == nil {
-		f.logger = slog.New(slog.DiscardHandler)
+	f := &File{path: o.Path, insecure: o.Insecure, now: time.Now}
+	logger := o.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
 	}
-	f.current.Store(newSet(nil))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.looked = f.now()
-	f.read()
+	good := func(now, before set, mended bool) {
+		if mended || !maps.Equal(before.bySum, now.bySum) {
+			logger.Info("the file of tokens is in use", "file", o.Path, "tokens", len(now.names))
+		}
+	}
+	bad := func(fault error) {
+		logger.Error("the file of tokens cannot be used; the previous tokens stay valid", "why", fault.Error())
+	}
+	var fault error
+	f.followed, fault = follow.Open(follow.Options[set]{
+		What: what, Path: o.Path, Most: mostBytes, Accept: f.accept, Optional: true, Good: good, Bad: bad,
+		Parse: func(data []byte) (set, error) {
+			records, err := Parse(data)
+			return newSet(records), err
+		},
+		Now: func() time.Time { return f.now() },
+	})
+	if fault != nil {
+		bad(fault)
+	} else {
+		good(f.followed.Value(), set{}, false)
+	}
 	return f
 }
+
+// what the file has.
+const what = "the tokens"
 
 // Lookup returns the token with that secret. The error is an ErrMalformed, ErrMistyped, ErrUnknown, or an ErrExpired
 // that names the token; with an ErrExpired the record is returned, too.
@@ -89,8 +95,8 @@ func (f *File) Lookup(secret string, now time.Time) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	f.look()
-	r, known := f.current.Load().bySum[sum]
+	f.followed.Look()
+	r, known := f.followed.Value().bySum[sum]
 	switch {
 	case !known:
 		return Record{}, fmt.Errorf("%w: it was revoked, or created for other members", ErrUnknown)
@@ -113,8 +119,8 @@ func (e *expiredError) Is(target error) bool { return target == ErrExpired }
 
 // List returns the records, in order of their names.
 func (f *File) List() []Record {
-	f.look()
-	s := f.current.Load()
+	f.followed.Look()
+	s := f.followed.Value()
 	list := make([]Record, 0, len(s.names))
 	for _, name := range slices.Sorted(maps.Keys(s.names)) {
 		list = append(list, s.bySum[s.names[name]])
@@ -125,112 +131,18 @@ func (f *File) List() []Record {
 // Fault returns why the file as it is now cannot be used; nil if it can. It names the file. The previous records are in
 // use until it is nil.
 func (f *File) Fault() error {
-	f.look()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.fault
+	f.followed.Look()
+	return f.followed.Fault()
 }
 
-// look reads the file again if it has changed since the last check, which was a while ago.
-func (f *File) look() {
-	if !f.mu.TryLock() { // another goroutine checks
-		return
+// accept returns why a file of that kind is not read.
+func (f *File) accept(info fs.FileInfo) error {
+	if err := follow.Regular(info); err != nil {
+		return err
 	}
-	defer f.mu.Unlock()
-	now := f.now()
-	if past := now.Sub(f.looked); past >= 0 && past < lookEvery {
-		return
-	}
-	f.looked = now
-	if !f.unchanged() {
-		f.read()
-	}
-}
-
-// unchanged reports whether the file is as it was at the last reading. It is called with the mutex held.
-func (f *File) unchanged() bool {
-	info, err := os.Stat(f.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return f.seen == nil && f.fault == nil
-	case err != nil || f.seen == nil || f.young:
-		return false
-	}
-	return info.ModTime().Equal(f.seen.ModTime()) && info.Size() == f.seen.Size() && info.Mode() == f.seen.Mode() &&
-		os.SameFile(info, f.seen)
-}
-
-// read reads the file, and keeps its records if they are valid. It is called with the mutex held.
-func (f *File) read() {
-	records, info, err := readFile(f.path, f.insecure)
-	f.seen, f.young = info, info != nil && f.now().Sub(info.ModTime()) < youngFile
-	if err != nil {
-		if f.fault == nil || f.fault.Error() != err.Error() {
-			f.logger.Error("the file of tokens cannot be used; the previous tokens stay valid", "why", err.Error())
-		}
-		f.fault = err
-		return
-	}
-	f.keep(records)
-}
-
-// keep makes the records the current ones. It is called with the mutex held.
-func (f *File) keep(records []Record) {
-	made, before := newSet(records), f.current.Load()
-	mended := f.fault != nil
-	f.fault = nil
-	if mended || !maps.Equal(before.bySum, made.bySum) {
-		f.logger.Info("the file of tokens is in use", "file", f.path, "tokens", len(records))
-	}
-	f.current.Store(made)
-}
-
-// readFile returns the records of a file, and its state when it was opened; nil, nil, nil without a file. The error
-// names the file, and what to do.
-func readFile(path string, insecure bool) ([]Record, fs.FileInfo, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the tokens in %q: %w", path, plain(err))
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err == nil {
-		err = acceptable(path, info, insecure)
-	}
-	var data []byte
-	if err == nil {
-		data, err = io.ReadAll(io.LimitReader(file, mostBytes+1))
-	}
-	var records []Record
-	if err == nil {
-		records, err = Parse(data)
-	}
-	if err != nil {
-		return nil, info, fmt.Errorf("read the tokens in %q: %w", path, plain(err))
-	}
-	return records, info, nil
-}
-
-// acceptable returns why a file of that kind is not read.
-func acceptable(path string, info fs.FileInfo, insecure bool) error {
-	switch {
-	case !info.Mode().IsRegular():
-		return errors.New("it is not a regular file")
-	case info.Mode().Perm()&0o077 != 0 && !insecure:
+	if info.Mode().Perm()&0o077 != 0 && !f.insecure {
 		return fmt.Errorf("other users may access it (its mode is %04o); run chmod 600 %s, or accept it with --insecure-files",
-			info.Mode().Perm(), path)
+			info.Mode().Perm(), f.path)
 	}
 	return nil
-}
-
-// plain unwraps an error of a file, whose path is already named.
-func plain(err error) error {
-	var system *fs.PathError
-	if errors.As(err, &system) {
-		return system.Err
-	}
-	return err
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/follow"
 )
 
 // midnight is a time of the tests.
@@ -210,7 +212,7 @@ func watched(t *testing.T, path string) (*File, func(), *bytes.Buffer) {
 	f := Open(Options{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	now := time.Now()
 	f.now = func() time.Time { return now }
-	return f, func() { now = now.Add(lookEvery) }, &log
+	return f, func() { now = now.Add(follow.Every) }, &log
 }
 
 func write(t *testing.T, path string, data []byte, mode os.FileMode) {

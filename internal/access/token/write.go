@@ -9,6 +9,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/follow"
 )
 
 // newMode is the mode of a new file.
@@ -66,7 +68,7 @@ func (f *File) change(to func([]Record) ([]Record, error)) error {
 	case err == nil:
 		path = target
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("change the tokens in %q: %w", f.path, plain(err))
+		return fmt.Errorf("change the tokens in %q: %w", f.path, follow.Plain(err))
 	}
 	lock, err := exclude(path + ".lock")
 	if err != nil {
@@ -78,21 +80,21 @@ func (f *File) change(to func([]Record) ([]Record, error)) error {
 
 // changeAlone is change with the lock of writers, for a path without symbolic links.
 func (f *File) changeAlone(path string, to func([]Record) ([]Record, error)) error {
-	records, info, err := readFile(path, f.insecure)
+	data, stamp, err := follow.Read(path, mostBytes, f.accept, f.now())
+	var records []Record
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		records, err = Parse(data)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("read %s in %q: %w", what, f.path, err)
 	}
 	if records, err = to(records); err != nil {
 		return err
 	}
-	if err := replace(path, info, Format(records)); err != nil {
-		return fmt.Errorf("write the tokens to %q: %w", f.path, err)
+	if err := replace(path, stamp.Info(), Format(records)); err != nil {
+		return fmt.Errorf("write %s to %q: %w", what, f.path, err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.seen, f.looked = nil, time.Time{} // the next look reads the file as it is then
-	f.keep(records)
-	return nil
+	return f.followed.Reread()
 }
 
 // replace writes a file under another name, and renames it, so that it survives a crash as a whole. The mode and the
@@ -133,7 +135,7 @@ func adopt(made *os.File, previous fs.FileInfo) error {
 	now, also := own.Sys().(*syscall.Stat_t)
 	if is && also && (before.Uid != now.Uid || before.Gid != now.Gid) {
 		if err := made.Chown(int(before.Uid), int(before.Gid)); err != nil {
-			return fmt.Errorf("keep its owner, user %d of group %d: %w; run this as that user", before.Uid, before.Gid, plain(err))
+			return fmt.Errorf("keep its owner, user %d of group %d: %w; run this as that user", before.Uid, before.Gid, follow.Plain(err))
 		}
 	}
 	return made.Chmod(previous.Mode().Perm())

@@ -21,7 +21,7 @@ var (
 	// leaves do not know locks.
 	leaves = []string{
 		"internal/access/jwt", "internal/access/token", "internal/audit",
-		"internal/certificate", "internal/clock", "internal/descriptors", "internal/printable", "internal/private",
+		"internal/certificate", "internal/clock", "internal/descriptors", "internal/follow", "internal/printable", "internal/private",
 		"internal/socket", "internal/sparing", "internal/trace/text", "internal/turns",
 	}
 
@@ -43,6 +43,7 @@ const switchFolder = "internal/mutation"
 
 // table lists the layers from the bottom to the top: nouns, rules, engines, edges, programs.
 var table = []row{
+	{[]string{"internal/access/jwt", "internal/access/token", "internal/certificate"}, []string{"internal/follow"}},
 	{slices.Concat([]string{"", "storage", "protocol/option", switchFolder, "internal/load", "internal/load/limit"}, leaves), nil},
 
 	{[]string{"lock/..."}, []string{"", "lock", "lock/wire"}},
