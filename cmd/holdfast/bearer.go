@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/access/jwt"
 	"github.com/holdfast-locks/holdfast/internal/access/token"
 	"github.com/holdfast-locks/holdfast/internal/follow"
+	"github.com/holdfast-locks/holdfast/internal/private"
 )
 
 // A client's token identifies it to the members: a file of --token-file, or the value of HOLDFAST_TOKEN. It is another
@@ -131,8 +133,8 @@ func (f tokenFile) accept(info fs.FileInfo) error {
 	if err := follow.Regular(info); err != nil {
 		return fmt.Errorf("%w; it is read again for each connection, so a pipe does not do", err)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && !f.insecure {
-		return fmt.Errorf("other users can access it (its mode is %04o); run chmod 600 %s, or accept it with --insecure-files", mode, f.path)
+	if wrong := private.OfFile(f.path, info); wrong != nil && !f.insecure {
+		return errors.New(wrong.Reason())
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/access/token"
 	"github.com/holdfast-locks/holdfast/internal/config"
 	"github.com/holdfast-locks/holdfast/internal/host"
+	"github.com/holdfast-locks/holdfast/internal/private"
 )
 
 // checkCommand verifies a member's data and its configuration.
@@ -65,9 +66,12 @@ func (p *program) checkConfiguration(c *cli.Command, path string) error {
 			return err
 		}
 		faults = append(faults, found...)
+		if open := private.CheckRules(file); open != nil && !settings.InsecureFiles {
+			faults = append(faults, open.Error())
+		}
 	}
 	if file := settings.TokensFile(settings.State); file != "" {
-		if err := token.Open(token.Options{Path: file}).Fault(); err != nil {
+		if err := token.Open(token.Options{Path: file, Insecure: settings.InsecureFiles}).Fault(); err != nil {
 			faults = append(faults, err.Error())
 		}
 	}

@@ -19,9 +19,9 @@ func (m *member) openGuard(name, state string) error {
 		return misconfigured("serve: %w; give another one with --audit", err)
 	}
 	m.audit = log
-	c := guard.Config{File: s.Access, Audit: log, Unaudited: s.Audit.Optional, Logger: m.log}
+	c := guard.Config{File: s.Access, Insecure: s.InsecureFiles, Audit: log, Unaudited: s.Audit.Optional, Logger: m.log}
 	if path := s.TokensFile(state); path != "" {
-		c.Tokens = token.Open(token.Options{Path: path, Logger: m.log})
+		c.Tokens = token.Open(token.Options{Path: path, Insecure: s.InsecureFiles, Logger: m.log})
 	}
 	if m.guard, err = guard.Open(c); err != nil {
 		return misconfigured("serve: %w; holdfast access test FILE checks it", err)

@@ -191,7 +191,7 @@ func startKeys() []Key {
 		switchKey("insecure", func(c *Config) *bool { return &c.Insecure },
 			"Allow a listen address other than loopback without TLS."),
 		switchKey("insecure_files", func(c *Config) *bool { return &c.InsecureFiles },
-			"Accept a private key that other users of the machine can read, and folders of state and data that they can change."),
+			"Accept a private key and tokens that other users of the machine can read, and an access file and folders of state and data that they can change."),
 		{
 			Name: "config", Kind: Text, Allowed: "a YAML file that can be read, or empty",
 			Help:   "YAML file to read; flags and environment variables override it.",

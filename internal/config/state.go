@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast/internal/access/guard"
 	"github.com/holdfast-locks/holdfast/internal/private"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 )
@@ -63,12 +64,18 @@ func (c *Config) TokensFile(state string) string {
 	return filepath.Join(state, "tokens.yaml")
 }
 
-// Unguarded returns what other users of the machine can use that is for this member alone: the private key, and the
-// folders of its state and its data, each with its fix.
+// Unguarded returns what other users of the machine can use that is for this member alone: the private key, the tokens,
+// the policy, and the folders of its state and its data, each with its fix.
 func (c *Config) Unguarded(state, data string) (all []*private.Error) {
 	var open *private.Error
-	if errors.As(private.CheckFile(c.TLS.Key), &open) {
-		all = append(all, open)
+	faults := []error{private.CheckFile(c.TLS.Key), private.CheckFile(c.TokensFile(state))}
+	if c.Access != guard.Anyone {
+		faults = append(faults, private.CheckRules(c.Access))
+	}
+	for _, err := range faults {
+		if errors.As(err, &open) {
+			all = append(all, open)
+		}
 	}
 	for _, folder := range slices.Compact([]string{state, data}) {
 		if errors.As(private.CheckFolder(folder), &open) {

@@ -40,6 +40,16 @@ func TestCheckFile(t *testing.T) {
 	}
 }
 
+func TestCheckRules(t *testing.T) {
+	for mode, good := range map[fs.FileMode]bool{
+		0o600: true, 0o644: true, 0o444: true, 0o640: true, 0o755: true,
+		0o664: false, 0o646: false, 0o620: false, 0o602: false, 0o666: false,
+	} {
+		path := file(t, mode)
+		checked(t, private.CheckRules(path), path, mode, good, "chmod go-w")
+	}
+}
+
 // TestFileOfAnother: the group may read the files of root alone.
 func TestFileOfAnother(t *testing.T) {
 	if !isRoot() {
@@ -97,6 +107,7 @@ func TestNothingToCheck(t *testing.T) {
 	absent := filepath.Join(t.TempDir(), "absent")
 	for what, err := range map[string]error{
 		"absent file":   private.CheckFile(absent),
+		"absent rules":  private.CheckRules(absent),
 		"absent folder": private.CheckFolder(absent),
 		"device":        private.CheckFile(os.DevNull),
 		"file":          private.CheckFolder(file(t, 0o666)),

@@ -232,10 +232,10 @@ func addressOf(ctx context.Context) string {
 	return ""
 }
 
-// admit finds out who calls, and refuses a caller that is not a client. The members' service decides whether it is a
-// member.
+// admit finds out who calls, and refuses a caller that is not a client: for health and reflection, too, which take no
+// right, as at /healthz. The members' service decides whether its caller is a member.
 func (g *grpcServer) admit(ctx context.Context, method string) (caller, error) {
-	if ofMembers(method) || !ofClients(method) {
+	if ofMembers(method) {
 		return caller{}, nil
 	}
 	from, name := guard.Caller{Address: addressOf(ctx)}, ""
@@ -272,9 +272,4 @@ func (g *grpcServer) admit(ctx context.Context, method string) (caller, error) {
 // ofMembers reports whether a method is for members.
 func ofMembers(method string) bool {
 	return strings.HasPrefix(method, "/"+schema.Members_ServiceDesc.ServiceName+"/")
-}
-
-// ofClients reports whether a method is one of this API for clients, and not of health or reflection.
-func ofClients(method string) bool {
-	return strings.HasPrefix(method, "/holdfast.v1.") && !ofMembers(method)
 }

@@ -12,6 +12,12 @@
 //	service*.go requests.go losses.go   what is asked in one go
 //	service_watch.go  metrics.go        what happens, for watchers
 //	service_leave.go  service_force.go  leave, drain and force a view, for operators
+//	caller.go                           who calls
+//	permit.go  permit_shown.go          which right a call takes; what its caller may see of an answer
+//	service_access.go                   the policy in force, tokens, the audit log, for operators
+//	service_sessions.go                 the sessions of all callers, for operators
+//	audit_locks.go                      the audit log of grants, releases and losses
+//	quota.go  heavy.go  clients.go      what one caller may use: its shares, its turns, its rate
 //	forwarder*.go                       what is passed on to members that have a part
 //	waiting.go                          both ports of a guest that does not know its spaces yet
 //

@@ -1,11 +1,15 @@
 package server
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	health "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
@@ -54,6 +58,69 @@ func TestForgedIdentity(t *testing.T) {
 	}
 	if denied != 3 {
 		t.Errorf("the audit log has %d denials", denied)
+	}
+}
+
+// TestFalseCredentialsForHealth: health and reflection take no right, and are no way around the check of credentials,
+// over both ports alike.
+func TestFalseCredentialsForHealth(t *testing.T) {
+	g := newGuarded(t, onePolicy, nil)
+	member, err := g.members.Issue(issuer.Request{Name: "b", Member: true})
+	must(t, err)
+	for _, c := range []struct {
+		who   *who
+		valid bool
+	}{
+		{&who{subject: "no credentials"}, true},
+		{&who{subject: "a certificate without a role", request: &issuer.Request{Name: "other"}}, true},
+		{&who{subject: "a token without a role", bearer: g.secrets["other"]}, true},
+		{&who{subject: "a user of the socket", local: true}, true},
+		{&who{subject: "a certificate of a member", own: member}, false},
+		{&who{subject: "an unknown token", bearer: "hft_" + strings.Repeat("A", 48)}, false},
+	} {
+		c.who.connect(g)
+		ctx, cancel := contextWithin(t)
+		ctx = c.who.context(ctx)
+		before := len(g.entries())
+		_, checked := health.NewHealthClient(c.who.conn).Check(ctx, &health.HealthCheckRequest{})
+		_, listed := health.NewHealthClient(c.who.conn).List(ctx, &health.HealthListRequest{})
+		watch, err := health.NewHealthClient(c.who.conn).Watch(ctx, &health.HealthCheckRequest{})
+		must(t, err)
+		_, watched := watch.Recv()
+		stream, err := reflection.NewServerReflectionClient(c.who.conn).ServerReflectionInfo(ctx)
+		must(t, err)
+		// A refusal may come before the question.
+		if err := stream.Send(&reflection.ServerReflectionRequest{MessageRequest: &reflection.ServerReflectionRequest_ListServices{}}); err != nil && !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+		_, reflected := stream.Recv()
+		cancel()
+		for call, err := range map[string]error{"Check": checked, "List": listed, "Watch": watched, "reflection": reflected} {
+			if (err == nil) != c.valid || err != nil && codeOfStatus(err) != api.CodeUnauthenticated {
+				t.Errorf("%s: %s is answered by %v", c.who.subject, call, err)
+			}
+		}
+		refused := 0
+		for _, e := range g.entries()[before:] {
+			if e.Event == audit.Unauthenticated {
+				refused++
+			}
+		}
+		if want := map[bool]int{false: 4}[c.valid]; refused != want {
+			t.Errorf("%s: the audit log has %d failed authentications, want %d", c.who.subject, refused, want)
+		}
+	}
+	// The port of HTTP has the same rule.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+g.address+"/healthz", http.NoBody)
+	must(t, err)
+	r.Header.Set("Authorization", "Bearer hft_"+strings.Repeat("A", 48))
+	stranger := &who{}
+	stranger.connect(g)
+	answer, err := stranger.http.Do(r)
+	must(t, err)
+	must(t, answer.Body.Close())
+	if answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("/healthz is answered by %d", answer.StatusCode)
 	}
 }
 

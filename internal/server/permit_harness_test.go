@@ -151,8 +151,9 @@ type who struct {
 	subject string // as the audit log must name it
 	has     access.Verb
 	bearer  string
-	request *issuer.Request // of its certificate
-	local   bool            // through the socket
+	request *issuer.Request     // of its certificate
+	own     *issuer.Certificate // instead of request
+	local   bool                // through the socket
 
 	once sync.Once
 	conn *grpc.ClientConn
@@ -188,6 +189,9 @@ func (g *guarded) everyone() []*who {
 func (w *who) connect(g *guarded) {
 	w.once.Do(func() {
 		encrypted := &tls.Config{RootCAs: g.members.Pool()}
+		if w.own != nil {
+			encrypted.Certificates = []tls.Certificate{w.own.TLS()}
+		}
 		if w.request != nil {
 			own, err := g.clients.Issue(*w.request)
 			must(g.t, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/access/token"
 	"github.com/holdfast-locks/holdfast/internal/audit"
 	"github.com/holdfast-locks/holdfast/internal/follow"
+	"github.com/holdfast-locks/holdfast/internal/private"
 )
 
 // Anyone is the File of a Config with which every caller may do everything.
@@ -23,6 +25,8 @@ const Anyone = "none"
 type Config struct {
 	// File is the path of the policy. Empty means the default policy, Anyone that every caller may do everything.
 	File string
+	// Insecure accepts a policy, and keys of issuers, that other users of the machine can write.
+	Insecure bool
 	// Tokens are the tokens that the member accepts. Nil means none.
 	Tokens *token.File
 	// Audit is the audit log. Nil means one that keeps its latest entries in memory.
@@ -38,6 +42,7 @@ type Config struct {
 // Guard knows the policy in force. It is safe for concurrent use.
 type Guard struct {
 	file      string
+	insecure  bool
 	tokens    *token.File
 	log       *audit.Log
 	unaudited bool
@@ -57,7 +62,7 @@ type policy struct {
 
 // Open returns a guard, after it has read the policy. The error names the file and what is wrong with it.
 func Open(c Config) (*Guard, error) {
-	g := &Guard{file: c.File, tokens: c.Tokens, log: c.Audit, unaudited: c.Unaudited, logger: c.Logger, now: c.Now}
+	g := &Guard{file: c.File, insecure: c.Insecure, tokens: c.Tokens, log: c.Audit, unaudited: c.Unaudited, logger: c.Logger, now: c.Now}
 	if g.logger == nil {
 		g.logger = slog.New(slog.DiscardHandler)
 	}
@@ -80,7 +85,7 @@ func Open(c Config) (*Guard, error) {
 	default:
 		var err error
 		if g.followed, err = follow.Open(follow.Options[*policy]{
-			What: "the policy", Path: g.file, Most: mostBytes, Parse: g.parse, Good: g.reportGood, Bad: g.reportBad, Now: g.now,
+			What: "the policy", Path: g.file, Most: mostBytes, Accept: g.accept, Parse: g.parse, Good: g.reportGood, Bad: g.reportBad, Now: g.now,
 		}); err != nil {
 			return nil, err
 		}
@@ -92,6 +97,14 @@ func Open(c Config) (*Guard, error) {
 
 // mostBytes bounds the file of a policy.
 const mostBytes = 4 << 20
+
+// accept returns why a file of that kind is not read.
+func (g *Guard) accept(info fs.FileInfo) error {
+	if wrong := private.OfRules(g.file, info); wrong != nil && !g.insecure {
+		return errors.New(wrong.Reason())
+	}
+	return follow.Regular(info)
+}
 
 // parse returns the policy of a file, if its own assertions hold: the one in force, if that is the same.
 func (g *Guard) parse(data []byte) (*policy, error) {
@@ -118,7 +131,7 @@ func (g *Guard) parse(data []byte) (*policy, error) {
 	if issuers := p.Issuers(); len(issuers) > 0 {
 		all := make([]jwt.Issuer, len(issuers))
 		for i, one := range issuers {
-			all[i] = jwt.Issuer{URL: one.URL, Audience: one.Audience, JWKS: g.found(one.JWKS), Groups: one.Groups}
+			all[i] = jwt.Issuer{URL: one.URL, Audience: one.Audience, JWKS: g.found(one.JWKS), Groups: one.Groups, Insecure: g.insecure}
 		}
 		if next.jwts, err = jwt.New(all, g.logger); err != nil {
 			return nil, err

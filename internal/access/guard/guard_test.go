@@ -3,6 +3,7 @@ package guard
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,6 +114,30 @@ func TestSecondChangeWithinATick(t *testing.T) {
 	}
 	if g.Reload(); mayLock(g, "a") || !mayLock(g, "b") {
 		t.Error("the previous policy is in force")
+	}
+}
+
+// TestFilesThatOthersWrite: a policy and keys of an issuer that other users can write are refused, unless that is accepted.
+func TestFilesThatOthersWrite(t *testing.T) {
+	folder := t.TempDir()
+	path, keys := filepath.Join(folder, "access.yaml"), filepath.Join(folder, "keys.json")
+	policyFile(t, path, first+`issuers: [{issuer: "https://login.example", audience: holdfast, jwks: keys.json}]`)
+	policyFile(t, keys, `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`)
+	for _, file := range []string{path, keys} {
+		for _, mode := range []os.FileMode{0o620, 0o602, 0o664} {
+			must(t, os.Chmod(file, mode))
+			want := fmt.Sprintf("in %q: other users can change it: its mode is %04o; run chmod go-w %q, or accept it with --insecure-files", file, mode, file)
+			if _, err := Open(Config{File: path}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+			if _, err := Open(Config{File: path, Insecure: true}); err != nil {
+				t.Errorf("with insecure files: %v", err)
+			}
+		}
+		must(t, os.Chmod(file, 0o644))
+		if _, err := Open(Config{File: path}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -24,6 +24,8 @@ type Issuer struct {
 	JWKS string
 	// Groups is the name of the claim that lists the caller's groups. Empty means that groups are ignored.
 	Groups string
+	// Insecure accepts a file of keys that other users of the machine can write.
+	Insecure bool
 }
 
 // check returns what is wrong with an issuer.
@@ -100,7 +102,7 @@ func NewAt(issuers []Issuer, logger *slog.Logger, now func() time.Time) (*Verifi
 			if err != nil {
 				return nil, fmt.Errorf("issuer %.200q: find the folder of %q: %w", i.URL, i.JWKS, err)
 			}
-			if made.keys, err = openFile(path, logger, now); err != nil {
+			if made.keys, err = openFile(path, i.Insecure, logger, now); err != nil {
 				return nil, fmt.Errorf("issuer %.200q: %w", i.URL, err)
 			}
 		}

@@ -20,7 +20,7 @@
 //	    created: 2026-11-30T20:00:00Z
 //	    expires: 2027-11-30T20:00:00Z # optional
 //
-// The file must be accessible to its owner alone. Several processes may write it: each addition and revocation reads
+// The file must be accessible to its owner alone (package private). Several processes may write it: each addition and revocation reads
 // the file, and replaces it, while the process holds a lock on PATH.lock. A file is replaced as a whole, keeping its
 // mode and owner, so a reader finds the previous file or the new one. Comments in it are not kept.
 //

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/follow"
+	"github.com/holdfast-locks/holdfast/internal/private"
 )
 
 // Reasons why a secret or a name is refused.
@@ -140,9 +141,8 @@ func (f *File) accept(info fs.FileInfo) error {
 	if err := follow.Regular(info); err != nil {
 		return err
 	}
-	if info.Mode().Perm()&0o077 != 0 && !f.insecure {
-		return fmt.Errorf("other users may access it (its mode is %04o); run chmod 600 %s, or accept it with --insecure-files",
-			info.Mode().Perm(), f.path)
+	if wrong := private.OfFile(f.path, info); wrong != nil && !f.insecure {
+		return errors.New(wrong.Reason())
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -243,7 +244,7 @@ func TestFileIsFollowed(t *testing.T) {
 		want string
 	}{
 		{[]byte("tokens: 1"), 0o600, "line 1: tokens is not a list"},
-		{Format([]Record{r}), 0o640, "other users may access it (its mode is 0640); run chmod 600 " + path},
+		{Format([]Record{r}), 0o644, "other users can use it: its mode is 0644; run chmod 600 " + strconv.Quote(path) + ", or accept it with --insecure-files"},
 	} {
 		write(t, path, Format([]Record{r}), 0o600)
 		later()

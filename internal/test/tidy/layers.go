@@ -43,7 +43,7 @@ const switchFolder = "internal/mutation"
 
 // table lists the layers from the bottom to the top: nouns, rules, engines, edges, programs.
 var table = []row{
-	{[]string{"internal/access/jwt", "internal/access/token", "internal/certificate"}, []string{"internal/follow"}},
+	{[]string{"internal/access/jwt", "internal/access/token", "internal/certificate"}, []string{"internal/follow", "internal/private"}},
 	{slices.Concat([]string{"", "storage", "protocol/option", switchFolder, "internal/load", "internal/load/limit"}, leaves), nil},
 
 	{[]string{"lock/..."}, []string{"", "lock", "lock/wire"}},
