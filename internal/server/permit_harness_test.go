@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	jose_jwt "github.com/go-jose/go-jose/v4/jwt"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	transport "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -36,8 +38,7 @@ type guarded struct {
 	*webHarness
 	folder  string
 	guard   *guard.Guard
-	grpc    string // address
-	socket  string // path
+	ways    ways
 	members *issuer.Authority
 	clients *issuer.Authority
 	secrets map[string]string // of tokens, by name
@@ -99,23 +100,123 @@ func newGuarded(t testing.TB, policy string, change func(*Config)) *guarded {
 			change(c)
 		}
 	})
-	g.grpc = g.listen("tcp", "127.0.0.1:0")
-	g.socket = g.listen("unix", filepath.Join(g.folder, "s"))
+	g.ways = ways{
+		grpc:  g.listen("tcp", "127.0.0.1:0"),
+		local: g.listen("unix", filepath.Join(g.folder, "s")),
+		http:  dialling("tcp", g.address),
+	}
 	return g
 }
 
+// ways are how callers reach a member: its ports, and its socket.
+type ways struct{ grpc, http, local dialer }
+
+type dialer func(context.Context) (net.Conn, error)
+
+// dialling is the way to an address.
+func dialling(network, address string) dialer {
+	return func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, network, address)
+	}
+}
+
 // listen serves gRPC at an address.
-func (g *guarded) listen(network, address string) string {
+func (g *guarded) listen(network, address string) dialer {
 	l, err := net.Listen(network, address)
 	must(g.t, err)
+	g.serveAt(l, g.server.AcceptGRPC)
+	return dialling(network, l.Addr().String())
+}
+
+// serveAt serves the connections of a listener until the end of the test.
+func (g *guarded) serveAt(l net.Listener, serve func(net.Listener) error) {
 	served := make(chan error, 1)
-	go func() { served <- g.server.AcceptGRPC(l) }()
+	go func() { served <- serve(l) }()
 	g.t.Cleanup(func() {
 		must(g.t, g.server.Shutdown(context.Background()))
 		must(g.t, <-served)
 	})
-	return l.Addr().String()
 }
+
+// inProcess makes the ways to the member lead through memory: no call leaves the process, and none reaches a port.
+func (g *guarded) inProcess() {
+	pair := func(serve func(net.Listener) error, local bool) dialer {
+		l := &pairs{local: local, accepted: make(chan net.Conn), closed: make(chan struct{})}
+		g.serveAt(l, serve)
+		return l.dial
+	}
+	g.ways = ways{
+		grpc: pair(g.server.AcceptGRPC, false), http: pair(g.server.AcceptHTTP, false), local: pair(g.server.AcceptGRPC, true),
+	}
+}
+
+// pairs is a listener of connected pairs without an address.
+type pairs struct {
+	local    bool // the system knows who made them, as with a Unix socket
+	accepted chan net.Conn
+	closed   chan struct{}
+	once     sync.Once
+}
+
+// inMemory is the address of a pair.
+const inMemory = "memory"
+
+// memoryConn is an end of a pair that could be from anywhere.
+type memoryConn struct{ net.Conn }
+
+func (memoryConn) LocalAddr() net.Addr  { return memoryAddress{} }
+func (memoryConn) RemoteAddr() net.Addr { return memoryAddress{} }
+
+type memoryAddress struct{}
+
+func (memoryAddress) Network() string { return inMemory }
+func (memoryAddress) String() string  { return inMemory }
+
+func (l *pairs) dial(ctx context.Context) (net.Conn, error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	var conns [2]net.Conn
+	for i, end := range ends {
+		file := os.NewFile(uintptr(end), "pair")
+		conn, failed := net.FileConn(file) // which duplicates it
+		conns[i], err = conn, errors.Join(err, failed, file.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	accepted := conns[0]
+	if !l.local {
+		accepted = memoryConn{accepted}
+	}
+	select {
+	case l.accepted <- accepted:
+		return conns[1], nil
+	case <-l.closed:
+		err = net.ErrClosed
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return nil, errors.Join(err, conns[0].Close(), conns[1].Close())
+}
+
+func (l *pairs) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.accepted:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pairs) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *pairs) Addr() net.Addr { return memoryAddress{} }
 
 func (g *guarded) writePolicy(t testing.TB, policy string) {
 	t.Helper()
@@ -197,14 +298,18 @@ func (w *who) connect(g *guarded) {
 			must(g.t, err)
 			encrypted.Certificates = []tls.Certificate{own.TLS()}
 		}
-		target, credentials := "passthrough:///"+g.grpc, transport.NewTLS(encrypted.Clone())
+		way, credentials := g.ways.grpc, transport.NewTLS(encrypted.Clone())
 		if w.local {
-			target, credentials = "unix://"+g.socket, insecure.NewCredentials()
+			way, credentials = g.ways.local, insecure.NewCredentials()
 		}
+		dial := func(ctx context.Context, _ string) (net.Conn, error) { return way(ctx) }
 		var err error
-		w.conn, err = grpc.NewClient(target, grpc.WithTransportCredentials(credentials))
+		w.conn, err = grpc.NewClient("passthrough:///127.0.0.1", grpc.WithTransportCredentials(credentials), grpc.WithContextDialer(dial))
 		must(g.t, err)
-		through := &http.Transport{TLSClientConfig: encrypted}
+		through := &http.Transport{
+			TLSClientConfig: encrypted,
+			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return g.ways.http(ctx) },
+		}
 		w.http = &http.Client{Transport: through}
 		g.t.Cleanup(func() {
 			through.CloseIdleConnections()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/holdfast-locks/holdfast/internal/access"
+	"github.com/holdfast-locks/holdfast/internal/access/guard"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/audit"
@@ -100,10 +102,21 @@ func requestOf(method protoreflect.MethodDescriptor) proto.Message {
 	return m
 }
 
-// TestEveryCallOfEveryone makes every call as every kind of caller over real connections: it is refused as the policy
-// says, over both ports alike, and each refusal is in the audit log with the true subject.
-func TestEveryCallOfEveryone(t *testing.T) {
-	g := newGuarded(t, onePolicy, nil)
+// eachWay runs a test over real connections with TLS, and in process. From is how the addresses of callers begin.
+func eachWay(t *testing.T, test func(t *testing.T, g *guarded, from string)) {
+	t.Run("sockets", func(t *testing.T) { test(t, newGuarded(t, onePolicy, nil), "127.0.0.1:") })
+	t.Run("process", func(t *testing.T) {
+		g := newGuarded(t, onePolicy, nil)
+		g.inProcess()
+		test(t, g, inMemory)
+	})
+}
+
+// TestEveryCallOfEveryone makes every call as every kind of caller: it is refused as the policy says, over both ports
+// alike, and each refusal is in the audit log with the true subject.
+func TestEveryCallOfEveryone(t *testing.T) { eachWay(t, everyCallOfEveryone) }
+
+func everyCallOfEveryone(t *testing.T, g *guarded, from string) {
 	rights, err := rightsOf()
 	must(t, err)
 	refused := map[string]int{} // by subject and call
@@ -114,14 +127,7 @@ func TestEveryCallOfEveryone(t *testing.T) {
 				continue // TestStreamsOfEveryone
 			}
 			method := methodOf(t, full)
-			want := ""
-			switch {
-			case r.free || r.verb == w.has:
-			case w.subject == access.Anonymous:
-				want = api.CodeUnauthenticated
-			default:
-				want = api.CodeDenied
-			}
+			want := wantedOf(w, r)
 			code, calls := g.callGRPC(w, full, method), 1
 			if web, is := g.callHTTP(w, method); is {
 				calls++
@@ -145,6 +151,9 @@ func TestEveryCallOfEveryone(t *testing.T) {
 		switch e.Event {
 		case audit.Denied:
 			logged[e.Subject+" "+e.Call]++
+			if local := strings.HasPrefix(e.Subject, "uid:") || e.Subject == "token:read"; !local && !strings.HasPrefix(e.Address, from) {
+				t.Errorf("a caller is at %q, and not at %s: %+v", e.Address, from, e)
+			}
 			if e.Address == "" || e.Verb == "" || e.Detail == "" || (e.Result != api.CodeDenied && e.Result != api.CodeUnauthenticated) {
 				t.Errorf("an entry lacks something: %+v", e)
 			}
@@ -159,6 +168,53 @@ func TestEveryCallOfEveryone(t *testing.T) {
 			t.Errorf("%s was refused %d times, and the audit log has %d", pair, count, logged[pair])
 		}
 	}
+}
+
+// TestEveryDecisionOfEveryone asks the deciding function alone, without a connection, about every call of every kind of
+// caller: what proves the caller goes in, and the code of the refusal comes out.
+func TestEveryDecisionOfEveryone(t *testing.T) {
+	g := newGuarded(t, onePolicy, nil)
+	rights, err := rightsOf()
+	must(t, err)
+	decided := map[string]int{}
+	for _, w := range g.everyone() {
+		from := guard.Caller{Bearer: w.bearer, Private: true, Address: "192.0.2.1:9"}
+		if w.request != nil {
+			from.Certificate = w.subject
+		}
+		if w.local {
+			from.User = fmt.Sprintf("uid:%d", os.Getuid())
+		}
+		v, err := g.server.service.identify(t.Context(), "", from)
+		must(t, err)
+		if v.subject.Name != w.subject {
+			t.Errorf("the caller is %q, want %q", v.subject.Name, w.subject)
+		}
+		for full, r := range rights {
+			code := ""
+			if err := g.server.service.permit(v, r, requestOf(methodOf(t, full))); err != nil {
+				code = api.Code(err)
+			}
+			if want := wantedOf(w, r); code != want {
+				t.Errorf("%s %s: %q, want %q", w.subject, full, code, want)
+			}
+			decided[code]++
+		}
+	}
+	if decided[""] < 100 || decided[api.CodeDenied] < 300 || decided[api.CodeUnauthenticated] < 20 {
+		t.Errorf("the decisions are %v", decided)
+	}
+}
+
+// wantedOf returns the code of the refusal that a caller gets for a call; "" for none.
+func wantedOf(w *who, r *right) string {
+	switch {
+	case r.free || r.verb == w.has:
+		return ""
+	case w.subject == access.Anonymous:
+		return api.CodeUnauthenticated
+	}
+	return api.CodeDenied
 }
 
 // verdict reports whether a code is the wanted refusal, or none by the policy if none is wanted.
@@ -250,8 +306,9 @@ func (g *guarded) bodyOf(method protoreflect.MethodDescriptor) []byte {
 
 // TestStreamsOfEveryone opens a session as every kind of caller, and acquires a name that it may lock and one that it
 // may not.
-func TestStreamsOfEveryone(t *testing.T) {
-	g := newGuarded(t, onePolicy, nil)
+func TestStreamsOfEveryone(t *testing.T) { eachWay(t, streamsOfEveryone) }
+
+func streamsOfEveryone(t *testing.T, g *guarded, _ string) {
 	for _, w := range g.everyone() {
 		w.connect(g)
 		ctx, cancel := contextWithin(t)
