@@ -7,8 +7,11 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// attach records which client uses a session.
+// attach records which client uses a session, and to which member it is tied.
 func (r *Replica) attach(s *session, o *Op, out *Effects) {
+	if o.Tied && s.Tied == 0 {
+		s.Tied = o.ID.Member
+	}
 	before := s.Attached
 	if o.Attached != nil {
 		s.Attached = before.Join(*o.Attached)

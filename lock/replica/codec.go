@@ -70,6 +70,7 @@ func (e *Entry) code(c *wire.Coder) {
 const (
 	withGivenUp  = 1
 	withAttached = 1
+	withTied     = 2
 	withOnce     = 1
 	withBy       = 2
 	withValue    = 4
@@ -97,12 +98,17 @@ var firsts = [...]byte{
 	forms*End + withAttached:          16,
 	forms*Acquire + withBy:            17,
 	forms*Acquire + withOnce + withBy: 18,
-	forms * Amend:                     19,
 
-	forms*Acquire + withValue:                     20,
-	forms*Acquire + withValue + withOnce:          21,
-	forms*Acquire + withValue + withBy:            22,
-	forms*Acquire + withValue + withOnce + withBy: 23,
+	forms*Attach + withTied:                19,
+	forms*Attach + withAttached + withTied: 20,
+	forms*Open + withTied:                  21,
+	forms*Open + withAttached + withTied:   22,
+
+	forms * Amend:                                 23,
+	forms*Acquire + withValue:                     24,
+	forms*Acquire + withValue + withOnce:          25,
+	forms*Acquire + withValue + withBy:            26,
+	forms*Acquire + withValue + withOnce + withBy: 27,
 }
 
 // form codes an operation's kind, and returns its optional contents.
@@ -121,6 +127,9 @@ func (o *Op) form(c *wire.Coder) (with int) {
 	if o.Kind == Acquire && o.Value != "" {
 		with += withValue
 	}
+	if o.ties() {
+		with += withTied
+	}
 	at, first := forms*int(o.Kind)+with, byte(0)
 	if at < len(firsts) {
 		first = firsts[at]
@@ -136,9 +145,13 @@ func (o *Op) form(c *wire.Coder) (with int) {
 	if with = at % forms; !c.Writing() {
 		o.Kind = Kind(at / forms)
 		o.GivenUp = o.Kind == Cancel && with == withGivenUp
+		o.Tied = (o.Kind == Open || o.Kind == Attach) && with&withTied != 0
 	}
 	return with
 }
+
+// ties reports whether an operation ties its session to the member that has sent it.
+func (o *Op) ties() bool { return o.Tied && (o.Kind == Open || o.Kind == Attach) }
 
 // LeastOp is the minimum size of an encoded operation, in bytes.
 const LeastOp = 5
@@ -239,7 +252,7 @@ func (o *Op) codeAcquire(c *wire.Coder, with int) {
 }
 
 func (o *Op) codeAttached(c *wire.Coder, with int) {
-	if with != withAttached {
+	if with&withAttached == 0 {
 		return
 	}
 	if !c.Writing() {

@@ -106,6 +106,8 @@ type Op struct {
 	// Attached is the client that uses the session over a stream, in Attach, Open and End; nil if none has a number, or
 	// if an End came otherwise. It must not be changed.
 	Attached *lock.Attachments
+	// Tied, in Attach and Open, ties the session to the member that has sent the operation, unless it is tied already.
+	Tied bool
 }
 
 // Attached returns a copy of a for an operation; nil if no client has a number.

@@ -52,6 +52,12 @@ func kinds() (ops []Op) {
 			with.Attached = &lock.Attachments{Attachment: lock.Attachment{Client: 1 << 60, Generation: 3}, Former: [lock.MostFormer]uint64{8, 7}}
 			ops = append(ops, with)
 			with.Attached = &lock.Attachments{Attachment: lock.Attachment{Client: 1}, Former: [lock.MostFormer]uint64{4, 3, 2, 1 << 33}}
+			if o.Kind != End {
+				ops = append(ops, with)
+				with.Tied = true
+				ops = append(ops, with)
+				with.Attached = nil
+			}
 		default:
 			continue
 		}
@@ -130,7 +136,7 @@ func TestEntriesAreRefused(t *testing.T) {
 		"an operation of kind 99":     {"01 00 00 01 63 00 00 00 00", "kind 99"},
 		"a text beyond the bytes":     {"01 00 00 01 08 00 00 02 61", ""},
 		"a text too long":             {"01 00 00 01 08 00 00 8120 61", "4097"},
-		"an empty value":              {"01 00 00 01 14 00 00 00 00 01 01 61 00 00 00 00 00 00 00 00 00 00 00 00", "empty"},
+		"an empty value":              {"01 00 00 01 18 00 00 00 00 01 01 61 00 00 00 00 00 00 00 00 00 00 00 00", "empty"},
 		"an attachment to no client":  {"01 00 00 01 0e 00 00 00 00 00 00 00", "no number"},
 		"five former clients":         {"01 00 00 01 0e 00 00 00 00 01 00 05 0101010101", "5"},
 		"a former client of number 0": {"01 00 00 01 0e 00 00 00 00 01 00 01 00", "former client"},

@@ -50,6 +50,9 @@ func (s *session) code(c *wire.Coder, version int) {
 		codeAttachments(c, &s.Attached)
 		wire.Number(c, &s.Inherited)
 	}
+	if version >= withTies {
+		wire.Number(c, &s.Tied)
+	}
 	s.ended.code(c)
 }
 

@@ -63,6 +63,9 @@ type Session struct {
 	Identity string
 	Opened   Time // by the table's time
 	Attached lock.Attachments
+	// Tied is the only member through which the client may use spaces that end with it: the first one that has asked
+	// for that. The session ends with that member. 0 is none.
+	Tied uint64
 	// Inherited is the highest token given before its client took the session over: a hold under that or a lower one
 	// was granted to an earlier client. 0 if no client has taken it over.
 	Inherited holdfast.Token

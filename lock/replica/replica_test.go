@@ -388,6 +388,7 @@ func random(rand *rand.Rand) Op {
 	if o.Kind == Acquire && rand.IntN(2) == 0 {
 		o.By = lock.Attachment{Client: 1 + rand.Uint64N(3), Generation: 1 + rand.Uint64N(40)}
 	}
+	o.Tied = (o.Kind == Open || o.Kind == Attach) && rand.IntN(2) == 0
 	o.Try, o.GivenUp = rand.IntN(5) == 0, o.Kind == Cancel && rand.IntN(2) == 0
 	if o.Kind == Acquire && o.Name != lock.SpaceLock && rand.IntN(2) == 0 {
 		o.Once, o.Content = fmt.Sprint("w", rand.IntN(3)), rand.Uint64N(8)/7
@@ -492,8 +493,35 @@ func TestFormerSnapshots(t *testing.T) {
 		t.Errorf("%d intents are over, of %d", b.remembered.count, len(b.sessions[id(1)].intents))
 	}
 	copied(t, b.Replica)
-	b = readParts(t, "testdata/valueless.txt", 11, 5, 3)
+	b = readParts(t, "testdata/untied.txt", 2, 1, 1)
+	if s, _ := b.Session(id(1)); s.Tied != 0 || s.Attached.Client != 7 {
+		t.Errorf("its session is %+v", s)
+	}
 	copied(t, b.Replica)
+}
+
+// TestTie checks that the first member that ties a session to itself is the only one, when the session is opened or later, and that
+// copies keep that.
+func TestTie(t *testing.T) {
+	from := func(member uint64, o Op) Op {
+		o.ID, o.Tied = OpID{member, o.Session.Number<<8 + uint64(o.Kind)}, true
+		return o
+	}
+	attach := Op{Kind: Attach, Session: id(1)}
+	b := newHarness(t, Config{})
+	b.do(open(1), from(3, open(2)), acquire(1, 1, "x"), acquire(2, 1, "x"))
+	if s, _ := b.Session(id(1)); s.Tied != 0 {
+		t.Errorf("nothing has tied it, and it is tied to member %d", s.Tied)
+	}
+	if out := b.do(from(4, attach), from(3, attach), from(4, Op{Kind: Attach, Session: id(2)})); len(out.Attached) != 0 || len(out.Decisions) != 0 {
+		t.Errorf("it has effects: %+v", out)
+	}
+	copied(t, b.Replica)
+	for i, want := range []uint64{4, 3} {
+		if s, _ := b.Session(id(uint64(i + 1))); s.Tied != want {
+			t.Errorf("session %v is tied to member %d, want %d", s.ID, s.Tied, want)
+		}
+	}
 }
 
 // TestAttach checks that copies that hear of a session's successive clients in any order agree on the last one, and

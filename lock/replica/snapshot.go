@@ -32,6 +32,7 @@ const (
 	latest         = len(formats) - 1
 	withRequesters = 1 // through which members requests were asked for
 	withClients    = 2 // which client uses a session, and with each entry all that there is of it; before, intents were apart, and entries in the table's chunks
+	withTies       = 3 // to which member a session is tied
 	withValues     = 3 // the values of grants
 )
 
