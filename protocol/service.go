@@ -85,6 +85,8 @@ type (
 		Own bool
 		// Attached is the client that uses the session over a stream, as known to its member.
 		Attached lock.Attachments
+		// Tied means that the client may use spaces that end with this member. In an answer: with some member.
+		Tied bool
 	}
 
 	// Beat reports that the client of a session was heard at the time of this step. The answer is a *Beaten once the
@@ -96,6 +98,10 @@ type (
 		// over the session, and the space records that before it answers. The zero value is any other client, which
 		// changes nothing.
 		Attached lock.Attachments
+		// Tied asks to tie the session to this member: from then on its client may use spaces that end with this member,
+		// and it ends with it. The space records that before it answers. Of several members that ask one succeeds; the
+		// others get an error.
+		Tied bool
 	}
 	// Beaten answers Beat. Err is SessionExpired if the session has ended: its holds were reported lost, or are about
 	// to be. It is EndedByAnother if a later client has taken over the session, which is then the one in Attached.

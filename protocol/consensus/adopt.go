@@ -53,6 +53,7 @@ func (m *Machine) adopted(a *adoption, out *protocol.Effects) {
 			m.noteAttached(c, presence.part, out)
 			c.enrolled = protocol.Enroll{
 				Session: s.ID, TTL: s.TTL, Proof: s.Secret, Client: s.Client, Identity: s.Identity, Attached: c.enrolled.Attached.Join(s.Attached),
+				Tied: c.enrolled.Tied || s.Tied != 0,
 			}
 			r.Requests(s.ID, func(number uint64, name string) { m.take(c, presence.part, number, name) })
 		} else if presence.state == opening {

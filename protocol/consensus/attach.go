@@ -2,6 +2,7 @@ package consensus
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -39,19 +40,34 @@ func (h *hearing) wasTaken(taken []shard.Taken) bool {
 	return true
 }
 
-// attach has a beat wait until its shard knows that the client uses the session, and reports that it does, or has failed.
+// errTied refuses to tie a session to a second member.
+var errTied = fmt.Errorf("%w: the session uses spaces that are not durable through another member already; open another session for them", holdfast.ErrConflict)
+
+// isTiedElsewhere refuses to tie a session to this member if it is tied to another one.
+func (m *Machine) isTiedElsewhere(h *hearing) bool {
+	s, lives := h.presence.part.shard.Replica().Session(h.client.id)
+	if !h.of.tied || !lives || s.Tied == 0 || s.Tied == uint64(m.config.Self) {
+		return false
+	}
+	h.of.err = errTied
+	return true
+}
+
+// attach has a beat wait until its shard knows that the client uses the session, and that the session is tied to this
+// member if it has to be, and reports that it does, or has failed.
 func (m *Machine) attach(h *hearing, out *protocol.Effects) bool {
 	p, presence := h.presence.part, h.presence
 	s, _ := p.shard.Replica().Session(h.client.id)
 	switch {
-	case h.of.attached.Client == 0 || !s.Attached.Before(h.of.attached.Attachment):
+	case (h.of.attached.Client == 0 || !s.Attached.Before(h.of.attached.Attachment)) && (!h.of.tied || s.Tied != 0):
 		return false
 	case presence.attaching != nil:
 		presence.attaching.hearings = append(presence.attaching.hearings, h)
 		return true
 	}
 	w := &work{client: h.client, presence: presence, hearings: []*hearing{h}}
-	if err := m.submit(p, replica.Op{Kind: replica.Attach, Session: h.client.id, Attached: replica.Attached(h.of.attached)}, w); err != nil {
+	op := replica.Op{Kind: replica.Attach, Session: h.client.id, Attached: replica.Attached(h.of.attached), Tied: h.of.tied}
+	if err := m.submit(p, op, w); err != nil {
 		h.of.err = err
 		m.counted(h, out)
 		return true

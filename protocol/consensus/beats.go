@@ -15,12 +15,13 @@ const mostBeaten = 4096
 // onBeat reports a beat to all shards that know its session.
 func (m *Machine) onBeat(call protocol.CallID, f *protocol.Beat, out *protocol.Effects) {
 	c := m.clientOf(f.Session)
-	b := &beat{call: call, at: m.now, attached: f.Attached}
+	b := &beat{call: call, at: m.now, attached: f.Attached, tied: f.Tied}
 	if c != nil && !c.enrolled.Own && m.removed() {
 		return // its client must continue elsewhere
 	}
 	if c != nil {
 		c.enrolled.Attached = c.enrolled.Attached.Join(f.Attached)
+		c.enrolled.Tied = c.enrolled.Tied || f.Tied
 		m.findElsewhere(c)
 		b.missing = len(c.presences)
 		for _, presence := range c.presences {
@@ -56,7 +57,7 @@ func (m *Machine) hear(h *hearing, out *protocol.Effects) {
 		h.of.err = holdfast.SessionExpired
 		m.counted(h, out)
 	case open:
-		if m.isFormer(h) {
+		if m.isFormer(h) || m.isTiedElsewhere(h) {
 			m.counted(h, out)
 		} else if !m.attach(h, out) {
 			p.behind = append(p.behind, h)

@@ -194,10 +194,10 @@ func (s *stage) ofSession(l *golden.Line, id lock.SessionID) any {
 	switch l.Verb {
 	case "enroll":
 		return &protocol.Enroll{
-			Session: id, TTL: l.DurationOr("ttl", time.Hour), Proof: [32]byte{byte(id.Number)}, Own: l.Flag("own"), Attached: clientOf(l),
+			Session: id, TTL: l.DurationOr("ttl", time.Hour), Proof: [32]byte{byte(id.Number)}, Own: l.Flag("own"), Attached: clientOf(l), Tied: l.Flag("tied"),
 		}
 	case "beat":
-		return &protocol.Beat{Session: id, Attached: clientOf(l)}
+		return &protocol.Beat{Session: id, Attached: clientOf(l), Tied: l.Flag("tied")}
 	case "end":
 		return &protocol.EndSession{Session: id, Idle: l.Flag("idle"), Attached: clientOf(l).Attachment}
 	case "dismiss":

@@ -74,6 +74,7 @@ type beat struct {
 	err     error
 	// attached is the client that was heard, if it has a number; later is one that has taken the session over from it.
 	attached, later lock.Attachments
+	tied            bool // it asks to tie the session to this member
 }
 
 // counts reports whether a beat, or an operation that opens a session, still belongs to a session served here under its
@@ -147,7 +148,7 @@ func (m *Machine) open(c *client, presence *presence, out *protocol.Effects) {
 	presence.heard = m.now
 	err := m.submit(presence.part, replica.Op{
 		Kind: replica.Open, Session: c.id, TTL: c.enrolled.TTL, Secret: replica.Secret(c.enrolled.Proof),
-		Client: c.enrolled.Client, Identity: c.enrolled.Identity, Attached: replica.Attached(c.enrolled.Attached),
+		Client: c.enrolled.Client, Identity: c.enrolled.Identity, Attached: replica.Attached(c.enrolled.Attached), Tied: c.enrolled.Tied,
 	}, &work{client: c, presence: presence})
 	if err != nil {
 		m.closed(c, presence, err, out)

@@ -311,7 +311,11 @@ func formatReply(m *member, reply *protocol.Reply) string {
 		if r.Err != nil {
 			return m.name() + ": adopted" + golden.Reason(r.Err)
 		}
-		return fmt.Sprintf("%s: adopted %d ttl %v", m.name(), r.Enrolled.Session.Number, r.Enrolled.TTL) + formatClient(r.Enrolled.Attached)
+		text := fmt.Sprintf("%s: adopted %d ttl %v", m.name(), r.Enrolled.Session.Number, r.Enrolled.TTL) + formatClient(r.Enrolled.Attached)
+		if r.Enrolled.Tied {
+			text += ", tied"
+		}
+		return text
 	case *protocol.Shards:
 		text := m.name() + ": shards"
 		for i, s := range r.List {
