@@ -95,8 +95,9 @@ type Config struct {
 	// Drift is the maximum difference between the rates of two clocks. Zero means 0.05, or the cluster's value for a
 	// guest without Spaces.
 	Drift float64
-	// TTL is the default ttl of a client's session. Zero means 10 s, or Limits.TTL if that is shorter; but the lease in
-	// a cluster that has a space of a protocol in memory, where longer ones have a price.
+	// TTL is the default ttl of a client's session. Zero means 10 s, or Limits.TTL if that is shorter; but in a cluster
+	// that has a space of a protocol in memory the lease, for a session that does not use durable spaces alone: there
+	// longer ones have a price.
 	TTL time.Duration
 	// Limits bound the resources that clients can make the member use.
 	Limits Limits
@@ -113,6 +114,8 @@ type Config struct {
 	disk    vfs.FS   // of the journal, for tests; nil means the machine's
 	adopted *adopted // by Adopt; nil if nothing was adopted
 	process string   // name of this life of the process, in stores
+	// lastingTTL is the default ttl of a session that uses durable spaces alone; 0 means TTL.
+	lastingTTL time.Duration
 }
 
 // NoCandidate is the Candidate of a member that never leads.
@@ -213,6 +216,7 @@ func (c *Config) check() error {
 	c.Name = cmp.Or(c.Name, "embedded")
 	if c.TTL == 0 {
 		c.TTL = min(10*time.Second, cmp.Or(c.Limits.TTL, 10*time.Second))
+		c.lastingTTL = c.TTL
 		if c.clustered() && slices.ContainsFunc(c.Spaces, isInMemory) {
 			c.TTL = c.Lease
 		}

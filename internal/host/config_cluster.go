@@ -78,7 +78,7 @@ func (c *Config) member(kept bool, remembered membership.Cell, started time.Time
 		Name: c.Name, Address: c.Address, HTTP: c.HTTP,
 		Founders: c.founders(), Founder: !c.guest(), Priority: c.Priority, Preempt: c.preempt(), Available: c.any(),
 		Kept: kept, Cell: remembered, Serves: c.Serves, Definitions: c.definitions(),
-		Lease: c.Lease, Patience: c.Patience, Drift: c.Drift, TTL: c.TTL, MaxTTL: c.Limits.TTL, Sessions: c.Limits.Sessions,
+		Lease: c.Lease, Patience: c.Patience, Drift: c.Drift, TTL: c.TTL, LastingTTL: c.lastingTTL, MaxTTL: c.Limits.TTL, Sessions: c.Limits.Sessions,
 		Table: c.table(), PID: os.Getpid(), Wall: time.Duration(started.UnixNano()),
 	}
 	for _, space := range c.Spaces {

@@ -32,6 +32,7 @@ type Config struct {
 	Patience            time.Duration
 	Drift               float64
 	TTL                 time.Duration // for a session that requests none
+	LastingTTL          time.Duration // for one that uses lasting spaces alone; zero means TTL
 	MaxTTL              time.Duration
 	Sessions            int
 	Table               lock.Config
@@ -144,7 +145,6 @@ func (s *Config) NewSession(entropy Entropy, cell membership.Cell, protocols []p
 	}
 	return session.New(session.Config{
 		Member: cell.ID, Incarnation: cell.Incarnation, Rand: entropy.Rand, Secret: entropy.Secret, Proof: entropy.Proof, Spaces: len(s.Spaces), Lasting: lasting,
-		TakesOver: len(lasting) == len(s.Spaces), // clients from other members do not know Renewed.Taken
-		Drift:     s.Drift, Lease: s.Lease, TTL: s.TTL, MaxTTL: s.MaxTTL, Sessions: s.Sessions,
+		Drift: s.Drift, Lease: s.Lease, TTL: s.TTL, LastingTTL: s.LastingTTL, MaxTTL: s.MaxTTL, Sessions: s.Sessions,
 	}, stack)
 }

@@ -44,7 +44,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestLastingSpaces: a session machine knows by their protocols which spaces outlast their members, and takes sessions over where all do.
+// TestLastingSpaces: a session machine knows by their protocols which spaces outlast their members, and takes sessions over that those have.
 func TestLastingSpaces(t *testing.T) {
 	protocols := member.Protocols()
 	for i := range protocols {
@@ -53,7 +53,7 @@ func TestLastingSpaces(t *testing.T) {
 	for _, tt := range []struct {
 		of    []string
 		takes bool
-	}{{[]string{"central"}, false}, {[]string{"central", "permission"}, false}, {[]string{"permission", "permission"}, true}} {
+	}{{[]string{"central"}, false}, {[]string{"central", "permission"}, true}, {[]string{"permission", "permission"}, true}} {
 		s := &member.Config{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second}
 		for _, protocol := range tt.of {
 			s.Spaces = append(s.Spaces, member.Space{Name: "default", Protocol: protocol})

@@ -31,6 +31,18 @@ func pledged() []Row {
 				"It is granted a name in memory, and its client believes in that for the whole ttl.",
 		},
 		{
+			Rule: "a tied session ends with its member", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P3",
+			Elsewhere: "session, TestTiedSessionsAreNotAdopted. A simulated member has one space",
+			Hole: "A member that served a session in memory and in durable spaces is lost, and another one takes the session over. " +
+				"It renews its client, which goes on believing in what it held in the memory of the first.",
+		},
+		{
+			Rule: "a session is tied before it uses memory", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P3",
+			Elsewhere: "session, TestTiedSessionsAreNotAdopted. A simulated member has one space",
+			Hole: "A session that durable spaces have is granted a name in memory, and they do not know. " +
+				"Its member is lost, and another one takes it for a session that has lost nothing.",
+		},
+		{
 			Rule: "a session is ended before what has come for it is heard", Protocol: "central", Source: "found here", Breaks: "P5",
 			Elsewhere: "sim, TestABusyMemberHearsWhatHasCome, and session, TestWhatIsHeardBeforeTheEndIsJudgedCounts",
 			Hole: "A member that was busy ends a session whose time has passed meanwhile. " +

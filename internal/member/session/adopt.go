@@ -242,6 +242,9 @@ func (m *Machine) concludeAdoption(now protocol.Time, a *adoption, out *protocol
 			m.takenElsewhere(now, p, found.who.Attached, out)
 		}
 	}
+	if err == nil && p == nil && slices.ContainsFunc(a.found, func(f finding) bool { return f.who.Tied }) && !protocol.Mutated("a tied session ends with its member") {
+		err = ErrUnknown // its client may hold what ends with that member
+	}
 	if err == nil && len(a.found) == 0 {
 		err = ErrUnknown
 		if serves {
@@ -335,7 +338,7 @@ func (m *Machine) makePresence(now protocol.Time, a *adoption, fact any, out *pr
 	who := a.found[0].who
 	p := &presence{
 		id: a.id, secret: secret, kind: OneShot, client: who.Client, owner: who.Identity, ttl: who.TTL,
-		lasting: &lasting{taken: !stream}, adopted: true,
+		lasting: &lasting{taken: !stream},
 	}
 	join(now, p, a.found)
 	for _, found := range a.found {

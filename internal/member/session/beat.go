@@ -22,6 +22,9 @@ type beat struct {
 	renew  Renew
 	// attached is the client of the beat, if it came over the session's stream.
 	attached lock.Attachments
+	// ties reports that it asks to tie the session to this member. It is not among the session's beats, because an
+	// answer to a later one says nothing about that.
+	ties bool
 }
 
 // mostBeats is the maximum number of beats of one session under way. Beyond it the oldest unanswered one is given up.
@@ -92,14 +95,16 @@ func (m *Machine) awaitBeat(now protocol.Time, call protocol.CallID, p *presence
 // those that come at once.
 func (m *Machine) beat(now protocol.Time, b *beat, out *protocol.Effects) {
 	l := b.p.lasting
-	if len(l.beats) >= mostBeats {
-		m.forgo(l.beats[0], errBeats, out)
+	if !b.ties {
+		if len(l.beats) >= mostBeats {
+			m.forgo(l.beats[0], errBeats, out)
+		}
+		l.beats = append(l.beats, b)
 	}
 	m.questions++
 	b.number, b.at, b.ports = m.questions, now, slices.Clone(m.config.Lasting)
-	l.beats = append(l.beats, b)
 	m.beats[b.number] = b
-	m.question(now, b.number, func() any { return &protocol.Beat{Session: b.p.id, Attached: b.attached} }, out)
+	m.question(now, b.number, func() any { return &protocol.Beat{Session: b.p.id, Attached: b.attached, Tied: b.ties} }, out)
 }
 
 // question asks all lasting spaces a question that they may answer later.
@@ -122,6 +127,7 @@ func (m *Machine) forgo(b *beat, why error, out *protocol.Effects) {
 
 // forgoAll gives up all beats of a session that is no longer served.
 func (m *Machine) forgoAll(p *presence, why error, out *protocol.Effects) {
+	m.untie(p)
 	for p.lasting != nil && len(p.lasting.beats) > 0 {
 		m.forgo(p.lasting.beats[0], why, out)
 	}
@@ -142,6 +148,10 @@ func (m *Machine) onBeaten(now protocol.Time, a answer, beaten *protocol.Beaten,
 	if errors.Is(err, holdfast.EndedByAnother) {
 		err = ErrTakenOver
 		m.takenElsewhere(now, p, beaten.Attached, out)
+	}
+	if b.ties {
+		m.onTied(b, a, err)
+		return
 	}
 	if err != nil {
 		if m.beats[a.number] == b {

@@ -109,10 +109,6 @@ type (
 		TTL  time.Duration
 		Cut  Cut    // why TTL is shorter than requested
 		Lost []Lost // losses of the session since its client could last be reached
-		// Taken reports that the session was adopted from another member, or from another life of this one. This answer
-		// does not renew its holds in spaces that are not lasting: its client must not believe in them beyond the
-		// promises made there.
-		Taken bool
 		// Generation answers a Resume: the client's position among those that have used the session, to be sent with
 		// its next Resume. 0 if the session is attached to no client with a number.
 		Generation uint64

@@ -13,10 +13,10 @@ import (
 // at the member that adopts it. It loses nothing, so to its clients an orderly stop of a member is no worse than its
 // crash.
 
-// goesOn reports whether a session lives on after this member stops serving it. It does not consider its client's
-// belief in spaces that are not lasting: the code that dismisses the session has done that.
+// goesOn reports whether a session lives on after this member stops serving it. One that is tied to this member does
+// not: its client has to learn that what it holds in the member's own spaces is lost.
 func (m *Machine) goesOn(p *presence) bool {
-	return m.config.TakesOver && p.kind != Local && p.lasting != nil
+	return p.kind != Local && p.lasting != nil && !p.tied
 }
 
 // notifyEnd informs the sink of a session that it has ended, or continues elsewhere. The caller that requested the end

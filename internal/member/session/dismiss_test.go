@@ -139,23 +139,19 @@ func TestDismissedBehindTheHandOver(t *testing.T) {
 	}
 }
 
-// TestBackAfterALapse: a session outlasts the lease of its member, and may come back to it. However often it does, its client
-// counts once among those who may believe, as long as it may believe in something that has ended with the lease.
+// TestBackAfterALapse: a session that uses lasting spaces alone outlasts the lease of its member, and may come back to it. Once it has
+// used another space it ends with the lease, and no member adopts it. Its client counts once among those who may believe, as long as
+// it may believe in something that has ended with the lease.
 func TestBackAfterALapse(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, 8*time.Second)
 	d.lock(1, vaultPort, s.ID, 1, "a")
-	d.lock(1, shelfPort, s.ID, 2, "b")
-	d.order(order{verb: "horizon", span: 16 * time.Second})
-	if d.shelf.held(s.ID) != 1 {
-		t.Fatal("it holds nothing in memory")
-	}
+	resume := &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1}
 	for sink := uint64(1); sink < 4; sink++ {
 		d.order(order{verb: "lapse"})
 		if e := d.dismissed(sink); e == nil || d.expired(sink) != nil {
 			t.Fatalf("got %+v", e)
 		}
-		resume := &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1}
 		if r := answered[*session.Renewed](d, d.call(sink+1, protocol.Below, resume)); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
 			t.Errorf("without a lease it got %+v", r)
 		}
@@ -164,12 +160,20 @@ func TestBackAfterALapse(t *testing.T) {
 		if r := answered[*session.Renewed](d, d.call(sink+1, protocol.Below, resume)); r == nil || r.Err != nil || d.vault.held(s.ID) != 1 {
 			t.Fatalf("it comes back, and got %+v", r)
 		}
-		if d.lock(sink+1, shelfPort, s.ID, 2+sink, "b"); d.shelf.held(s.ID) != 1 {
-			t.Fatal("it holds nothing in memory")
-		}
+	}
+	d.lock(4, shelfPort, s.ID, 5, "b")
+	d.order(order{verb: "horizon", span: 16 * time.Second})
+	if d.shelf.held(s.ID) != 1 || !d.vault.enrolled[s.ID].Tied {
+		t.Fatal("it holds nothing in memory, or the other space does not know that")
 	}
 	d.order(order{verb: "lapse"})
+	if e := d.expired(4); e == nil || d.dismissed(4) != nil {
+		t.Errorf("with something in memory it got %+v", e)
+	}
 	d.order(order{verb: "lease", span: 24 * time.Hour})
+	if r := answered[*session.Renewed](d, d.call(6, protocol.Below, resume)); r == nil || !errors.Is(r.Err, session.ErrUnknown) {
+		t.Errorf("it comes back, and got %+v", r)
+	}
 	before := len(d.notes)
 	d.at(d.now + stretched(8*time.Second))
 	d.lock(5, shelfPort, d.open(5, session.Stream, 8*time.Second).ID, 1, "c")

@@ -99,10 +99,10 @@
 //
 // A cause local to this member ends only the local part. A lapse, an expiry or a drain ends the session's holds in
 // memory; in lasting spaces the session is dismissed, and lives for its ttl, until another member adopts it. So a
-// member that leaves revokes nothing there. Where sessions are taken over ([Config].TakesOver), a client gets
-// [Dismissed] instead of [Expired] after a lapse, and when its member leaves. It keeps its session, and continues at
-// another member, or at this one when it serves again. Anything it sends on the stream after that gets no answer; the
-// client repeats it there. A request that waits by a single call is withdrawn, because no client asks for it again
+// member that leaves revokes nothing there. The client of a session that is not tied (see below) gets [Dismissed]
+// instead of [Expired] after a lapse, and when its member leaves. It keeps its session, and continues at another
+// member, or at this one when it serves again. Anything it sends on the stream after that gets no answer; the client
+// repeats it there. A request that waits by a single call is withdrawn, because no client asks for it again
 // under its number. A local session's holds in lasting spaces survive a lapse. A one-shot session ends in the space
 // where its last lock was released, unless it has acquired another one there, perhaps through another member: the space
 // detects that (protocol.EndSession, Idle). Other lasting spaces let it expire.
@@ -113,8 +113,17 @@
 // it. A Resume makes it a Stream: first this member sends what the client must stop using, then the answer, with what
 // it has lost. Any other call makes it a OneShot, or an unattached Stream if a stream has asked for what it has. If a
 // Resume comes later, the spaces are asked again, because only it says what its client may not have heard.
-// Renewed.Taken marks each answer about such a session: it keeps nothing of what the session held in the memory of
-// another member.
+//
+// No member adopts a session that has used a space in memory of another one: it could not tell the client what has
+// ended there. So such a session is tied to its member, for as long as it lives, and the lasting spaces that have it
+// know that before the first request in memory is passed on:
+//
+//	memory first ──► tied at once, and enrolled as such
+//	lasting first ──► Beat{Tied} to all lasting spaces ──► Beaten, from all of them ──► tied, and the request goes on
+//
+// Each lasting space records the first member that asks, and refuses the others. So when a client moves while a request
+// of its former stream is under way, one member at most uses memory for the session. An end at another member leaves
+// alone what the session has there.
 //
 // Several members may serve one session at a time without knowing it, and each one's promises are correct. A revoked
 // grant in a lasting space is released only by a member that has renewed the session since it sent the revocation:

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -50,9 +51,16 @@ func (m *Machine) enters(now protocol.Time, p *presence, ev *protocol.Event, r *
 	if len(m.config.Lasting) == 0 || p.kind == Local || p.entered || m.config.lasts(ev.Port) {
 		return false
 	}
-	if len(p.entries) == 0 && (m.covers(now, p) || protocol.Mutated("what is held in memory is within what others wait for")) {
-		p.entered = true
+	m.tie(now, p, out)
+	if len(p.entries) == 0 && m.mayEnter(now, p) {
+		m.enter(p)
 		return false
+	}
+	e := &entry{ev: *ev, request: *r, since: now, answers: m.answers}
+	e.ev.Fact = &e.request
+	if at := slices.IndexFunc(p.entries, func(before *entry) bool { return before.use() == e.use() }); at >= 0 {
+		p.entries[at] = e // the latest call gets the answer
+		return true
 	}
 	if len(p.entries) >= mostEntries {
 		m.refuse(ev.Call, r.Session, r.ID, r.Name, &holdfast.LimitError{Limit: "unrecorded", Value: mostEntries}, out)
@@ -62,11 +70,28 @@ func (m *Machine) enters(now protocol.Time, p *presence, ev *protocol.Event, r *
 	if len(p.entries) == 0 {
 		m.entering = append(m.entering, p)
 	}
-	e := &entry{ev: *ev, request: *r, since: now, answers: m.answers}
-	e.ev.Fact = &e.request
 	p.entries = append(p.entries, e)
-	m.requestHorizon(now, protocol.NeedHorizon{Want: m.horizon.Confirmed, Clients: true}, out)
+	p.ttl = m.defaultFor(p)
+	if !isUnwaited() {
+		m.requestHorizon(now, protocol.NeedHorizon{Want: m.horizon.Confirmed, Clients: true}, out)
+	}
 	return true
+}
+
+// mayEnter reports whether a session may ask for something in spaces that end with this member.
+func (m *Machine) mayEnter(now protocol.Time, p *presence) bool {
+	return p.tied && (m.covers(now, p) || isUnwaited())
+}
+
+// isUnwaited reports whether a rule is switched off.
+func isUnwaited() bool {
+	return protocol.Mutated("what is held in memory is within what others wait for")
+}
+
+// enter notes that a session may have something in spaces that end with this member.
+func (m *Machine) enter(p *presence) {
+	p.entered = true
+	p.ttl = m.defaultFor(p)
 }
 
 // beyondLease returns how long the client of a session may believe after the end of this member's lease.
@@ -112,15 +137,19 @@ func (m *Machine) admit(now protocol.Time, out *protocol.Effects) {
 	for _, p := range entering {
 		entries := p.entries
 		closing := m.closing.stage != serving
-		if len(entries) > 0 && (closing || m.covers(now, p)) {
+		if len(entries) > 0 && !closing {
+			m.tie(now, p, out)
+		}
+		if len(entries) > 0 && (closing || m.mayEnter(now, p)) {
 			p.entries, p.entered = nil, !closing
 			for _, e := range entries {
+				p.drop(e.use()) // it is charged again, as one that no space has heard of
 				m.onRequest(now, &e.ev, &e.request, out)
 			}
 			continue
 		}
 		p.entries = slices.DeleteFunc(entries, func(e *entry) bool {
-			due := m.givesUp(now, e)
+			due := m.givesUp(now, p, e)
 			if due > now {
 				m.entryDue = min(m.entryDue, due)
 				return false
@@ -130,6 +159,7 @@ func (m *Machine) admit(now protocol.Time, out *protocol.Effects) {
 			p.drop(e.use())
 			return true
 		})
+		p.untied = nil
 		if len(p.entries) > 0 {
 			m.entering = append(m.entering, p)
 			if at := p.expires - m.horizon.Confirmed - m.config.Lease; at > now {
@@ -139,10 +169,13 @@ func (m *Machine) admit(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// givesUp returns the time until which a request waits for its session to be covered. A request that must not wait is
-// refused once the horizon is known to be too short.
-func (m *Machine) givesUp(now protocol.Time, e *entry) protocol.Time {
-	if m.answers != e.answers {
+// givesUp returns the time until which a request waits for its session to be tied and covered. A request that must not
+// wait is refused once the horizon is known to be too short.
+func (m *Machine) givesUp(now protocol.Time, p *presence, e *entry) protocol.Time {
+	switch {
+	case p.untied != nil:
+		return now
+	case p.tied && m.answers != e.answers:
 		return max(e.request.WaitEnd, now)
 	}
 	return max(e.request.WaitEnd, e.since+entryGrace)
@@ -150,11 +183,14 @@ func (m *Machine) givesUp(now protocol.Time, e *entry) protocol.Time {
 
 // whyNotEntered returns why a session is not covered.
 func (m *Machine) whyNotEntered(now protocol.Time, p *presence) error {
-	if err := m.unable(now); err != nil {
+	if err := cmp.Or(p.untied, m.unable(now)); err != nil {
 		return err
 	}
-	if !m.horizon.Clients {
+	switch {
+	case !m.horizon.Clients:
 		return errForgetful
+	case !p.tied:
+		return errUntied
 	}
 	return &lock.Unavailable{Why: whyUncovered, Left: max(0, m.beyondLease(now, p)-m.horizon.Confirmed)}
 }

@@ -55,6 +55,7 @@ var (
 	errDraining = fmt.Errorf("%w: this member is being drained; another may serve", holdfast.ErrUnavailable)
 	errBeats    = fmt.Errorf("%w: too many renewals wait until a space keeps their sessions; try again", holdfast.ErrUnavailable)
 	errFull     = fmt.Errorf("%w: this member has too many sessions to take over another; another may serve", holdfast.ErrUnavailable)
+	errUntied   = fmt.Errorf("%w: no member has confirmed yet that the durable spaces know of the session's first request in a space that is not durable", holdfast.ErrUnavailable)
 	errExcess   = fmt.Errorf("%w: the session has lost more locks than this member remembers", holdfast.ErrLost)
 )
 

@@ -53,9 +53,6 @@ func (m *Machine) introduce(now protocol.Time, p *presence, ev *protocol.Event, 
 	if !p.enrolled(ev.Port) {
 		m.enroll(now, p, ev.Port, out)
 	}
-	if r.ID < SingleCall {
-		p.lasting.latest = max(p.lasting.latest, r.ID)
-	}
 	if p.kind == OneShot || p.kind == Stream && ev.Call.Sink != p.sink {
 		p.await(r.ID, wait{ev.Call, ev.Port, r.Name})
 		m.beatWhilePresent(now, p)
@@ -66,6 +63,7 @@ func (m *Machine) introduce(now protocol.Time, p *presence, ev *protocol.Event, 
 func (m *Machine) enroll(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) {
 	if p.lasting == nil {
 		// An earlier promise may be longer than what is wanted now, and still holds.
+		p.ttl = m.defaultFor(p)
 		ttl := max(p.ttl, m.remaining(p, now), leastTTL)
 		if p.kind == Local {
 			ttl = m.config.TTL
@@ -77,7 +75,7 @@ func (m *Machine) enroll(now protocol.Time, p *presence, port protocol.Port, out
 	slices.Sort(l.ports)
 	enroll := &protocol.Enroll{
 		Session: p.id, TTL: l.ttl, Proof: m.prove(p.secret), Client: p.client, Identity: p.owner, Own: p.kind == Local,
-		Attached: p.attached,
+		Attached: p.attached, Tied: p.tied || p.tying != nil,
 	}
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: enroll}, out)
 }

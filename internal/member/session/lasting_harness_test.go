@@ -110,6 +110,10 @@ func (v *vault) answer(ev *protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.Beat:
 		v.kept = max(v.kept, v.stepped[ev.Call.Op])
+		if who, has := v.enrolled[fact.Session]; has && fact.Tied && !who.Tied && cmp.Or(v.expired, v.err) == nil {
+			who.Tied = true
+			v.enrolled[fact.Session] = who
+		}
 		if fact.Attached.Client != 0 && fact.Attached.Before(v.later.Attachment) {
 			out.Reply(ev.Call, &protocol.Beaten{Err: holdfast.EndedByAnother, Attached: v.later})
 			return
@@ -166,13 +170,19 @@ func newLasting(t testing.TB, member protocol.ID) *machine { return newLastingOf
 
 func newLastingOf(t testing.TB, member protocol.ID, sessions int) *machine {
 	t.Helper()
+	return newLastingWith(t, member, session.Config{Sessions: sessions})
+}
+
+func newLastingWith(t testing.TB, member protocol.ID, c session.Config) *machine {
+	t.Helper()
 	front := newShelf(t)
 	d := &machine{
 		t: t, shelf: &front, now: time.Second,
 		vault:  newVault(t),
 		second: newVault(t),
 	}
-	d.begin(session.Config{Member: member, Lasting: []protocol.Port{vaultPort, secondPort}, Sessions: sessions}, d.shelf, d.vault, d.second)
+	c.Member, c.Lasting = member, []protocol.Port{vaultPort, secondPort}
+	d.begin(c, d.shelf, d.vault, d.second)
 	return d
 }
 
@@ -194,7 +204,7 @@ func newAllLasting(t *testing.T, member protocol.ID) *machine {
 func (d *machine) begin(c session.Config, spaces ...protocol.Machine) {
 	d.t.Helper()
 	c.Incarnation, c.Rand, c.Spaces = 1, rand.New(rand.NewPCG(uint64(c.Member), 4)), len(spaces)
-	c.TakesOver, c.TTL = true, 2*time.Second
+	c.TTL = 2 * time.Second
 	d.below = &scripted{}
 	var err error
 	if d.Machine, err = session.New(c, protocol.Stack(d.below, spaces...)); err != nil {

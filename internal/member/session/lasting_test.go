@@ -40,7 +40,7 @@ func TestEnrollmentComesFirst(t *testing.T) {
 	if said := d.vault.said(); said != "enroll" || d.second.said() != "" {
 		t.Errorf("said: %s", said)
 	}
-	want := protocol.Enroll{Session: s.ID, TTL: 2 * time.Second, Proof: sha256.Sum256(s.Secret[:]), Client: "c", Identity: "i"}
+	want := protocol.Enroll{Session: s.ID, TTL: 2 * time.Second, Proof: sha256.Sum256(s.Secret[:]), Client: "c", Identity: "i", Tied: true}
 	if got := d.vault.enrolled[s.ID]; got != want {
 		t.Errorf("enrolled %+v, want %+v", got, want)
 	}
@@ -320,25 +320,29 @@ func TestEndOfWhoWaits(t *testing.T) {
 // TestLapseEndsWhatEndsWithIt, and nothing in a lasting space.
 func TestLapseEndsWhatEndsWithIt(t *testing.T) {
 	d := newLasting(t, 7)
-	local, s := d.open(1, session.Local, 0), d.open(2, session.Stream, 0)
+	local, s, lasts := d.open(1, session.Local, 0), d.open(2, session.Stream, 0), d.open(3, session.Stream, 0)
 	d.lock(1, shelfPort, local.ID, 1, "a")
 	d.lock(1, vaultPort, local.ID, 2, "a")
 	d.lock(2, shelfPort, s.ID, 1, "b")
 	d.lock(2, vaultPort, s.ID, 2, "b")
+	d.lock(3, vaultPort, lasts.ID, 1, "c")
 	d.vault.said()
 	d.vault.mute = true
 	call := d.renew(s, 0)
 	d.order(order{verb: "lapse"})
-	if e := d.dismissed(2); e == nil || e.ID != s.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || d.expired(2) != nil {
-		t.Errorf("the stream got %+v", e)
+	if e := d.expired(2); e == nil || e.ID != s.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || d.dismissed(2) != nil {
+		t.Errorf("the stream of a session that is tied to this member got %+v", e)
+	}
+	if e := d.dismissed(3); e == nil || e.ID != lasts.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || d.expired(3) != nil {
+		t.Errorf("the stream of one that is not got %+v", e)
 	}
 	if r := answered[*session.Renewed](d, call); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
 		t.Errorf("the renewal is answered %+v", r)
 	}
-	if d.vault.held(s.ID) != 1 || d.vault.held(local.ID) != 1 || d.shelf.held(s.ID) != 0 {
+	if d.vault.held(s.ID) != 1 || d.vault.held(lasts.ID) != 1 || d.vault.held(local.ID) != 1 || d.shelf.held(s.ID) != 0 {
 		t.Error("the wrong space has ended the session")
 	}
-	if said := d.vault.said(); said != "beat dismiss" {
+	if said := d.vault.said(); said != "beat dismiss dismiss" {
 		t.Errorf("the space got %q", said)
 	}
 }
@@ -408,7 +412,7 @@ func TestLeavingLeavesWhatLasts(t *testing.T) {
 			t.Errorf("revoked: %v", got)
 		}
 		d.call(3, shelfPort, &protocol.Release{Session: both.ID, Name: "c", Request: 2})
-		if d.dismissed(3) == nil || d.expired(3) != nil || !gone(d, call) || d.vault.held(both.ID) != 1 {
+		if d.expired(3) == nil || d.dismissed(3) != nil || !gone(d, call) || d.vault.held(both.ID) != 1 {
 			t.Error("it has given up what ends here, and the member does not go")
 		}
 	}

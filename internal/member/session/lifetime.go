@@ -31,7 +31,7 @@ func (m *Machine) onOpen(now protocol.Time, call protocol.CallID, open Open, aga
 		}
 	}
 	ttl := m.wanted(open.TTL, m.config.TTL)
-	p := &presence{kind: open.Kind, client: open.Client, owner: open.Identity, ttl: ttl, expires: protocol.Never}
+	p := &presence{kind: open.Kind, client: open.Client, owner: open.Identity, ttl: ttl, byDefault: open.TTL <= 0, expires: protocol.Never}
 	if open.Kind != Local && !m.promisable(now, p, ttl, again, out) {
 		m.parked = append(m.parked, parkedCall{call, open})
 		m.chargeOpening(&open.Owner, 1)
@@ -72,13 +72,6 @@ func (m *Machine) tooMany(kind Kind) bool {
 		return len(m.sessions)-m.remote >= m.config.Sessions
 	}
 	return m.remote+len(m.parked)+len(m.adoptions.of) >= m.config.Sessions
-}
-
-func (m *Machine) wanted(ttl, otherwise time.Duration) time.Duration {
-	if ttl <= 0 {
-		ttl = otherwise
-	}
-	return min(ttl, m.config.MaxTTL)
 }
 
 // promisable reports whether ttl may be promised to p now. If not, it requests the necessary horizon; when the answer
@@ -222,7 +215,7 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 		renew.Arrived = now
 	}
 	p.allot(renew.Owner)
-	renewed := &Renewed{Taken: p.adopted, Generation: p.generationFor(&renew)}
+	renewed := &Renewed{Generation: p.generationFor(&renew)}
 	p.arrive(call, &renew)
 	if p.taking != nil && !renew.resumed {
 		out.Reply(call, &Renewed{Err: errTaken})
@@ -247,13 +240,13 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 		return
 	}
 	if renewed.Err = m.unableFor(now, p); renewed.Err == nil {
-		ttl, heard := m.wanted(renew.TTL, p.ttl), now
+		m.leaveMemory(now, p, out)
+		ttl, heard := m.wantedFor(p, renew.TTL), now
 		if p.lasting != nil {
 			ttl, heard = min(ttl, p.lasting.ttl), renew.heard
 		}
 		// If too many already wait for a slow disk, what may be promised now has to suffice.
 		again = again || len(m.parked) >= m.config.Sessions
-		m.leaveMemory(now, p, out)
 		if !m.promisable(now, p, ttl, again, out) {
 			m.parked = append(m.parked, parkedCall{call, renew})
 			return
@@ -430,7 +423,9 @@ func (m *Machine) end(now protocol.Time, p *presence, why holdfast.Loss, out *pr
 			m.disenroll(now, p, protocol.Port(port), why, out)
 			continue
 		}
-		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: end}, out)
+		if m.mayUse(p) {
+			m.pass(now, &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: end}, out)
+		}
 	}
 	if p.lasting != nil {
 		m.forgoAll(p, p.gone(), out)

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -30,16 +29,14 @@ type Config struct {
 	// Lasting has the spaces whose locks and sessions outlast the member that they came through, in ascending order.
 	// See protocol.Enroll.
 	Lasting []protocol.Port
-	// TakesOver allows this session machine to adopt sessions from other members. The holds of those sessions in spaces
-	// that are not lasting have ended with their members, and Renewed.Taken reports that to the client. An edge that
-	// cannot pass it on may allow adoption only if all spaces are lasting.
-	TakesOver bool
 	// Drift is the maximum difference between the rates of two clocks. Zero means 0.05.
 	Drift float64
 	// Lease is the member's lease, D. Zero means 3 s.
 	Lease time.Duration
 	// TTL is the default ttl of a session. Zero means 10 s.
 	TTL time.Duration
+	// LastingTTL is that of a session that uses lasting spaces, while it uses no other. Zero means TTL.
+	LastingTTL time.Duration
 	// MaxTTL bounds the ttl of a session; up to 24 h. Zero means LongestTTL.
 	MaxTTL time.Duration
 	// Sessions is the maximum number of clients' sessions, and also of those of the member's own process. Zero means
@@ -64,6 +61,9 @@ func (c *Config) check() error {
 	if c.TTL == 0 {
 		c.TTL = 10 * time.Second
 	}
+	if c.LastingTTL == 0 {
+		c.LastingTTL = c.TTL
+	}
 	if c.MaxTTL == 0 {
 		c.MaxTTL = LongestTTL(c.allLast(), c.Lease)
 	}
@@ -81,8 +81,9 @@ func (c *Config) check() error {
 		return fmt.Errorf("session: Lasting is %v; give ports from 1 to %d, each once, in ascending order", c.Lasting, c.Spaces)
 	case !(c.Drift >= 0 && c.Drift <= 0.5): // also rejects NaN
 		return fmt.Errorf("session: Drift is %v; 0 to 0.5 is allowed", c.Drift)
-	case c.Lease < 0, c.TTL < 0, c.MaxTTL < 0, c.Sessions < 0:
-		return fmt.Errorf("session: Lease %v, TTL %v, MaxTTL %v, Sessions %d: none may be negative", c.Lease, c.TTL, c.MaxTTL, c.Sessions)
+	case c.Lease < 0, c.TTL < 0, c.LastingTTL < 0, c.MaxTTL < 0, c.Sessions < 0:
+		return fmt.Errorf("session: Lease %v, TTL %v, LastingTTL %v, MaxTTL %v, Sessions %d: none may be negative",
+			c.Lease, c.TTL, c.LastingTTL, c.MaxTTL, c.Sessions)
 	case c.MaxTTL > longestTTL:
 		return fmt.Errorf("session: MaxTTL is %v; up to %v is allowed", c.MaxTTL, longestTTL)
 	}
@@ -98,34 +99,6 @@ func (c *Config) lastingIsInOrder() bool {
 		before = port
 	}
 	return true
-}
-
-// drawSecret draws the secret of a session. It reads the function from the configuration each time and keeps no copy:
-// package sim/explore/snapshot copies session machines.
-func (m *Machine) drawSecret() Secret {
-	if m.config.Secret != nil {
-		return m.config.Secret()
-	}
-	return DrawSecret(m.config.Rand)
-}
-
-// prove returns the hash of a secret.
-func (m *Machine) prove(s Secret) [32]byte {
-	if m.config.Proof != nil {
-		return m.config.Proof(s)
-	}
-	return ProofOf(s)
-}
-
-// ProofOf is the SHA-256 of a secret: it does not reveal the secret.
-func ProofOf(s Secret) [32]byte { return sha256.Sum256(s[:]) }
-
-// DrawSecret draws a secret from an unpredictable source.
-func DrawSecret(from *rand.Rand) (s Secret) {
-	for i := range s {
-		s[i] = byte(from.Uint32())
-	}
-	return s
 }
 
 // Machine is the machine between a member's clients and its stack. See the package comment.
@@ -151,7 +124,9 @@ type Machine struct {
 	parked    []parkedCall                    // answers that wait for the horizon
 	entering  []*presence                     // with requests that wait until others know how long to wait for them
 	entryDue  protocol.Time                   // when one of those may proceed, or gives up
-	beliefs   beliefs                         // of clients whose sessions have ended before their deadlines
+	// tieAnswered reports that a lasting space has answered whether a session of those is tied, and admit has not run.
+	tieAnswered bool
+	beliefs     beliefs // of clients whose sessions have ended before their deadlines
 
 	questions uint64 // number of the session machine's own questions to lasting spaces
 	heard     []answer
@@ -181,12 +156,16 @@ type presence struct {
 	client    string
 	owner     string         // the identity that has opened it; "" for none
 	ttl       time.Duration  // wanted
+	byDefault bool           // its client has asked for no ttl
 	far       protocol.Reach // how far beyond the lease its client may believe
 	farUntil  protocol.Time  // until when
 	next      protocol.Reach // a shorter, later promise,
 	nextUntil protocol.Time  // and until when
 	entered   bool           // its promise is within far, so it may make requests in spaces that end with this member
 	entries   []*entry       // requests that wait until it is
+	tied      bool           // it may use spaces that end with this member: no other member adopts it
+	tying     *beat          // asks the lasting spaces to record that; nil if none is under way
+	untied    error          // why one of them has not; nil after the entries are refused
 	counted   bool           // it has a promise
 	expires   protocol.Time  // when it is considered expired
 	sink      uint64         // where it can be reached; 0 for none
@@ -218,7 +197,6 @@ type presence struct {
 	taking   *taking                         // another client is ending it
 
 	lasting *lasting // its state in spaces that outlast this member; nil if it has used none
-	adopted bool     // from another member, or from another life of this one
 	over    bool     // a lasting space has ended it: no client owns it, until it expires
 	bill    bill     // of its owner
 }
@@ -290,7 +268,10 @@ func (m *Machine) conclude(now protocol.Time, out *protocol.Effects) {
 	if m.closing.stage != serving {
 		m.concludeClosing(now, out)
 	}
-	m.attend(now, out)
+	for m.attend(now, out); m.tieAnswered; m.attend(now, out) {
+		m.tieAnswered = false
+		m.admit(now, out)
+	}
 }
 
 // settle sets the wake time, once a step: both the driver and the next step read it.
@@ -313,7 +294,7 @@ func (m *Machine) tick(now protocol.Time, judges bool, out *protocol.Effects) {
 
 // onCall handles a request of a client.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
-	if m.config.TakesOver && len(m.config.Lasting) > 0 && m.takesOver(now, ev, out) {
+	if len(m.config.Lasting) > 0 && m.takesOver(now, ev, out) {
 		return
 	}
 	switch fact := ev.Fact.(type) {
@@ -381,15 +362,18 @@ func (m *Machine) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Reque
 	if m.exceeds(now, p, ev, r, out) || m.enters(now, p, ev, r, out) {
 		return
 	}
-	if p.kind != Local {
-		r.Belief = m.stretch(p.ttl)
-	}
 	if w, waits := p.waiting[r.ID]; waits {
 		w.call = ev.Call // the latest call gets the answer
 		p.waiting[r.ID] = w
 	}
 	if m.config.lasts(ev.Port) {
 		m.introduce(now, p, ev, r, out)
+	}
+	if p.lasting != nil && r.ID < SingleCall {
+		p.lasting.latest = max(p.lasting.latest, r.ID)
+	}
+	if p.kind != Local {
+		r.Belief = m.stretch(p.ttl)
 	}
 	m.pass(now, ev, out)
 }

@@ -23,12 +23,19 @@ func uses(number, generation uint64, former ...uint64) (a lock.Attachments) {
 // openAs opens a session for a client with a number, which holds a name in the vault and one on the shelf, and waits for one in each.
 func (d *machine) openAs(sink, number uint64) *session.Opened {
 	d.t.Helper()
+	opened := d.openLastingAs(sink, number)
+	d.lock(sink, shelfPort, opened.ID, 2, "b")
+	return opened
+}
+
+// openLastingAs does the same without the lock that ends with the member.
+func (d *machine) openLastingAs(sink, number uint64) *session.Opened {
+	d.t.Helper()
 	opened := answered[*session.Opened](d, d.call(sink, protocol.Below, &session.Open{Kind: session.Stream, Client: "c", Identity: "i", Number: number}))
 	if opened == nil || opened.Err != nil || opened.Generation != 1 {
 		d.t.Fatalf("opening is answered by %+v", opened)
 	}
 	d.lock(sink, vaultPort, opened.ID, 1, "a")
-	d.lock(sink, shelfPort, opened.ID, 2, "b")
 	return opened
 }
 
@@ -94,7 +101,7 @@ func TestTakenOverElsewhere(t *testing.T) {
 // and a former client, or one that they know to be taken over, is refused.
 func TestTakeOverOfWhatIsElsewhere(t *testing.T) {
 	first, d := newLasting(t, 1), newLasting(t, 2)
-	opened := first.openAs(1, 7)
+	opened := first.openLastingAs(1, 7)
 	d.vault.enrolled, d.second.enrolled = first.vault.enrolled, first.second.enrolled
 	var heard []lock.Attachments
 	d.vault.beats(&heard)
