@@ -1236,7 +1236,10 @@ type Welcome struct {
 	Durable   []string               `protobuf:"bytes,9,rep,name=durable,proto3" json:"durable,omitempty"`             // spaces that write each decision to disks: requests that come together cost one write
 	// The client's place among those that have used the session, by their numbers: 1 for the one that has opened it, and
 	// one more for each that takes it over. 0 where no client had a number, or from an older server.
-	Generation    uint64 `protobuf:"varint,10,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint64 `protobuf:"varint,10,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The session gets a longer ttl with its first beat after its first grant, if that is in a space of durable: the
+	// client sends that beat at once.
+	Longer        bool `protobuf:"varint,11,opt,name=longer,proto3" json:"longer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1339,6 +1342,13 @@ func (x *Welcome) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *Welcome) GetLonger() bool {
+	if x != nil {
+		return x.Longer
+	}
+	return false
 }
 
 type Granted struct {
@@ -2050,7 +2060,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x05moved\x18\n" +
 	" \x01(\v2\x12.holdfast.v1.MovedH\x00R\x05moved\x120\n" +
 	"\aamended\x18\v \x01(\v2\x14.holdfast.v1.AmendedH\x00R\aamendedB\x06\n" +
-	"\x04kind\"\x8a\x02\n" +
+	"\x04kind\"\xa2\x02\n" +
 	"\aWelcome\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x10\n" +
@@ -2064,7 +2074,8 @@ const file_holdfast_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\n" +
 	" \x01(\x04R\n" +
-	"generation\"_\n" +
+	"generation\x12\x16\n" +
+	"\x06longer\x18\v \x01(\bR\x06longer\"_\n" +
 	"\aGranted\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x12\n" +

@@ -85,6 +85,10 @@ func (m *Machine) onGranted(r *Request, granted *schema.Granted) {
 		m.armHoldEnd(r)
 	}
 	m.out.of(Hold, r, nil)
+	if s := m.session; s.longer {
+		s.longer = false
+		m.onBeat()
+	}
 }
 
 // onLost ends a lock, then confirms that it has stopped if the authority waits for that.

@@ -221,7 +221,7 @@ func (m *Machine) onWelcome(a *Contact, w *schema.Welcome, phase time.Duration) 
 		return errElsewhere
 	}
 	if s == nil {
-		s = &Session{ID: w.GetSession(), Secret: w.GetSecret(), Opened: true}
+		s = &Session{ID: w.GetSession(), Secret: w.GetSecret(), Opened: true, longer: w.GetLonger()}
 	} else {
 		m.answers.note(m.now - a.sent)
 	}

@@ -21,7 +21,7 @@ import (
 //
 //	start [keep] [resume=s9] [direct] [pauses] [addresses=a,b]    first, and once; without pauses addresses are asked again at once
 //	hello [at=b]                  the stream that is opened at an address says hello: the latest that is asked, if none is named
-//	welcome s1 ttl=9s [at=b] [phase=1s] [cluster=k] [members=a,b] [authority=a] [cut=why] [lost=#1:broken[:must]]    the answer to that
+//	welcome s1 ttl=9s [at=b] [phase=1s] [cluster=k] [members=a,b] [authority=a] [longer] [cut=why] [lost=#1:broken[:must]]    the answer to that
 //	refuse CODE [why] [at=b]      another answer to it
 //	fail silent|away [at=b]       there is no answer, or no connection
 //	broken [gone|taken]   goodbye   stall   flow    the stream ends; it takes nothing; it takes what waits
@@ -163,6 +163,7 @@ func welcome(l *golden.Line) []*schema.Event {
 	authority, members := roster(l)
 	events := []*schema.Event{{Kind: &schema.Event_Welcome{Welcome: &schema.Welcome{
 		Session: l.Next(), Secret: "secret", Ttl: int64(l.Duration("ttl")), TtlCut: l.Value("cut"), Cluster: l.Value("cluster"), Authority: authority, Members: members,
+		Longer: l.Flag("longer"),
 	}}}}
 	for _, lost := range l.List("lost") {
 		lost, must := strings.CutSuffix(lost, ":must")

@@ -19,6 +19,7 @@ type Session struct {
 	TTL        time.Duration // in the latest answer
 	Cut        string        // why it is shorter than requested
 
+	longer  bool                 // a heartbeat with its first grant gives it a longer ttl
 	anchor  time.Duration        // sending time of the acknowledged message
 	at      api.Address          // where it was last opened or resumed
 	unknown map[api.Address]bool // addresses whose members do not know it

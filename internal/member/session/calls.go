@@ -51,7 +51,10 @@ type (
 		Cut    Cut           // why TTL is shorter than requested
 		// Generation is the client's position among those that use the session: 1, or 0 if it has no number.
 		Generation uint64
-		Err        error
+		// Longer reports that the first renewal in lasting spaces alone gives a longer TTL: the client asks for one with
+		// its first grant, or an election could outlast the session.
+		Longer bool
+		Err    error
 	}
 
 	// Resume attaches a Stream session to the sink of Event.Call, in place of any other. First come the decisions about

@@ -48,6 +48,7 @@ func (m *Machine) onOpen(now protocol.Time, call protocol.CallID, open Open, aga
 			return
 		}
 		opened.Cut = m.whyCut(p, open.TTL)
+		opened.Longer = len(m.config.Lasting) > 0 && m.defaultFor(p) > p.ttl
 	}
 	m.lastNumber++
 	p.id = lock.SessionID{Member: uint64(m.config.Member), Number: m.lastNumber}

@@ -130,6 +130,9 @@ func TestDefaultOfLastingSpaces(t *testing.T) {
 		return r.TTL
 	}
 	s := d.open(1, session.Stream, 0)
+	if !s.Longer || d.open(3, session.Stream, time.Second).Longer || newLasting(t, 8).open(1, session.Stream, 0).Longer {
+		t.Error("whether it gets more is not known when it opens")
+	}
 	if first := renewed(s, 0); s.TTL > least || first > least {
 		t.Errorf("before it uses a space it has %v, then %v", s.TTL, first)
 	}

@@ -156,7 +156,7 @@ func (c *conversation) event(l *golden.Line) {
 			ev.Err = errTest
 		}
 	case "opened":
-		ev.Answer = c.answer(&session.Opened{ID: sessionOf(l.Next()), Secret: session.Secret{1}, TTL: l.Duration("ttl"), Cut: cutOf(l), Generation: l.Number("gen"), Err: wrong})
+		ev.Answer = c.answer(&session.Opened{ID: sessionOf(l.Next()), Secret: session.Secret{1}, TTL: l.Duration("ttl"), Cut: cutOf(l), Generation: l.Number("gen"), Longer: l.Flag("longer"), Err: wrong})
 	case "resumed":
 		ev.Answer = c.answer(&session.Renewed{TTL: l.Duration("ttl"), Cut: cutOf(l), Generation: l.Number("gen"), Lost: lostOf(l), Err: wrong})
 	default:

@@ -280,6 +280,9 @@ func told(e *schema.Event) string {
 		w := kind.Welcome
 		text = fmt.Sprintf("welcome %s secret=%.4s ttl=%v gen=%d of %s in %s, authority=%s members=%v durable=%v cut=%q",
 			w.GetSession(), w.GetSecret(), time.Duration(w.GetTtl()), w.GetGeneration(), w.GetMember(), w.GetCluster(), w.GetAuthority(), w.GetMembers(), w.GetDurable(), w.GetTtlCut())
+		if w.GetLonger() {
+			text += " longer"
+		}
 	case *schema.Event_Granted:
 		text = fmt.Sprintf("granted token=%s since=%v hold=%v grace=%v", golden.Token(holdfast.Token(kind.Granted.GetToken())), time.Duration(kind.Granted.GetSince()), time.Duration(kind.Granted.GetHold()), kind.Granted.GetGrace())
 	case *schema.Event_Queued:

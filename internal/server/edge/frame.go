@@ -130,6 +130,7 @@ func (c *Config) welcome(t *Outgoing) *schema.Welcome {
 		Ttl:        int64(t.span),
 		TtlCut:     WhyCut(t.cut),
 		Generation: t.welcomed.generation,
+		Longer:     t.welcomed.longer,
 		Member:     member,
 		Authority:  t.roster.Authority,
 		Members:    t.roster.Members,

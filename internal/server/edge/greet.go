@@ -139,7 +139,7 @@ func (m *Machine) onOpened(g *greeting, opened *session.Opened) {
 		return
 	}
 	m.session = opened.ID
-	g.welcome.welcomed = &welcomed{session: opened.ID, secret: FormatSecret(opened.Secret), generation: opened.Generation}
+	g.welcome.welcomed = &welcomed{session: opened.ID, secret: FormatSecret(opened.Secret), generation: opened.Generation, longer: opened.Longer}
 	g.welcome.span, g.welcome.cut = opened.TTL, opened.Cut
 	m.want(Effect{Kind: Occupy, Session: m.session, Err: ErrSuperseded})
 }

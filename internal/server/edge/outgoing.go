@@ -51,6 +51,7 @@ type welcomed struct {
 	session    lock.SessionID
 	secret     string // of a new session
 	generation uint64
+	longer     bool
 }
 
 // size estimates the memory of t.
