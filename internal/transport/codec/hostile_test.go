@@ -251,7 +251,7 @@ func TestHostileFramesAreNoBurden(t *testing.T) {
 		complete bool // it is a message
 		times    uint64
 	}{
-		{"operations", said(t, shard.Forward{Ops: operations}), true, 68},
+		{"operations", said(t, shard.Forward{Ops: operations}), true, 72},
 		{"more operations", frame(shard.Forward{}, 1, size, replica.LeastOp), false, 1},
 		{"operations of which the first is wrong", frame(shard.Forward{}, 1, shard.MostForwarded, replica.LeastOp), false, 1},
 		{"entries", frame(shard.RaftMessage{}, 2, size, 4), true, 16},
