@@ -111,6 +111,50 @@ func TestTheJudgeSeesBounds(t *testing.T) {
 	}
 }
 
+// TestTheJudgeSeesValues checks the values of shown locks: that of a living holder is not older than the one it knows to
+// be set before the question, and none is of a lock that was released before.
+func TestTheJudgeSeesValues(t *testing.T) {
+	holder := grant{name: "n", token: 7, session: lock.SessionID{Member: 1, Number: 1}, request: 1, who: caller("user"), holder: always{}}
+	shown := func(value string) *lock.Lock {
+		return &lock.Lock{Name: "n", Holders: []lock.Grant{{Session: holder.session, Token: holder.token, Attributes: holdfast.Attributes{Value: value}}}}
+	}
+	for name, tt := range map[string]struct {
+		answered int  // the latest value that is known to be set
+		gone     bool // the lock is known to be released
+		shown    *lock.Lock
+		promise  string
+	}{
+		"the latest":               {2, false, shown("2"), ""},
+		"one that is under way":    {1, false, shown("3"), ""},
+		"none yet":                 {0, false, shown(""), ""},
+		"an older one":             {2, false, shown("1"), "P11"},
+		"none any more":            {1, false, shown(""), "P11"},
+		"one that was never given": {0, false, shown("4"), "P11"},
+		"one of a released lock":   {2, true, shown("2"), "P11"},
+		"a text":                   {0, false, shown("x"), "P11"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{protocol: &Protocol{}, judge: newWitness().judge}
+			of := requestKey{holder.session, holder.request}
+			w.judge.record("n").holders = []grant{holder}
+			for range 3 {
+				w.judge.values.next("n", of)
+			}
+			for number := range tt.answered {
+				w.judge.values.answered(number + 1)
+			}
+			w.judge.fate(of).gone = tt.gone
+			w.checkValues(tt.shown, w.judge.known())
+			judgedAs(t, w.judge, tt.promise)
+		})
+	}
+}
+
+// always is a holder that believes in its lock.
+type always struct{}
+
+func (always) believesAt(instant) bool { return true }
+
 // TestTheJudgeSeesWhatIsTornApart checks that half of a cell that passes for a whole one is a violation.
 func TestTheJudgeSeesWhatIsTornApart(t *testing.T) {
 	w := still(t, 3, 0)

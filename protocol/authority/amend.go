@@ -69,6 +69,11 @@ func (m *Machine) holderAmend(now protocol.Time, call protocol.CallID, a *protoc
 	}
 	r.keep = false // the authority knows one grant, and would show its value for those that are lent under it
 	m.refuseAmendment(r, errFollowed, out)
+	if protocol.Mutated("a value is set when it can be read") {
+		d := r.decision(lock.Amended)
+		out.Decide(call, &d)
+		call = protocol.CallID{}
+	}
 	h.changing++
 	r.amendment = &amendment{call, r.request.Revision}
 	r.pause = 0
@@ -118,6 +123,10 @@ func (m *Machine) amended(r *record, msg *Decided, out *protocol.Effects) {
 // onAmend amends a grant of another member's client. A grant that was lent there to another client is known here by its
 // own token, so the number of its request identifies it.
 func (m *Machine) onAmend(now protocol.Time, p *peer, msg *Amend, out *protocol.Effects) {
+	if protocol.Mutated("an overtaken value has no effect") {
+		latest, _ := m.authority.table.Standing(msg.Session, msg.Name, msg.Seq)
+		msg.Revision = max(msg.Revision, latest.Revision+1)
+	}
 	d, _ := m.authority.table.Amend(now, msg.Session, msg.Name, 0, msg.Seq, &msg.Amendment)
 	out.Send(p.id, Decided{
 		Stamp: m.authorityStamp(p), Ended: msg.Ended, Kind: d.Kind, Name: msg.Name, Token: d.Token, Err: d.Err, Amendment: d.Revision,

@@ -143,6 +143,9 @@ func (m *Machine) entry(now protocol.Time, r *record) lock.Entry {
 		Name: q.Name, Session: r.grantee(), Request: r.seq, Attributes: q.Attributes, Client: q.Client, Left: lock.Never,
 	}
 	if r.state == held {
+		if protocol.Mutated("a report has the values") {
+			s.Value, s.Revision = "", 0
+		}
 		s.Token, s.Revoked, s.Age, s.Hold = r.token, r.revoked, now-r.since, 0
 		if r.end != protocol.Never {
 			s.Left = max(0, r.end-now)
