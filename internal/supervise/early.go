@@ -16,8 +16,8 @@ type sentry struct {
 	lines   *lines
 }
 
-// early has the guardian that was started while the program's packages were initialized, if there is one, until it is
-// taken.
+// early has the guardian that is started while the program's packages are initialized, if there is one, until it is
+// taken. It is closed when there is no other to come.
 var early = begin()
 
 // earlyCommand is the first argument of a program that will run a command, unless it finds a reason not to. The command
@@ -28,6 +28,9 @@ const earlyCommand = "lock"
 // start of an early guardian, before the program knows what for, so that the two begin at the same time. An error of
 // that is left to Prepare, which tries again.
 //
+// The guardian is started by a goroutine: a thread that starts a process stands still until that runs, a millisecond in
+// which this one initializes further packages.
+//
 // The linker sorts packages by path, and each comes as soon as those that it imports are there. So this one comes after
 // a third of a program's packages, in half of the time of a whole start, as long as it imports few others, and none that
 // comes late, as os/exec.
@@ -37,33 +40,33 @@ func begin() chan *sentry {
 	guardianMain()
 	begun := make(chan *sentry, 1)
 	if len(os.Args) < 2 || os.Args[1] != earlyCommand || !slices.Contains(os.Args, "--") || os.Getpid() == 1 {
+		close(begun)
 		return begun
 	}
-	if s, err := startSentry(); err == nil {
-		begun <- s
-	}
+	go func() {
+		defer close(begun)
+		if s, err := startSentry(); err == nil {
+			begun <- s
+		}
+	}()
 	return begun
 }
 
 // runAndExit does what Main does. An early guardian ends with the program, too, but only after it.
 func runAndExit(run func() int) {
 	exit := run()
-	select {
-	case s := <-early:
+	if s := <-early; s != nil {
 		s.dismiss()
-	default:
 	}
 	os.Exit(exit)
 }
 
 // takeSentry returns the early guardian, or else a new one.
 func takeSentry() (*sentry, error) {
-	select {
-	case s := <-early:
+	if s := <-early; s != nil {
 		return s, nil
-	default:
-		return startSentry()
 	}
+	return startSentry()
 }
 
 func startSentry() (*sentry, error) {

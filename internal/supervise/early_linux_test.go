@@ -18,14 +18,14 @@ var earlyRoles = map[string]func(args []string) int{earlyCommand: takesEarly}
 // takesEarly reports the early guardian's process, and does what its first argument says: to run a command with it, to
 // end, or to wait.
 func takesEarly(args []string) int {
-	var s *sentry
-	select {
-	case s = <-early:
-		early <- s
-	default:
+	s := <-early
+	if s == nil {
 		fmt.Println("none")
 		return 0
 	}
+	early = make(chan *sentry, 1)
+	early <- s
+	close(early)
 	fmt.Println("guardian", s.process)
 	switch args[0] {
 	case "run":
