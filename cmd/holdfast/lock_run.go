@@ -281,6 +281,7 @@ func (l *locking) command(ctx context.Context) error {
 	}
 	l.signals.Forward(process)
 	watch.guardian = process.SetDeadline
+	defer process.AwaitGuardian() // it ends while the locks are released
 	exit, lost, err := watch.run(process)
 	switch {
 	case lost != nil:

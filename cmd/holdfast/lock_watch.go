@@ -115,7 +115,7 @@ func guardOf(lease time.Duration) time.Duration {
 }
 
 // run watches over a command, and returns how it ended, and why its lock was lost if it was. The error concerns only
-// the command.
+// the command. Its guardian may still be ending.
 func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err error) {
 	w.process = process
 	w.timer = w.clock.NewTimer()
@@ -151,7 +151,7 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 	for i := range w.locks {
 		w.look(i)
 	}
-	exit, err = w.process.Wait()
+	exit, err = w.process.Dismiss()
 	if errors.Is(err, supervise.ErrDeadline) {
 		err = nil
 		if w.first == nil {

@@ -138,3 +138,30 @@ func TestMisusedRoles(t *testing.T) {
 		}
 	}
 }
+
+// A guardian that is dismissed ends while its caller does something else, and is no zombie when that has waited for it.
+// One that had ended before says so.
+func TestDismissedGuardian(t *testing.T) {
+	p, out := start(t, Command{Args: shell("exit 4")})
+	guardian := guardianOf(p)
+	p.AwaitGuardian() // without Dismiss there is nothing to wait for
+	if exit, err := p.Dismiss(); err != nil || exit != (Exit{Code: 4}) {
+		t.Errorf("the command %v (%v)", exit, err)
+	}
+	p.AwaitGuardian()
+	if err := syscall.Kill(guardian, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("the guardian is still there: %v", err)
+	}
+	out.expectEnd()
+
+	p, out = start(t, Command{Args: shell(stubborn+`wait`, fifo(t))})
+	out.expect("stubborn")
+	if err := syscall.Kill(guardianOf(p), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	out.expectEnd()
+	if exit, err := p.Dismiss(); !errors.Is(err, ErrGuardian) || exit.Signal != syscall.SIGKILL {
+		t.Errorf("the command %v (%v)", exit, err)
+	}
+	p.AwaitGuardian()
+}

@@ -245,9 +245,31 @@ func (p *Process) Remaining() string {
 // processes of the command continue, without a guardian, unless [Process.Terminate] is called, before or after. The
 // error is ErrGuardian if the guardian was killed before, and ErrDeadline if it has killed the command.
 func (p *Process) Wait() (Exit, error) {
-	<-p.done
-	p.release()
+	_, _ = p.Dismiss() // the same, or less
 	<-p.tended
+	return p.result()
+}
+
+// Dismiss is [Process.Wait] that does not wait for the guardian's end, for a caller that has something else to do
+// meanwhile. Its [Process.AwaitGuardian] must follow: otherwise the guardian could stay as a zombie.
+func (p *Process) Dismiss() (Exit, error) {
+	<-p.done
+	p.collectGuardian() // one that has ended before says why
+	p.release()
+	return p.result()
+}
+
+// AwaitGuardian waits for the end of a guardian that Dismiss has ended. Without Dismiss it returns at once.
+func (p *Process) AwaitGuardian() {
+	p.mu.Lock()
+	released := p.released
+	p.mu.Unlock()
+	if released {
+		<-p.tended
+	}
+}
+
+func (p *Process) result() (Exit, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exit, p.err
