@@ -123,9 +123,10 @@ func guard(args []string) {
 	if len(args) > 0 {
 		return
 	}
-	// All catchable signals are caught and dropped: a guardian ends with its caller. A terminal's stop signals must be
-	// ignored outright, or giving back the terminal from the background would stop it.
-	signal.Notify(make(chan os.Signal, 1))
+	// A guardian ends with its caller, and by no signal that can be caught. Those that would end it are caught and dropped;
+	// Go drops the others by itself, and to catch each of them, too, takes a millisecond. A terminal's stop signals must
+	// be ignored outright, or giving back the terminal from the background would stop it.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN, syscall.SIGTSTP)
 	_ = os.Chdir("/") // to keep no file system busy; best effort
 	rename(guardianTitle)

@@ -60,7 +60,8 @@ func TestGuardianIgnoresSignals(t *testing.T) {
 	out.expect("ready")
 	for _, sig := range []syscall.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
-		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGPIPE,
+		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGPIPE, syscall.SIGUSR2, syscall.SIGABRT, syscall.SIGALRM,
+		syscall.SIGVTALRM, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGIO, syscall.SIGURG, syscall.SIGWINCH, syscall.SIGCHLD,
 	} {
 		if err := syscall.Kill(guardianOf(p), sig); err != nil {
 			t.Fatalf("%v: %v", sig, err)
