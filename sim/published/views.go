@@ -110,7 +110,7 @@ func found() []Row {
 				"No member can be admitted any more, and what lost members held is never free.",
 		},
 		{
-			Rule: "candidacy outlives the promise", Protocol: "central", Source: "found here", Breaks: "P2", Budget: 800, Asserted: true,
+			Rule: "candidacy outlives the promise", Protocol: "central", Source: "found here", Breaks: "P2", Budget: 1100, Asserted: true,
 			Hole: "A candidate that promises itself to another one goes on with its own election. " +
 				"It wins under an epoch below the one that it follows, and its tokens would go back: a machine notices and stops.",
 		},

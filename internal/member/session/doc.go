@@ -36,6 +36,14 @@
 // A promise counts until its deadline, even if the session ends earlier: the horizon does not drop below it, and the
 // member does not report that it owes nothing.
 //
+// The promise of a client that has ended its session itself is void. A member that is alone in its view keeps it all the
+// same, for the next session: the cell is then not written once when the last session of a quiet member ends, and once,
+// before the answer, when the next one is opened. It is kept until it would have ended if its client had been killed
+// instead, for the default ttl at most, and no longer a reach than that of the default ttl. To keep more than what is
+// promised is always safe. What it costs is a wait after a crash of the member within that time: as long as with one
+// session of the default ttl, and no longer. A member that drains, leaves or has lost its tenure keeps nothing, and one
+// with others in its view keeps nothing either: they would wait, too.
+//
 // Only a Tick expires a session: a heartbeat handled before that Tick counts, since it may have arrived in time and
 // waited while the member was busy. The member serves nothing else to a session past its deadline.
 //

@@ -20,7 +20,7 @@ func (m *Machine) endTenure(now protocol.Time, out *protocol.Effects) {
 			m.endAway(now, p, errNoLease, out)
 		}
 	}
-	m.lapsed = false
+	m.lapsed, m.kept.reach, m.kept.until = false, 0, 0
 	m.answerParked(now, out)
 	m.sink(now, out)
 }

@@ -103,6 +103,7 @@ func (m *Machine) close(now protocol.Time, next stage, out *protocol.Effects) {
 	m.closing.holders = map[lock.SessionID]struct{}{}
 	m.closing.until, m.closing.parting.until = now+m.config.Lease/2, now+m.config.Lease/4
 	m.answerParked(now, out)
+	m.forgetKept(now, out)
 	for _, id := range slices.SortedFunc(maps.Keys(m.sessions), compareIDs) {
 		p := m.sessions[id]
 		switch {

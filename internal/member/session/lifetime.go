@@ -413,6 +413,7 @@ func (m *Machine) end(now protocol.Time, p *presence, why holdfast.Loss, out *pr
 	if m.sessions[p.id] != p {
 		return // ended already, by a decision
 	}
+	m.keep(now, p)
 	p.expires = 0
 	m.closing.stir(p.id)
 	if p.away != nil {

@@ -124,9 +124,10 @@ type Machine struct {
 	parked    []parkedCall                    // answers that wait for the horizon
 	entering  []*presence                     // with requests that wait until others know how long to wait for them
 	entryDue  protocol.Time                   // when one of those may proceed, or gives up
+	beliefs   beliefs                         // of clients whose sessions have ended before their deadlines
+	kept      kept                            // for the next session
 	// tieAnswered reports that a lasting space has answered whether a session of those is tied, and admit has not run.
 	tieAnswered bool
-	beliefs     beliefs // of clients whose sessions have ended before their deadlines
 
 	questions uint64 // number of the session machine's own questions to lasting spaces
 	heard     []answer
@@ -276,7 +277,7 @@ func (m *Machine) conclude(now protocol.Time, out *protocol.Effects) {
 
 // settle sets the wake time, once a step: both the driver and the next step read it.
 func (m *Machine) settle() {
-	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First(), m.beatDue.First(), m.entryDue, m.closing.wake())
+	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First(), m.kept.wake(), m.beatDue.First(), m.entryDue, m.closing.wake())
 }
 
 // tick applies the passage of time and, if judges is set, expires sessions.
@@ -289,6 +290,7 @@ func (m *Machine) tick(now protocol.Time, judges bool, out *protocol.Effects) {
 	}
 	m.endRevoked(now, out)
 	m.endBeliefs(now, out)
+	m.endKept(now, out)
 	m.beatPresent(now, out)
 }
 
@@ -458,7 +460,7 @@ func (m *Machine) pass(now protocol.Time, ev *protocol.Event, out *protocol.Effe
 	for i := raises; i < len(out.Raises); i++ {
 		switch fact := out.Raises[i].(type) {
 		case *protocol.View:
-			m.lease = fact.Lease
+			m.heedView(now, fact, out)
 		case *protocol.Lapsed:
 			m.lapsed = true
 		case *protocol.Horizon:

@@ -67,8 +67,8 @@ func (m *Machine) sink(now protocol.Time, out *protocol.Effects) {
 	if len(m.parked) > 0 || len(m.entering) > 0 || m.lapsed {
 		return // a request waits for more, or more sessions are about to end
 	}
-	reach := m.counted()
-	believing := m.remote > 0 || len(m.beliefs.of) > 0
+	reach := max(m.counted(), m.kept.reach)
+	believing := m.remote > 0 || len(m.beliefs.of) > 0 || m.kept.until > 0
 	if want := reach.Span(); want < m.horizon.Confirmed || !believing && m.horizon.Clients {
 		m.requestHorizon(now, protocol.NeedHorizon{Want: want, Clients: believing}, out)
 	}
