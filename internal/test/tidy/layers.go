@@ -80,6 +80,7 @@ var table = []row{
 	// client.
 	{[]string{"lockertest"}, []string{""}},
 	{[]string{"holdfasttest"}, []string{"", "lock", "internal/takeall"}},
+	{[]string{"elect"}, []string{""}},
 	{[]string{"internal/takeall"}, []string{switchFolder}},
 	{[]string{"internal/client/session"}, []string{"", "internal/api", "internal/api/schema", "internal/clock", switchFolder}},
 	{[]string{"client"}, slices.Concat([]string{"", "internal/client/session", "internal/takeall", "internal/api/...", "internal/transport/secure"}, leaves)},
