@@ -17,6 +17,7 @@ func (p *program) makers() []maker {
 	return []maker{
 		{"serve", p.serveCommand},
 		{"lock", p.lockCommand},
+		{"elect", p.electCommand},
 		{"acquire", p.acquireCommand},
 		{"renew", p.renewCommand},
 		{"release", p.releaseCommand},

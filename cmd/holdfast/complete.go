@@ -211,7 +211,7 @@ func wordsOffered(words []string) (offered []candidate) {
 func (p *program) argumentsOffered(ctx context.Context, t *typed) []candidate {
 	first := len(t.words) == 0
 	switch path := strings.Join(t.path, " "); path {
-	case "lock":
+	case "lock", "elect":
 		if t.dashes == 0 || t.dashes == 1 && first {
 			return p.asked(ctx, t, p.namesOffered)
 		}

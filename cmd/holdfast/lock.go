@@ -26,8 +26,6 @@ const usualKillAfter = 5 * time.Second
 
 // lockCommand is `holdfast lock NAME… -- COMMAND`.
 func (p *program) lockCommand() *cli.Command {
-	onLost := textFlag("on-lost", "signal for the command when the lock is lost: `term`, kill or ignore; with ignore, it is killed only if holdfast itself is killed")
-	onLost.Value = lostTerm
 	return &cli.Command{
 		Name:      "lock",
 		Usage:     "run a command while holding a lock",
@@ -62,16 +60,24 @@ func (p *program) lockCommand() *cli.Command {
 			"\n" +
 			"A folder (--store /FOLDER) is shared by all processes of the machine, as the files of flock are. There cas is\n" +
 			"on by default, and the name of a killed holder is free as soon as its command is dead.",
-		Flags: clientFlags(append(append(requestFlags(), lockStoreFlags()...),
-			durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's TTL (a sixth of expiry with --store) and a third of --hold"),
-			onLost,
-			switchFlag("detach", "release as soon as COMMAND itself ends; processes it left behind run on without the lock"),
+		Flags: clientFlags(append(underLockFlags(),
 			switchFlag("skip", "exit 0 without running the command if the lock cannot be had"),
-			textFlag("status-fd", "write events to file descriptor `N`, one JSON object per line"),
 		)...),
 		HideHelpCommand: true,
 		Action:          p.lock,
 	}
+}
+
+// underLockFlags are the flags of commands that run another one under a lock.
+func underLockFlags() []cli.Flag {
+	onLost := textFlag("on-lost", "signal for the command when the lock is lost: `term`, kill or ignore; with ignore, it is killed only if holdfast itself is killed")
+	onLost.Value = lostTerm
+	return append(append(requestFlags(), lockStoreFlags()...),
+		durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's TTL (a sixth of expiry with --store) and a third of --hold"),
+		onLost,
+		switchFlag("detach", "release as soon as COMMAND itself ends; processes it left behind run on without the lock"),
+		textFlag("status-fd", "write events to file descriptor `N`, one JSON object per line"),
+	)
 }
 
 // lockOrder is the parsed command line.
@@ -88,14 +94,14 @@ type lockOrder struct {
 
 func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
 	if !p.separated {
-		return nil, usageError("lock", "there is no \"--\"; put it between the names and the command")
+		return nil, usageError(c.Name, "there is no \"--\"; put it between the names and the command")
 	}
 	names := c.Args().Slice()
 	if at := slices.Index(p.command, "--"); len(names) == 0 && at >= 0 {
 		names, p.command = p.command[:at], p.command[at+1:]
 	}
 	if len(p.command) == 0 || p.command[0] == "" {
-		return nil, usageError("lock", "there is no command after \"--\"")
+		return nil, usageError(c.Name, "there is no command after \"--\"")
 	}
 	request, err := requestOf(c, names)
 	if err != nil {
@@ -107,11 +113,11 @@ func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
 	}
 	switch {
 	case o.killAfter < 0:
-		return nil, usageError("lock", "flag --kill-after: %v: want 0 or more", o.killAfter)
+		return nil, usageError(c.Name, "flag --kill-after: %v: want 0 or more", o.killAfter)
 	case !slices.Contains([]string{lostTerm, lostKill, lostIgnore}, o.onLost):
-		return nil, usageError("lock", "flag --on-lost: %q: want term, kill or ignore", o.onLost)
+		return nil, usageError(c.Name, "flag --on-lost: %q: want term, kill or ignore", o.onLost)
 	case o.skip && c.IsSet("conflict-exit-code"):
-		return nil, usageError("lock", "--skip and --conflict-exit-code exclude each other")
+		return nil, usageError(c.Name, "--skip and --conflict-exit-code exclude each other")
 	}
 	if o.onLost != lostTerm {
 		o.killAfter = 0
@@ -128,26 +134,37 @@ func (p *program) lock(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	events, err := openStatus(c.String("status-fd"), len(order.names))
+	events, err := openStatus(c, len(order.names))
 	if err != nil {
 		return err
 	}
+	err = p.underLock(ctx, c, order, events)
+	return p.reported(c, err, events)
+}
+
+// underLock takes the locks, runs the command and releases the locks.
+func (p *program) underLock(ctx context.Context, c *cli.Command, order *lockOrder, events *lineWriter) error {
 	l := &locking{
 		order: order, program: p, flags: c, say: newLineWriter(p.stderr, len(order.names)),
 		status: status{events, spaceOf(c)}, clock: clock.Real(), renewed: make(chan struct{}, 1),
 		preparation: preparation{mark: newMark()},
 	}
-	err = l.run(ctx)
+	err := l.run(ctx)
 	if order.skip && errors.Is(err, holdfast.ErrHeld) {
 		err = nil
 	}
 	l.settle()
-	l.status.exit(exitCode(err))
-	if late := events.close(); late != nil {
-		l.say.printf("write to --status-fd: %v", late)
-	}
 	// If standard error fails, there is no way to report that.
 	_ = l.say.close()
+	return err
+}
+
+// reported writes the exit event, and returns err.
+func (p *program) reported(c *cli.Command, err error, events *lineWriter) error {
+	status{events, spaceOf(c)}.exit(exitCode(err))
+	if late := events.close(); late != nil {
+		p.say("write to --status-fd: %v", late)
+	}
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/urfave/cli/v3"
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast"
@@ -119,23 +120,24 @@ func (s *lineWriter) close() error {
 
 // openStatus returns the writer for the descriptor of --status-fd; nil without the flag. The command does not inherit
 // the descriptor.
-func openStatus(text string, names int) (*lineWriter, error) {
+func openStatus(c *cli.Command, names int) (*lineWriter, error) {
+	text := c.String("status-fd")
 	if text == "" {
 		return nil, nil
 	}
 	number, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return nil, usageError("lock", "flag --status-fd: %q: want the number of a file descriptor", text)
+		return nil, usageError(c.Name, "flag --status-fd: %q: want the number of a file descriptor", text)
 	}
 	descriptor := int(number)
 	// Descriptors opened by this process are close-on-exec; inherited ones are not.
 	flags, err := unix.FcntlInt(uintptr(descriptor), unix.F_GETFD, 0)
 	if err != nil || descriptor > 2 && flags&unix.FD_CLOEXEC != 0 {
-		return nil, usageError("lock", "flag --status-fd: descriptor %d is not open", descriptor)
+		return nil, usageError(c.Name, "flag --status-fd: descriptor %d is not open", descriptor)
 	}
 	access, err := unix.FcntlInt(uintptr(descriptor), unix.F_GETFL, 0)
 	if err != nil || access&unix.O_ACCMODE == unix.O_RDONLY {
-		return nil, usageError("lock", "flag --status-fd: descriptor %d cannot be written to", descriptor)
+		return nil, usageError(c.Name, "flag --status-fd: descriptor %d cannot be written to", descriptor)
 	}
 	unix.CloseOnExec(descriptor)
 	return newLineWriter(os.NewFile(uintptr(descriptor), "status"), names), nil

@@ -57,7 +57,7 @@ func (p *program) run(ctx context.Context) int {
 	if len(args) == 0 {
 		args = []string{name}
 	}
-	if len(args) > 1 && args[1] == "lock" {
+	if len(args) > 1 && (args[1] == "lock" || args[1] == "elect") {
 		args = p.cut(args)
 	}
 	root := p.rootOf(p.commandsFor(args))
@@ -65,7 +65,7 @@ func (p *program) run(ctx context.Context) int {
 	return p.end(p.classify(err, args))
 }
 
-// cut removes the command from the arguments of lock.
+// cut removes the command from the arguments of lock and elect.
 func (p *program) cut(args []string) []string {
 	at := slices.Index(args, "--")
 	if at < 0 {
