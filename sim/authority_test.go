@@ -111,40 +111,43 @@ func TestTheJudgeSeesBounds(t *testing.T) {
 	}
 }
 
-// TestTheJudgeSeesValues checks the values of shown locks: that of a living holder is not older than the one it knows to
-// be set before the question, and none is of a lock that was released before.
+// TestTheJudgeSeesValues checks the values of shown locks: that of a living holder is not older than the one that it knew
+// to be set before the question, and none is of another lock.
 func TestTheJudgeSeesValues(t *testing.T) {
 	holder := grant{name: "n", token: 7, session: lock.SessionID{Member: 1, Number: 1}, request: 1, who: caller("user"), holder: always{}}
-	shown := func(value string) *lock.Lock {
-		return &lock.Lock{Name: "n", Holders: []lock.Grant{{Session: holder.session, Token: holder.token, Attributes: holdfast.Attributes{Value: value}}}}
-	}
+	earlier := grant{name: "n", token: 6, session: lock.SessionID{Member: 1, Number: 2}, request: 1, who: caller("user"), holder: always{}}
+	other := grant{name: "other", token: 7, session: holder.session, request: 2, who: caller("user"), holder: always{}}
+	lent := grant{name: "n", token: 8, session: lock.SessionID{Member: 1, Number: 3}, request: 1, who: caller("user"), holder: always{}}
+	elsewhere := grant{name: "n", token: 8, session: lock.SessionID{Member: 2, Number: 1}, request: 1, who: caller("user"), holder: always{}}
 	for name, tt := range map[string]struct {
-		answered int  // the latest value that is known to be set
-		gone     bool // the lock is known to be released
-		shown    *lock.Lock
+		answered int // the latest value that is known to be set
+		shown    string
 		promise  string
 	}{
-		"the latest":               {2, false, shown("2"), ""},
-		"one that is under way":    {1, false, shown("3"), ""},
-		"none yet":                 {0, false, shown(""), ""},
-		"an older one":             {2, false, shown("1"), "P11"},
-		"none any more":            {1, false, shown(""), "P11"},
-		"one that was never given": {0, false, shown("4"), "P11"},
-		"one of a released lock":   {2, true, shown("2"), "P11"},
-		"a text":                   {0, false, shown("x"), "P11"},
+		"the latest":                 {2, "2", ""},
+		"one that is under way":      {1, "3", ""},
+		"none yet":                   {0, "", ""},
+		"of a client of the member":  {2, "6", ""},
+		"an older one":               {2, "1", "P11"},
+		"none any more":              {1, "", "P11"},
+		"one that was never given":   {0, "8", "P11"},
+		"of an earlier lock":         {2, "4", "P11"},
+		"of another name":            {2, "5", "P11"},
+		"of a client of another one": {2, "7", "P11"},
+		"a text":                     {0, "x", "P11"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{protocol: &Protocol{}, judge: newWitness().judge}
-			of := requestKey{holder.session, holder.request}
 			w.judge.record("n").holders = []grant{holder}
-			for range 3 {
-				w.judge.values.next("n", of)
+			for _, of := range []grant{holder, holder, holder, earlier, other, lent, elsewhere} {
+				w.judge.values.next(of)
 			}
 			for number := range tt.answered {
 				w.judge.values.answered(number + 1)
 			}
-			w.judge.fate(of).gone = tt.gone
-			w.checkValues(tt.shown, w.judge.known())
+			w.checkValues(&lock.Lock{Name: "n", Holders: []lock.Grant{{
+				Session: holder.session, Token: holder.token, Attributes: holdfast.Attributes{Value: tt.shown},
+			}}}, w.judge.values.answers())
 			judgedAs(t, w.judge, tt.promise)
 		})
 	}

@@ -27,6 +27,8 @@ type Bias struct {
 	Tight bool
 	// Far keeps members as far apart as allowed in the whole run, if messages may be delayed.
 	Far bool
+	// Values lets holders set values in every run, and often.
+	Values bool
 }
 
 // strandAgain lets the next coordinator leave in the same way.

@@ -2,8 +2,10 @@ package sim
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // values is the judge's knowledge of the values of grants (P11). Users number their values, of all grants together, in
@@ -14,50 +16,44 @@ type values struct {
 
 // value is one value that a user has asked for.
 type value struct {
-	name   string
-	of     requestKey
+	of     grant
 	answer bool // its user knows that the authority has it
 }
 
-// next returns the next value, for a request.
-func (v *values) next(name string, of requestKey) (text string, number int) {
-	v.given = append(v.given, value{name: name, of: of})
+// next returns the next value, for a grant.
+func (v *values) next(of grant) (text string, number int) {
+	v.given = append(v.given, value{of: of})
 	return strconv.Itoa(len(v.given)), len(v.given)
 }
 
 // answered is called when a user learns that the authority has its value.
 func (v *values) answered(number int) { v.given[number-1].answer = true }
 
-// known is how much an operator's question must know of the values: those that were answered, and the requests that
-// were released, before it was asked.
-type known struct {
-	answered map[requestKey]int // the latest number
-	gone     map[requestKey]bool
-}
-
-// known returns what a question that is asked now must know.
-func (j *judge) known() (k known) {
-	k = known{map[requestKey]int{}, map[requestKey]bool{}}
-	for i, v := range j.values.given {
-		if v.answer {
-			k.answered[v.of] = i + 1
-		}
-		if f := j.requests[v.of]; f != nil && f.gone {
-			k.gone[v.of] = true
+// answers returns the latest value of each request that its user knows to be set.
+func (v *values) answers() map[requestKey]int {
+	latest := map[requestKey]int{}
+	for i := range v.given {
+		if of := &v.given[i].of; v.given[i].answer {
+			latest[requestKey{of.session, of.request}] = i + 1
 		}
 	}
-	return k
+	return latest
 }
 
-// checkValues checks P11 for a name that was shown after k: a value that its holder knows to be set is shown, or a later
-// one, and none is shown of a lock that its holder knows to be released. In partition mode any there is no one view.
-func (w *world) checkValues(shown *lock.Lock, k known) {
+// checkValues checks P11 for a name that was shown by a question that was asked when users knew of these answers: a value
+// that its holder knew to be set is shown, or a later one, and no grant is shown with the value of an earlier one. A
+// grant that its member has lent to another client is shown as it was given, and has the value of that client. In
+// partition mode any there is no one view.
+func (w *world) checkValues(shown *lock.Lock, answered map[requestKey]int) {
 	j := w.judge
 	if j.sides != nil {
 		return
 	}
 	for i := range shown.Holders {
 		g := &shown.Holders[i]
+		if g.Grace {
+			continue // its limit has ended it, and its value
+		}
 		number := 0
 		if g.Value != "" {
 			var err error
@@ -65,17 +61,29 @@ func (w *world) checkValues(shown *lock.Lock, k known) {
 				j.violate("P11", "%q is shown with the value %q, which no user has given", shown.Name, g.Value)
 				return
 			}
-			if of := &j.values.given[number-1]; of.name != shown.Name || k.gone[of.of] {
-				j.violate("P11", "%q is shown with value %d, of request %d of session %v for %q, which was released before", shown.Name, number, of.of.id, of.of.session, of.name)
+			if of := &j.values.given[number-1].of; of.name != shown.Name || of.token < g.Token || of.token > g.Token && of.session.Member != g.Session.Member {
+				j.violate("P11", "token %d of %q is shown with value %d, and that is of another lock: %v", g.Token, shown.Name, number, of)
 				return
 			}
 		}
 		for _, holder := range j.record(shown.Name).holders {
-			latest := k.answered[requestKey{holder.session, holder.request}]
+			latest := answered[requestKey{holder.session, holder.request}]
 			if holder.session == g.Session && holder.token == g.Token && number < latest {
 				j.violate("P11", "%v, and has set value %d, and %q is shown with value %d", &holder, latest, shown.Name, number)
 				return
 			}
 		}
 	}
+}
+
+// readBack lets an operator read a name whose value was just set: at once or, in most cases, a while later, through any
+// member.
+func (w *world) readBack(name string) {
+	s := w.scope()
+	w.do(w.now+w.below("reads-after", 3*time.Second), func() {
+		w.goOn(s)
+		if m := pick(w, "reads-through", w.members); m.up && !m.paused {
+			m.read(&protocol.Show{Name: name})
+		}
+	})
 }

@@ -291,8 +291,13 @@ const valuesStream = 0x76616c75657300
 // drawValues draws how often holders set values: never in two thirds of the runs, and in those that count users'
 // messages.
 func (s *settings) drawValues(c *Config, r dice) {
-	if c.Faults != 0 && c.Protocol.Locks && r.IntN(3) == 0 {
-		s.amend = 500 + r.IntN(4000)
+	drawn, odds := r.IntN(3) == 0, 500+r.IntN(4000)
+	switch {
+	case c.Faults == 0 || !c.Protocol.Locks:
+	case c.Bias.Values:
+		s.amend = 5000
+	case drawn:
+		s.amend = odds
 	}
 }
 

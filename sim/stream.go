@@ -230,7 +230,7 @@ func (s *stream) amend(r *request) {
 	if r.State() != clientsession.Held || r.lock.Check() != nil {
 		return
 	}
-	text, number := s.client.world.judge.values.next(r.want.name, requestKey{r.session.id, r.ID})
+	text, number := s.client.world.judge.values.next(grantOf(s.client, r))
 	s.client.world.trace("%s gives %s the value %s", s.client, r.want.name, text)
 	s.step(clientsession.Event{Kind: clientsession.Amend, Request: &r.Request, Amending: &clientsession.Amending{Caller: number}, Value: text})
 }
@@ -292,6 +292,7 @@ func (s *stream) answer(r *request, e *clientsession.Effect) {
 	case clientsession.AnswerAmend:
 		if e.Err == nil {
 			w.judge.values.answered(e.Amending.Caller.(int))
+			w.readBack(r.want.name)
 		}
 	case clientsession.FailRelease:
 		if holdfast.Why(e.Err) == "" && r.copies == 1 && r.HoldEnd() == holdfast.Forever && !r.outlived {

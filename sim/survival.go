@@ -133,7 +133,13 @@ func (n *nemesis) look(m *process) {
 	default:
 		fact = &protocol.Inspect{}
 	}
-	known := w.judge.known()
+	m.read(fact)
+}
+
+// read asks a member for the state of names, and checks the answer.
+func (m *process) read(fact any) {
+	w := m.world
+	answered := w.judge.values.answers()
 	m.ask(userSpace, fact, func(result any) {
 		var all []lock.Lock
 		switch shown := result.(type) {
@@ -144,7 +150,7 @@ func (n *nemesis) look(m *process) {
 		}
 		for i := range all {
 			w.checkBounds(&all[i])
-			w.checkValues(&all[i], known)
+			w.checkValues(&all[i], answered)
 		}
 	})
 }

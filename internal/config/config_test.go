@@ -59,7 +59,7 @@ func TestDefaults(t *testing.T) {
 		Candidate: 8, Lease: 3 * time.Second, Patience: 250 * time.Millisecond, Drift: 0.05,
 		Spaces:    []Space{{Name: "default", Protocol: "consensus"}},
 		TLS:       TLS{ClientAuth: "require", MinVersion: "1.3"},
-		Limits:    Limits{TTL: 24 * time.Hour, Sessions: 100000, LocksPerSession: 100000, WaitersPerName: 10000, Names: 1000000, NameBytes: 512, MessageBytes: 4194304, Connections: 20000, Watchers: 1000, Requests: 100000},
+		Limits:    Limits{TTL: 24 * time.Hour, Sessions: 100000, LocksPerSession: 100000, WaitersPerName: 10000, Names: 1000000, NameBytes: 512, ValueBytes: 4096, MessageBytes: 4194304, Connections: 20000, Watchers: 1000, Requests: 100000},
 		Log:       Log{Level: "info", Format: "text"},
 		TraceSize: 1 << 30,
 		undefined: true,

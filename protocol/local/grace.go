@@ -24,7 +24,7 @@ func (r *Request) InGrace(until protocol.Time) Grace {
 		Session: r.Key.Session, Attributes: r.Attributes, Client: r.Client,
 		Token: r.Token, Since: r.Since, Until: until, Holds: 1, Grace: true,
 	}}
-	g.Grant.Hold = 0 // it is over
+	g.Grant.Hold, g.Grant.Value = 0, "" // it is over
 	return g
 }
 
