@@ -35,6 +35,7 @@ func (p *program) benchCommand() *cli.Command {
 			"\n" +
 			"These run only if --targets names them:\n" +
 			"  local-grantor, grantor, grantor-member   the same with protocol grantor\n" +
+			"  remote-access                            remote with an access file of 10,000 rules\n" +
 			"  grantor-own, grantor-kept                a member in this process with two others, one of which grants;\n" +
 			"                                           kept has hold_on=1m; messages per lock are counted\n" +
 			"  central-N, permission-N, bakery-N        clusters of N = 3, 5 or 9 members in this process; messages are\n" +

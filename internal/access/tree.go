@@ -118,10 +118,36 @@ type tried struct {
 	end    int
 }
 
-// matches reports whether a pattern with one of the verbs matches text.
+// matches reports whether a pattern with one of the verbs matches text. Most texts are allowed by a pattern without
+// "*", or by all that is below one: those are found without a look at the nodes of stars, which are seldom in a cache of
+// the processor.
 func (t *tree) matches(text []byte, want verbs) bool {
+	if t.root.plain(text, want) {
+		return true
+	}
 	s := search{tree: t, want: want}
 	return s.at(&t.root, text, 0)
+}
+
+// plain reports whether a pattern of literal steps alone has one of the verbs for text.
+func (n *node) plain(text []byte, want verbs) bool {
+	for n.union&want != 0 {
+		if len(text) == 0 {
+			return (n.end.verbs|n.below.verbs)&want != 0
+		}
+		if text[0] == '/' && n.below.verbs&want != 0 {
+			return true
+		}
+		k := strings.IndexByte(n.firsts, text[0])
+		if k < 0 {
+			return false
+		}
+		if n = n.next[k]; len(text) < len(n.label) || string(text[:len(n.label)]) != n.label {
+			return false
+		}
+		text = text[len(n.label):]
+	}
+	return false
 }
 
 // leads reports whether a pattern with one of the verbs matches text or a continuation of it.

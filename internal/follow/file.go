@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"sync"
@@ -21,7 +22,8 @@ type Options[T any] struct {
 	Most int
 	// Accept returns why a file is not read. Nil means Regular.
 	Accept func(fs.FileInfo) error
-	// Parse makes a value of the contents. If Optional, it is called with nil where there is no file.
+	// Parse makes a value of the contents, where these have changed. If Optional, it is called with nil where there is no
+	// file.
 	Parse    func(data []byte) (T, error)
 	Optional bool
 	// Good is called when the file was read again without a fault: with its value, the value before, and whether the
@@ -43,6 +45,7 @@ type File[T any] struct {
 	mu     sync.Mutex // guards the following fields; held while the file is read
 	looked time.Time
 	seen   Stamp
+	sum    *[sha256.Size]byte // of the contents that have become the value; nil without any
 	fault  error
 }
 
@@ -147,7 +150,13 @@ func (f *File[T]) parse() (made T, err error) {
 	var data []byte
 	data, f.seen, err = Read(f.o.Path, f.o.Most, f.o.Accept, f.o.Now())
 	if err == nil || f.o.Optional && f.seen.absent {
-		made, err = f.o.Parse(data)
+		sum := sha256.Sum256(data)
+		if f.sum != nil && *f.sum == sum { // a young file that was read again
+			return f.Value(), nil
+		}
+		if made, err = f.o.Parse(data); err == nil {
+			f.sum = &sum
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("read %s in %q: %w", f.o.What, f.o.Path, err)

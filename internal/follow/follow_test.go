@@ -204,6 +204,31 @@ func TestPipesAreRefused(t *testing.T) {
 	}
 }
 
+// TestSameContents: what is read again is parsed only if it has changed.
+func TestSameContents(t *testing.T) {
+	parsed := 0
+	h := open(t, "one", func(o *Options[string]) {
+		o.Parse = func(data []byte) (string, error) {
+			parsed++
+			return parse(data)
+		}
+	})
+	h.later()
+	if err := h.Reread(); err != nil || parsed != 1 {
+		t.Errorf("%v; it was parsed %d times, want once", err, parsed)
+	}
+	h.said = nil
+	h.write("bad")
+	h.later()
+	h.wants("one", "it begins with bad", "it begins with bad")
+	h.write("one")
+	h.later()
+	h.wants("one", "", "oneonetrue")
+	if parsed != 2 {
+		t.Errorf("it was parsed %d times, want twice", parsed)
+	}
+}
+
 // TestOptional: a missing file is an empty one.
 func TestOptional(t *testing.T) {
 	h := open(t, "one", func(o *Options[string]) { o.Optional = true })

@@ -66,11 +66,15 @@ func aims() []aimed {
 		{name: "grantor-kept, hot, 1 worker: p50 of a lock, µs", most: 2, value: func(at reading) float64 { return at("grantor-kept", again, P50) }},
 		{name: "grantor-kept, hot, 1 worker: µs a lock and its unlock", most: 2, value: func(at reading) float64 { return 1e6 / at("grantor-kept", again, OpsPerS) }},
 		{name: "grantor-kept, hot, 1 worker: messages a lock", most: 0.01, value: func(at reading) float64 { return at("grantor-kept", again, MessagesPerLock) }},
+		{name: "remote-access, 1 worker: p50 of a cycle, % more than remote", most: 2, value: func(at reading) float64 { return 100 * (at(policed, one, P50)/at("remote", one, P50) - 1) }},
 		{name: "remote-tls, 64 workers: throughput lost, % of remote", most: 25, value: lost("remote-tls", "remote", some, OpsPerS)},
 		{name: "remote-tls, 512 workers: throughput lost, % of remote", most: 25, value: lost("remote-tls", "remote", many, OpsPerS)},
 		{name: "remote-tls, hot, 64 workers: throughput lost, % of remote", most: 25, value: lost("remote-tls", "remote", hot, HandoffsPerS)},
 	}
 }
+
+// policed is the target whose member has a policy of many rules.
+const policed = "remote-access"
 
 // compare compares the result with the table. Figures that were not measured are left out.
 func (r *Result) compare() (found []Aim) {

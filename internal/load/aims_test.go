@@ -27,6 +27,8 @@ func TestAims(t *testing.T) {
 		rowOf("remote-tls", many, OpsPerS, 20_000, 90_000, 66_600), // half, nothing and 26 % less
 		rowOf("remote", hot, Fairness, 1.0249),
 		rowOf("local", Cell{Uncontended, 1, 0}, OpsPerS, 1_250_000),
+		rowOf("remote", Cell{Uncontended, 1, 0}, P50, 50, 50, 100),
+		rowOf("remote-access", Cell{Uncontended, 1, 0}, P50, 50.5, 49, 104), // 1 % more, 2 % less, 4 % more
 	}}
 	r.Aims = r.compare()
 	var got strings.Builder
@@ -36,6 +38,7 @@ func TestAims(t *testing.T) {
 	want := `local, 1 worker: µs a cycle|0.80|[0.80–0.80]|≤ 1|met
 remote, 64 workers: cycles/s, of limit|0.40|[0.30–0.45]|≥ 0.40|met
 remote, hot, 64 workers: fairness|1.02|[1.02–1.02]|≤ 1.02|met
+remote-access, 1 worker: p50 of a cycle, % more than remote|1.00|[-2.00–4.00]|≤ 2|met
 remote-tls, 64 workers: throughput lost, % of remote|26|[0–50]|≤ 25|missed
 `
 	if got.String() != want {

@@ -8,6 +8,7 @@
 //	own.go         one member here, two more in children
 //	spread.go      clusters of 3, 5 and 9 members that are all here; hear.go: how they hear
 //	               each other, and how far they are apart
+//	policy.go      a policy of many rules
 //	running.go     a cluster not started by the bench; metrics.go: its metrics
 //	encryption.go  the certificates of a run
 //	profile.go     where time and memory go
@@ -41,6 +42,10 @@
 // remote-tls is remote with mutual TLS 1.3, and limit-tls is limit with it: each run creates its own authority for
 // their certificates. They are measured with the plain ones for throughput and hand-offs, without think times, drain
 // and hold.
+//
+// # Access control
+//
+// remote-access is remote with an access file of [Rules] rules, all of which the client's decisions search.
 //
 // # Children
 //

@@ -48,14 +48,14 @@ type Harness struct {
 // Names lists the targets, in the order of measurement.
 func Names() []string {
 	return append([]string{
-		"raw", "limit", "limit-queued", "limit-tls", "local", "local-grantor", "remote", "remote-tls",
+		"raw", "limit", "limit-queued", "limit-tls", "local", "local-grantor", "remote", "remote-tls", Policed,
 		"central", "central-member", replicated, replicated + "-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept",
 	}, spreadNames()...)
 }
 
 // Rare returns the targets that are measured only if named.
 func Rare() []string {
-	return append([]string{"limit-queued", "limit-tls", "local-grantor", replicated, replicated + "-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept"},
+	return append([]string{"limit-queued", "limit-tls", "local-grantor", Policed, replicated, replicated + "-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept"},
 		spreadNames()...)
 }
 
@@ -146,6 +146,7 @@ func (b *Harness) Targets(names []string) ([]load.Target, error) {
 		"local-grantor": func() load.Target { return &local{protocol: grantors} },
 		"remote":        func() load.Target { return &remote{servers: alone} },
 		"remote-tls":    func() load.Target { return &remote{servers: alone, encrypted: true} },
+		Policed:         func() load.Target { return &remote{servers: alone, policed: true} },
 		"grantor-own":   func() load.Target { return &own{servers: alone} },
 		"grantor-kept":  func() load.Target { return &own{servers: alone, kept: true} },
 	}

@@ -87,11 +87,15 @@ func (l *local) Connect(context.Context, load.Cell) (load.Client, error) { retur
 type remote struct {
 	servers
 	encrypted bool // mutual TLS
+	policed   bool // a policy of many rules
 }
 
 func (r *remote) Name() string {
-	if r.encrypted {
+	switch {
+	case r.encrypted:
 		return "remote-tls"
+	case r.policed:
+		return Policed
 	}
 	return "remote"
 }
@@ -106,6 +110,13 @@ func (r *remote) Start(ctx context.Context) error {
 			return err
 		}
 		args = append(args, "--tls-cert", files.Cert, "--tls-key", files.Key, "--tls-ca", ca)
+	}
+	if r.policed {
+		path, err := r.harness.policy()
+		if err != nil {
+			return err
+		}
+		args = append(args, "--access", path)
 	}
 	return r.startAlone(ctx, "member "+r.Name(), r.Name(), args...)
 }
