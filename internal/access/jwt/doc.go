@@ -25,6 +25,7 @@
 // reached, the known keys stay in use. A file of keys is read at the start, and again within a second after a change; a
 // file with an error leaves the previous keys in use.
 //
-// A key that an issuer has withdrawn stays in use until the next fetch succeeds. A token without the id of a key (kid)
-// is tried with all known keys, and causes no fetch.
+// A key that an issuer has withdrawn stays in use until the next fetch succeeds. A token without the id of a key (kid,
+// which RFC 7515 leaves optional) is tried with all known keys for its algorithm, and, if none has signed it, with those
+// of a fetch, within the same bound.
 package jwt

@@ -58,6 +58,8 @@ func isURL(text string) bool { return strings.Contains(text, "://") }
 type source interface {
 	// find returns none if the issuer has no such key. The error is an *Error.
 	find(ctx context.Context, u *unverified) (keys, error)
+	// renewed returns newer ones than find did, if there can be any. The error is an *Error.
+	renewed(ctx context.Context, u *unverified) (keys, error)
 	// problem returns why the keys may be old; nil if they are not.
 	problem() error
 }
@@ -143,11 +145,19 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Claims, error) {
 	if err != nil {
 		return Claims{}, err
 	}
-	if len(found) == 0 {
-		return Claims{}, refuse(KindSignature, u.issuer, "the issuer has no key with the id (kid) %.100q", u.key)
-	}
 	key := found.verify(u)
-	if key == nil {
+	if key == nil && u.key == "" && len(found) > 0 { // its key may be newer than these
+		if found, err = of.keys.renewed(ctx, u); err != nil {
+			return Claims{}, err
+		}
+		key = found.verify(u)
+	}
+	switch {
+	case key == nil && u.key == "":
+		return Claims{}, refuse(KindSignature, u.issuer, "its signature is not valid: it names no key (kid), and none of the issuer's has signed it with %s", u.algorithm)
+	case len(found) == 0:
+		return Claims{}, refuse(KindSignature, u.issuer, "the issuer has no key with the id (kid) %.100q", u.key)
+	case key == nil:
 		return Claims{}, refuse(KindSignature, u.issuer, "its signature is not valid: the issuer's key has not signed it with %s", u.algorithm)
 	}
 	registered, claims, err := check(of.Issuer, u, v.now())

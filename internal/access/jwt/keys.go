@@ -61,20 +61,26 @@ func parseKey(raw []byte) (key jose.JSONWebKey, err error) {
 	return key, nil
 }
 
-// candidates returns the keys that may have signed a token: those with its key's id, or all if it names none.
+// candidates returns the keys that may have signed a token: those with its key's id, or, if it names none (RFC 7515,
+// section 4.1.4), all that are for its algorithm.
 func (k keys) candidates(u *unverified) (some keys) {
 	for _, key := range k {
-		if u.key == "" || key.KeyID == u.key {
+		if key.KeyID == u.key && u.key != "" || u.key == "" && isFor(key, u) {
 			some = append(some, key)
 		}
 	}
 	return some
 }
 
+// isFor reports whether a key may be used with the algorithm of a token.
+func isFor(key *jose.JSONWebKey, u *unverified) bool {
+	return key.Algorithm == "" || key.Algorithm == u.algorithm
+}
+
 // verify returns the one of the keys that has signed a token; nil if none has.
 func (k keys) verify(u *unverified) *jose.JSONWebKey {
 	for _, key := range k {
-		if (key.Algorithm == "" || key.Algorithm == u.algorithm) && u.token.Claims(key.Key) == nil {
+		if isFor(key, u) && u.token.Claims(key.Key) == nil {
 			return key
 		}
 	}

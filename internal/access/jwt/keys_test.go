@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 )
 
 // TestRotation: a token that names a new key makes its issuer's keys be fetched.
@@ -42,6 +44,80 @@ func TestRotation(t *testing.T) {
 		}
 		if err := verify(one); Kind(err) != KindSignature {
 			t.Errorf("the issuer has withdrawn this key: %v", err)
+		}
+	}
+}
+
+// TestTokensWithoutKeyID are tried with each key of their algorithm, and, where none has signed one, with the keys of at
+// most one fetch in the interval.
+func TestTokensWithoutKeyID(t *testing.T) {
+	one, two, three, c := newSigner(t, "one"), newSigner(t, "two"), newSigner(t, "three"), newTimer()
+	p := newProvider(t, nil, one.public(), two.public())
+	v, _ := verifier(t, c, Issuer{URL: p.URL, JWKS: p.URL + "/keys"})
+	nameless := func(s signer) error {
+		_, err := v.Verify(t.Context(), signed(t, jose.ES256, s.key, c.claims(p.URL)))
+		return err
+	}
+	asked := func(want int32) {
+		t.Helper()
+		if got := p.asked.Load(); got != want {
+			t.Errorf("%d requests of keys, want %d", got, want)
+		}
+	}
+	for _, s := range []signer{one, two, one} {
+		if err := nameless(s); err != nil {
+			t.Errorf("signed by %s: %v", s.id, err)
+		}
+	}
+	asked(1)
+	p.publish(keySet(t, one.public(), three.public()))
+	for range 3 {
+		if err := nameless(three); Kind(err) != KindSignature || !strings.Contains(err.Error(), "it names no key (kid), and none of the issuer's has signed it with ES256") {
+			t.Errorf("within %v: %v", fetchEvery, err)
+		}
+	}
+	asked(1)
+	c.pass(fetchEvery)
+	if err := nameless(three); err != nil {
+		t.Errorf("signed by a new key: %v", err)
+	}
+	asked(2)
+	if err := nameless(two); Kind(err) != KindSignature {
+		t.Errorf("signed by a withdrawn key: %v", err)
+	}
+	c.pass(fetchEvery)
+	for range 3 {
+		if err := nameless(newSigner(t, "stranger")); Kind(err) != KindSignature {
+			t.Errorf("signed by a stranger: %v", err)
+		}
+	}
+	asked(3)
+	// A key for another algorithm is not tried.
+	other := two.public()
+	other.Algorithm = "ES384"
+	p.publish(keySet(t, other))
+	c.pass(fetchEvery)
+	if err := nameless(two); Kind(err) != KindSignature {
+		t.Errorf("signed by a key for another algorithm: %v", err)
+	}
+	asked(4)
+	// While the issuer is down, a token that no known key can have signed is refused for that reason.
+	p.down.Store(true)
+	c.pass(fetchEvery)
+	if err := nameless(one); Kind(err) != KindUnreachable {
+		t.Errorf("without the issuer: %v", err)
+	}
+}
+
+// TestTokensWithoutKeyIDInAFile: all keys of the file are tried.
+func TestTokensWithoutKeyIDInAFile(t *testing.T) {
+	one, two, c := newSigner(t, "one"), newSigner(t, "two"), newTimer()
+	path := filepath.Join(t.TempDir(), "keys.json")
+	write(t, path, keySet(t, one.public(), two.public()))
+	v, _ := verifier(t, c, Issuer{URL: login, JWKS: path})
+	for s, want := range map[signer]string{one: "", two: "", newSigner(t, "three"): KindSignature} {
+		if _, err := v.Verify(t.Context(), signed(t, jose.ES256, s.key, c.claims(login))); Kind(err) != want {
+			t.Errorf("signed by %s: %v", s.id, err)
 		}
 	}
 }

@@ -47,13 +47,29 @@ func (r *remoteKeys) find(ctx context.Context, u *unverified) (keys, error) {
 	if len(some) > 0 || done == nil {
 		return some, r.explain(some)
 	}
+	return r.await(ctx, u, done)
+}
+
+// renewed returns the keys that may have signed a token after a fetch; none if the time for one has not come.
+func (r *remoteKeys) renewed(ctx context.Context, u *unverified) (keys, error) {
+	r.mu.Lock()
+	done := r.begin(r.now())
+	r.mu.Unlock()
+	if done == nil {
+		return nil, nil
+	}
+	return r.await(ctx, u, done)
+}
+
+// await returns the keys that may have signed a token at the end of a fetch.
+func (r *remoteKeys) await(ctx context.Context, u *unverified, done <-chan struct{}) (keys, error) {
 	select {
 	case <-done:
 	case <-ctx.Done():
 		return nil, refuse(KindUnreachable, r.issuer, "its keys are being fetched: %v", context.Cause(ctx))
 	}
 	r.mu.Lock()
-	some = r.current.candidates(u)
+	some := r.current.candidates(u)
 	r.mu.Unlock()
 	return some, r.explain(some)
 }
@@ -73,12 +89,20 @@ func (r *remoteKeys) known(u *unverified) (some keys, done <-chan struct{}) {
 	defer r.mu.Unlock()
 	some = r.current.candidates(u)
 	now := r.now()
-	needed := len(some) == 0 || now.Sub(r.fetched) >= refreshAfter
-	if r.fetch == nil && needed && (r.began.IsZero() || now.Sub(r.began) >= fetchEvery) {
+	if len(some) == 0 || now.Sub(r.fetched) >= refreshAfter {
+		return some, r.begin(now)
+	}
+	return some, r.fetch
+}
+
+// begin returns the fetch that is under way. It begins one if there is none and the time has come. It is called with the
+// mutex held.
+func (r *remoteKeys) begin(now time.Time) <-chan struct{} {
+	if r.fetch == nil && (r.began.IsZero() || now.Sub(r.began) >= fetchEvery) {
 		r.began, r.fetch = now, make(chan struct{})
 		go r.refresh(r.fetch)
 	}
-	return some, r.fetch
+	return r.fetch
 }
 
 // refresh fetches the keys. No caller's context ends it: others wait for it, too.
