@@ -15,7 +15,10 @@ const (
 	excludePause = 5 * time.Millisecond
 )
 
-// exclude locks a file until it is closed, or the process ends. It waits for another holder, for a limited time.
+// exclude locks a file until it is closed, or the process ends. It waits for another holder, for a limited time, by
+// trying again and again. A call of flock that waits cannot be given up: neither the end of a context nor the closing
+// of the file wakes it, so the goroutine that makes it, with its thread, would stay until the other holder ends. A
+// holder keeps the lock for the milliseconds that it takes to write a file and sync it, so few are tried in vain.
 func exclude(path string) (*os.File, error) {
 	lock, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, newMode)
 	if err != nil {
