@@ -58,7 +58,7 @@ func troubleTables(o *output, status *schema.Status) []*table {
 	for _, sentence := range status.Warnings {
 		warnings.row(status.Member.Name, sentence)
 	}
-	tables := []*table{warnings, disk, unwritten, view, accessTable(o, status)}
+	tables := []*table{warnings, disk, unwritten, view, accessTable(o, status), callerTable(o, status)}
 	if status.View.Forced != nil {
 		tables = append(tables, forcedTable(o, status.View.Forced))
 	}
@@ -72,6 +72,28 @@ func accessTable(o *output, status *schema.Status) *table {
 	a := status.Access
 	if a != nil && (o.wide || a.Source != defaultAccess || a.Fault != "" || len(status.AccessDiffers) > 0) {
 		t.row(a.Source, a.Digest, o.age(a.Since), strings.Join(status.AccessDiffers, ","), a.Fault)
+	}
+	return t
+}
+
+// callerTable shows what callers use of the answering member: all of the list with --wide, and otherwise those that
+// use half of a quota or more.
+func callerTable(o *output, status *schema.Status) *table {
+	t := newTable("CALLER", "SESSIONS", "LOCKS", "WAITERS")
+	for _, c := range status.Callers {
+		uses := [][2]int32{{c.Sessions, c.SessionsQuota}, {c.Locks, c.LocksQuota}, {c.Waiters, c.WaitersQuota}}
+		cells, large := []string{c.Caller}, false
+		for _, use := range uses {
+			text := strconv.Itoa(int(use[0]))
+			if use[1] > 0 {
+				text += " of " + strconv.Itoa(int(use[1]))
+				large = large || 2*int64(use[0]) >= int64(use[1])
+			}
+			cells = append(cells, text)
+		}
+		if o.wide || large {
+			t.row(cells...)
+		}
 	}
 	return t
 }

@@ -27,6 +27,9 @@ func (s *service) shownTo(v caller) shown { return shown{s.guard.Policy().Rights
 // all reports whether the caller may read everything.
 func (s shown) all() bool { return s.rights.Everything(access.Read) }
 
+// callers reports whether the caller may learn of other callers: it may list their sessions.
+func (s shown) callers() bool { return s.rights.Everything(access.Operate) }
+
 // name reports whether the caller may learn who holds a name.
 func (s shown) name(space, name string) bool { return s.rights.May(access.Read, space, name) }
 

@@ -2,16 +2,21 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast/internal/access"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
 // quotaPolicy lets two tokens lock, one of them within a quota.
@@ -105,6 +110,76 @@ func TestQuotaOfASubject(t *testing.T) {
 	isQuota(t, first.refused(112, api.CodeLimit), rateLimit, 2, "token:other makes more than 2 requests a second, which is its quota; ask more slowly, or set requests_per_second for it")
 	first.queued(110, 10)
 	isQuota(t, first.refused(111, api.CodeLimit), session.QuotaWaiters, 11, "token:other has 11 waiting requests")
+}
+
+// TestStatusShowsCallers: a caller that may list sessions learns from a status which callers use the largest part of a
+// quota, ten of them; others do not, even if they may read everything.
+func TestStatusShowsCallers(t *testing.T) {
+	g := newGuarded(t, `
+roles:
+  lock: {rules: [{space: default, names: ["**"], verbs: [lock]}]}
+  read: {rules: [{space: "*", names: ["**"], verbs: [read]}]}
+  operate: {rules: [{space: "*", names: ["**"], verbs: [operate]}]}
+grants:
+  - {role: lock, to: ["token:other", "cert:c*"]}
+  - {role: read, to: ["token:read", "token:operate"]}
+  - {role: operate, to: "token:operate"}
+quotas:
+  - {to: ["token:other"], sessions: 20, locks: 4, waiters: 10}
+  - {to: ["cert:c*"], sessions: 10, locks: 100, waiters: 100}
+`, nil)
+	var streams []*talk
+	for i := range 11 {
+		w := &who{request: &issuer.Request{Name: fmt.Sprintf("c%02d", i)}}
+		w.connect(g)
+		c, welcome := g.streamOf(w)
+		if welcome.GetWelcome() == nil {
+			t.Fatal(welcome)
+		}
+		streams = append(streams, c)
+	}
+	streams[7].say(opTry(1, "x"))
+	streams[7].granted(1)
+	first, _ := g.streamOf(g.caller("other"))
+	first.say(opTry(1, "a"), opAcquire(2, "x"))
+	first.granted(1)
+	first.queued(2, 0)
+	ctx, cancel := contextWithin(t)
+	defer cancel()
+	operator, reader := g.caller("operate"), g.caller("read")
+	status, err := schema.NewLocksClient(operator.conn).Status(operator.context(ctx), &schema.StatusRequest{})
+	must(t, err)
+	want := []*schema.CallerUse{
+		{Caller: "token:other", Sessions: 1, SessionsQuota: 20, Locks: 2, LocksQuota: 4, Waiters: 1, WaitersQuota: 10},
+		{Caller: "cert:c07", Sessions: 1, SessionsQuota: 10, Locks: 1, LocksQuota: 100, WaitersQuota: 100},
+		{Caller: "cert:c00", Sessions: 1, SessionsQuota: 10, LocksQuota: 100, WaitersQuota: 100},
+	}
+	if len(status.Callers) != mostCallers {
+		t.Fatalf("there are %d callers: %v", len(status.Callers), status.Callers)
+	}
+	for i := range want {
+		if !proto.Equal(status.Callers[i], want[i]) {
+			t.Errorf("caller %d is %v, want %v", i+1, status.Callers[i], want[i])
+		}
+	}
+	status, err = schema.NewLocksClient(reader.conn).Status(reader.context(ctx), &schema.StatusRequest{})
+	must(t, err)
+	if len(status.Callers) > 0 || len(status.Spaces) == 0 {
+		t.Errorf("a reader learns of %v", status.Callers)
+	}
+	for w, shown := range map[*who]bool{operator: true, reader: false} {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+g.address+"/v1/status", http.NoBody)
+		must(t, err)
+		r.Header.Set("Authorization", "Bearer "+w.bearer)
+		answer, err := w.http.Do(r)
+		must(t, err)
+		text, err := io.ReadAll(answer.Body)
+		must(t, errors.Join(err, answer.Body.Close()))
+		const entry = `"callers":[{"caller":"token:other","sessions":1,"sessions_quota":20,"locks":2,"locks_quota":4,"waiters":1,"waiters_quota":10}`
+		if answer.StatusCode != http.StatusOK || strings.Contains(string(text), entry) != shown || strings.Contains(string(text), "callers") != shown {
+			t.Errorf("%s gets %d over HTTP: %s", w.subject, answer.StatusCode, text)
+		}
+	}
 }
 
 // TestShareOfACaller: without an entry in the policy a remote caller gets a quarter of each bound, and one on this

@@ -18,10 +18,35 @@ import (
 // Status returns this member's view of the cluster and of its spaces.
 func (s *service) Status(ctx context.Context, _ *schema.StatusRequest) (answer *schema.Status, err error) {
 	defer func() { s.observer.operation("", "status", err) }()
-	if answer, _, err = s.statusQuietly(); err == nil {
-		s.shownTo(callerOf(ctx)).status(answer)
+	if answer, _, err = s.statusQuietly(); err != nil {
+		return nil, err
+	}
+	shown := s.shownTo(callerOf(ctx))
+	shown.status(answer)
+	if shown.callers() {
+		answer.Callers, err = s.callerDocuments()
 	}
 	return answer, err
+}
+
+// mostCallers is how many callers a status has.
+const mostCallers = 10
+
+// callerDocuments returns what the callers with the largest part of a quota use.
+func (s *service) callerDocuments() (all []*schema.CallerUse, err error) {
+	used, err := query[*session.Used](s, protocol.Below, &session.Usage{Most: mostCallers})
+	if err != nil {
+		return nil, failed("status", "", "", err)
+	}
+	for i := range used.Owners {
+		one := &used.Owners[i]
+		all = append(all, &schema.CallerUse{
+			Caller: one.Name, Sessions: int32(one.Sessions), SessionsQuota: int32(one.Quota.Sessions),
+			Locks: int32(one.Locks + one.Waiters), LocksQuota: int32(one.Quota.Locks),
+			Waiters: int32(one.Waiters), WaitersQuota: int32(one.Quota.Waiters),
+		})
+	}
+	return all, nil
 }
 
 // statusQuietly is Status without counting it as an operation, with the number of this member's sessions.

@@ -198,6 +198,9 @@ type Status struct {
 	Access *AccessPolicy `protobuf:"bytes,11,opt,name=access,proto3" json:"access,omitempty"`
 	// The members whose policy differs from that of the answering member, by name. Absent if there are none.
 	AccessDiffers []string `protobuf:"bytes,12,rep,name=access_differs,json=accessDiffers,proto3" json:"access_differs,omitempty"`
+	// What callers use of the answering member: the ten with the largest part of a quota, that one first. Absent if there
+	// are none, or if you may not list sessions.
+	Callers       []*CallerUse `protobuf:"bytes,13,rep,name=callers,proto3" json:"callers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -316,6 +319,109 @@ func (x *Status) GetAccessDiffers() []string {
 	return nil
 }
 
+func (x *Status) GetCallers() []*CallerUse {
+	if x != nil {
+		return x.Callers
+	}
+	return nil
+}
+
+// What one caller uses of a member, with all of its sessions together. A quota that is 0 has no bound.
+type CallerUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The subject; of a caller without credentials its address.
+	Caller        string `protobuf:"bytes,1,opt,name=caller,proto3" json:"caller,omitempty"`
+	Sessions      int32  `protobuf:"varint,2,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	SessionsQuota int32  `protobuf:"varint,3,opt,name=sessions_quota,json=sessionsQuota,proto3" json:"sessions_quota,omitempty"`
+	// Held and asked for, in all spaces.
+	Locks      int32 `protobuf:"varint,4,opt,name=locks,proto3" json:"locks,omitempty"`
+	LocksQuota int32 `protobuf:"varint,5,opt,name=locks_quota,json=locksQuota,proto3" json:"locks_quota,omitempty"`
+	// Requests without a grant, in all spaces.
+	Waiters       int32 `protobuf:"varint,6,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	WaitersQuota  int32 `protobuf:"varint,7,opt,name=waiters_quota,json=waitersQuota,proto3" json:"waiters_quota,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallerUse) Reset() {
+	*x = CallerUse{}
+	mi := &file_status_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallerUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallerUse) ProtoMessage() {}
+
+func (x *CallerUse) ProtoReflect() protoreflect.Message {
+	mi := &file_status_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallerUse.ProtoReflect.Descriptor instead.
+func (*CallerUse) Descriptor() ([]byte, []int) {
+	return file_status_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CallerUse) GetCaller() string {
+	if x != nil {
+		return x.Caller
+	}
+	return ""
+}
+
+func (x *CallerUse) GetSessions() int32 {
+	if x != nil {
+		return x.Sessions
+	}
+	return 0
+}
+
+func (x *CallerUse) GetSessionsQuota() int32 {
+	if x != nil {
+		return x.SessionsQuota
+	}
+	return 0
+}
+
+func (x *CallerUse) GetLocks() int32 {
+	if x != nil {
+		return x.Locks
+	}
+	return 0
+}
+
+func (x *CallerUse) GetLocksQuota() int32 {
+	if x != nil {
+		return x.LocksQuota
+	}
+	return 0
+}
+
+func (x *CallerUse) GetWaiters() int32 {
+	if x != nil {
+		return x.Waiters
+	}
+	return 0
+}
+
+func (x *CallerUse) GetWaitersQuota() int32 {
+	if x != nil {
+		return x.WaitersQuota
+	}
+	return 0
+}
+
 // A failure to write a member's state.
 type Unwritten struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -328,7 +434,7 @@ type Unwritten struct {
 
 func (x *Unwritten) Reset() {
 	*x = Unwritten{}
-	mi := &file_status_proto_msgTypes[2]
+	mi := &file_status_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -340,7 +446,7 @@ func (x *Unwritten) String() string {
 func (*Unwritten) ProtoMessage() {}
 
 func (x *Unwritten) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[2]
+	mi := &file_status_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -353,7 +459,7 @@ func (x *Unwritten) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unwritten.ProtoReflect.Descriptor instead.
 func (*Unwritten) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{2}
+	return file_status_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Unwritten) GetSince() *timestamppb.Timestamp {
@@ -384,7 +490,7 @@ type MissingMember struct {
 
 func (x *MissingMember) Reset() {
 	*x = MissingMember{}
-	mi := &file_status_proto_msgTypes[3]
+	mi := &file_status_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +502,7 @@ func (x *MissingMember) String() string {
 func (*MissingMember) ProtoMessage() {}
 
 func (x *MissingMember) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[3]
+	mi := &file_status_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +515,7 @@ func (x *MissingMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MissingMember.ProtoReflect.Descriptor instead.
 func (*MissingMember) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{3}
+	return file_status_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MissingMember) GetName() string {
@@ -445,7 +551,7 @@ type Disk struct {
 
 func (x *Disk) Reset() {
 	*x = Disk{}
-	mi := &file_status_proto_msgTypes[4]
+	mi := &file_status_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -457,7 +563,7 @@ func (x *Disk) String() string {
 func (*Disk) ProtoMessage() {}
 
 func (x *Disk) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[4]
+	mi := &file_status_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -470,7 +576,7 @@ func (x *Disk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Disk.ProtoReflect.Descriptor instead.
 func (*Disk) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{4}
+	return file_status_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Disk) GetSync() *durationpb.Duration {
@@ -498,7 +604,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_status_proto_msgTypes[5]
+	mi := &file_status_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -510,7 +616,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[5]
+	mi := &file_status_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -523,7 +629,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{5}
+	return file_status_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -584,7 +690,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_status_proto_msgTypes[6]
+	mi := &file_status_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +702,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[6]
+	mi := &file_status_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +715,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{6}
+	return file_status_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Member) GetName() string {
@@ -735,7 +841,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_status_proto_msgTypes[7]
+	mi := &file_status_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +853,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[7]
+	mi := &file_status_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +866,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{7}
+	return file_status_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Space) GetName() string {
@@ -950,7 +1056,7 @@ type Handover struct {
 
 func (x *Handover) Reset() {
 	*x = Handover{}
-	mi := &file_status_proto_msgTypes[8]
+	mi := &file_status_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1068,7 @@ func (x *Handover) String() string {
 func (*Handover) ProtoMessage() {}
 
 func (x *Handover) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[8]
+	mi := &file_status_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1081,7 @@ func (x *Handover) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Handover.ProtoReflect.Descriptor instead.
 func (*Handover) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{8}
+	return file_status_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Handover) GetFrom() string {
@@ -1013,7 +1119,7 @@ type Awaited struct {
 
 func (x *Awaited) Reset() {
 	*x = Awaited{}
-	mi := &file_status_proto_msgTypes[9]
+	mi := &file_status_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1025,7 +1131,7 @@ func (x *Awaited) String() string {
 func (*Awaited) ProtoMessage() {}
 
 func (x *Awaited) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[9]
+	mi := &file_status_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1038,7 +1144,7 @@ func (x *Awaited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Awaited.ProtoReflect.Descriptor instead.
 func (*Awaited) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{9}
+	return file_status_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Awaited) GetMember() string {
@@ -1078,7 +1184,7 @@ type Candidate struct {
 
 func (x *Candidate) Reset() {
 	*x = Candidate{}
-	mi := &file_status_proto_msgTypes[10]
+	mi := &file_status_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1196,7 @@ func (x *Candidate) String() string {
 func (*Candidate) ProtoMessage() {}
 
 func (x *Candidate) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[10]
+	mi := &file_status_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1209,7 @@ func (x *Candidate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candidate.ProtoReflect.Descriptor instead.
 func (*Candidate) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{10}
+	return file_status_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Candidate) GetMember() string {
@@ -1154,7 +1260,7 @@ type ForcedView struct {
 
 func (x *ForcedView) Reset() {
 	*x = ForcedView{}
-	mi := &file_status_proto_msgTypes[11]
+	mi := &file_status_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1272,7 @@ func (x *ForcedView) String() string {
 func (*ForcedView) ProtoMessage() {}
 
 func (x *ForcedView) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[11]
+	mi := &file_status_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1285,7 @@ func (x *ForcedView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForcedView.ProtoReflect.Descriptor instead.
 func (*ForcedView) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{11}
+	return file_status_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ForcedView) GetView() uint64 {
@@ -1253,7 +1359,7 @@ type ForcedSpace struct {
 
 func (x *ForcedSpace) Reset() {
 	*x = ForcedSpace{}
-	mi := &file_status_proto_msgTypes[12]
+	mi := &file_status_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1371,7 @@ func (x *ForcedSpace) String() string {
 func (*ForcedSpace) ProtoMessage() {}
 
 func (x *ForcedSpace) ProtoReflect() protoreflect.Message {
-	mi := &file_status_proto_msgTypes[12]
+	mi := &file_status_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1384,7 @@ func (x *ForcedSpace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForcedSpace.ProtoReflect.Descriptor instead.
 func (*ForcedSpace) Descriptor() ([]byte, []int) {
-	return file_status_proto_rawDescGZIP(), []int{12}
+	return file_status_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ForcedSpace) GetName() string {
@@ -1328,7 +1434,7 @@ const file_status_proto_rawDesc = "" +
 	" \x01(\tR\x06reason\x12\x1a\n" +
 	"\x05grace\x18\v \x01(\bB\x04\x98\xce\x18\x01R\x05grace\x12\x1a\n" +
 	"\x05value\x18\f \x01(\tB\x04\x98\xce\x18\x01R\x05value\x12 \n" +
-	"\brevision\x18\r \x01(\x04B\x04\x98\xce\x18\x01R\brevision\"\xf9\x03\n" +
+	"\brevision\x18\r \x01(\x04B\x04\x98\xce\x18\x01R\brevision\"\xb1\x04\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x121\n" +
@@ -1342,7 +1448,17 @@ const file_status_proto_rawDesc = "" +
 	"\bwarnings\x18\n" +
 	" \x03(\tB\x04\x98\xce\x18\x01R\bwarnings\x121\n" +
 	"\x06access\x18\v \x01(\v2\x19.holdfast.v1.AccessPolicyR\x06access\x12+\n" +
-	"\x0eaccess_differs\x18\f \x03(\tB\x04\x98\xce\x18\x01R\raccessDiffers\"U\n" +
+	"\x0eaccess_differs\x18\f \x03(\tB\x04\x98\xce\x18\x01R\raccessDiffers\x126\n" +
+	"\acallers\x18\r \x03(\v2\x16.holdfast.v1.CallerUseB\x04\x98\xce\x18\x01R\acallers\"\xdc\x01\n" +
+	"\tCallerUse\x12\x16\n" +
+	"\x06caller\x18\x01 \x01(\tR\x06caller\x12\x1a\n" +
+	"\bsessions\x18\x02 \x01(\x05R\bsessions\x12%\n" +
+	"\x0esessions_quota\x18\x03 \x01(\x05R\rsessionsQuota\x12\x14\n" +
+	"\x05locks\x18\x04 \x01(\x05R\x05locks\x12\x1f\n" +
+	"\vlocks_quota\x18\x05 \x01(\x05R\n" +
+	"locksQuota\x12\x18\n" +
+	"\awaiters\x18\x06 \x01(\x05R\awaiters\x12#\n" +
+	"\rwaiters_quota\x18\a \x01(\x05R\fwaitersQuota\"U\n" +
 	"\tUnwritten\x126\n" +
 	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\x04\x90\xce\x18\x01R\x05since\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\"u\n" +
@@ -1453,61 +1569,63 @@ func file_status_proto_rawDescGZIP() []byte {
 	return file_status_proto_rawDescData
 }
 
-var file_status_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_status_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_status_proto_goTypes = []any{
 	(*Grant)(nil),                 // 0: holdfast.v1.Grant
 	(*Status)(nil),                // 1: holdfast.v1.Status
-	(*Unwritten)(nil),             // 2: holdfast.v1.Unwritten
-	(*MissingMember)(nil),         // 3: holdfast.v1.MissingMember
-	(*Disk)(nil),                  // 4: holdfast.v1.Disk
-	(*View)(nil),                  // 5: holdfast.v1.View
-	(*Member)(nil),                // 6: holdfast.v1.Member
-	(*Space)(nil),                 // 7: holdfast.v1.Space
-	(*Handover)(nil),              // 8: holdfast.v1.Handover
-	(*Awaited)(nil),               // 9: holdfast.v1.Awaited
-	(*Candidate)(nil),             // 10: holdfast.v1.Candidate
-	(*ForcedView)(nil),            // 11: holdfast.v1.ForcedView
-	(*ForcedSpace)(nil),           // 12: holdfast.v1.ForcedSpace
-	nil,                           // 13: holdfast.v1.Space.OptionsEntry
-	(Mode)(0),                     // 14: holdfast.v1.Mode
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*AccessPolicy)(nil),          // 16: holdfast.v1.AccessPolicy
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
-	(Class)(0),                    // 18: holdfast.v1.Class
+	(*CallerUse)(nil),             // 2: holdfast.v1.CallerUse
+	(*Unwritten)(nil),             // 3: holdfast.v1.Unwritten
+	(*MissingMember)(nil),         // 4: holdfast.v1.MissingMember
+	(*Disk)(nil),                  // 5: holdfast.v1.Disk
+	(*View)(nil),                  // 6: holdfast.v1.View
+	(*Member)(nil),                // 7: holdfast.v1.Member
+	(*Space)(nil),                 // 8: holdfast.v1.Space
+	(*Handover)(nil),              // 9: holdfast.v1.Handover
+	(*Awaited)(nil),               // 10: holdfast.v1.Awaited
+	(*Candidate)(nil),             // 11: holdfast.v1.Candidate
+	(*ForcedView)(nil),            // 12: holdfast.v1.ForcedView
+	(*ForcedSpace)(nil),           // 13: holdfast.v1.ForcedSpace
+	nil,                           // 14: holdfast.v1.Space.OptionsEntry
+	(Mode)(0),                     // 15: holdfast.v1.Mode
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*AccessPolicy)(nil),          // 17: holdfast.v1.AccessPolicy
+	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
+	(Class)(0),                    // 19: holdfast.v1.Class
 }
 var file_status_proto_depIdxs = []int32{
-	14, // 0: holdfast.v1.Grant.mode:type_name -> holdfast.v1.Mode
-	15, // 1: holdfast.v1.Grant.since:type_name -> google.protobuf.Timestamp
-	15, // 2: holdfast.v1.Grant.until:type_name -> google.protobuf.Timestamp
-	6,  // 3: holdfast.v1.Status.member:type_name -> holdfast.v1.Member
-	5,  // 4: holdfast.v1.Status.view:type_name -> holdfast.v1.View
-	3,  // 5: holdfast.v1.Status.missing:type_name -> holdfast.v1.MissingMember
-	7,  // 6: holdfast.v1.Status.spaces:type_name -> holdfast.v1.Space
-	4,  // 7: holdfast.v1.Status.disk:type_name -> holdfast.v1.Disk
-	2,  // 8: holdfast.v1.Status.unwritten:type_name -> holdfast.v1.Unwritten
-	16, // 9: holdfast.v1.Status.access:type_name -> holdfast.v1.AccessPolicy
-	15, // 10: holdfast.v1.Unwritten.since:type_name -> google.protobuf.Timestamp
-	15, // 11: holdfast.v1.MissingMember.since:type_name -> google.protobuf.Timestamp
-	17, // 12: holdfast.v1.Disk.sync:type_name -> google.protobuf.Duration
-	6,  // 13: holdfast.v1.View.members:type_name -> holdfast.v1.Member
-	11, // 14: holdfast.v1.View.forced:type_name -> holdfast.v1.ForcedView
-	15, // 15: holdfast.v1.Member.since:type_name -> google.protobuf.Timestamp
-	18, // 16: holdfast.v1.Space.class:type_name -> holdfast.v1.Class
-	15, // 17: holdfast.v1.Space.until:type_name -> google.protobuf.Timestamp
-	8,  // 18: holdfast.v1.Space.transfers:type_name -> holdfast.v1.Handover
-	9,  // 19: holdfast.v1.Space.awaited:type_name -> holdfast.v1.Awaited
-	0,  // 20: holdfast.v1.Space.suspension:type_name -> holdfast.v1.Grant
-	13, // 21: holdfast.v1.Space.options:type_name -> holdfast.v1.Space.OptionsEntry
-	10, // 22: holdfast.v1.Space.candidates:type_name -> holdfast.v1.Candidate
-	15, // 23: holdfast.v1.Handover.since:type_name -> google.protobuf.Timestamp
-	15, // 24: holdfast.v1.ForcedView.time:type_name -> google.protobuf.Timestamp
-	15, // 25: holdfast.v1.ForcedView.from:type_name -> google.protobuf.Timestamp
-	12, // 26: holdfast.v1.ForcedView.spaces:type_name -> holdfast.v1.ForcedSpace
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	15, // 0: holdfast.v1.Grant.mode:type_name -> holdfast.v1.Mode
+	16, // 1: holdfast.v1.Grant.since:type_name -> google.protobuf.Timestamp
+	16, // 2: holdfast.v1.Grant.until:type_name -> google.protobuf.Timestamp
+	7,  // 3: holdfast.v1.Status.member:type_name -> holdfast.v1.Member
+	6,  // 4: holdfast.v1.Status.view:type_name -> holdfast.v1.View
+	4,  // 5: holdfast.v1.Status.missing:type_name -> holdfast.v1.MissingMember
+	8,  // 6: holdfast.v1.Status.spaces:type_name -> holdfast.v1.Space
+	5,  // 7: holdfast.v1.Status.disk:type_name -> holdfast.v1.Disk
+	3,  // 8: holdfast.v1.Status.unwritten:type_name -> holdfast.v1.Unwritten
+	17, // 9: holdfast.v1.Status.access:type_name -> holdfast.v1.AccessPolicy
+	2,  // 10: holdfast.v1.Status.callers:type_name -> holdfast.v1.CallerUse
+	16, // 11: holdfast.v1.Unwritten.since:type_name -> google.protobuf.Timestamp
+	16, // 12: holdfast.v1.MissingMember.since:type_name -> google.protobuf.Timestamp
+	18, // 13: holdfast.v1.Disk.sync:type_name -> google.protobuf.Duration
+	7,  // 14: holdfast.v1.View.members:type_name -> holdfast.v1.Member
+	12, // 15: holdfast.v1.View.forced:type_name -> holdfast.v1.ForcedView
+	16, // 16: holdfast.v1.Member.since:type_name -> google.protobuf.Timestamp
+	19, // 17: holdfast.v1.Space.class:type_name -> holdfast.v1.Class
+	16, // 18: holdfast.v1.Space.until:type_name -> google.protobuf.Timestamp
+	9,  // 19: holdfast.v1.Space.transfers:type_name -> holdfast.v1.Handover
+	10, // 20: holdfast.v1.Space.awaited:type_name -> holdfast.v1.Awaited
+	0,  // 21: holdfast.v1.Space.suspension:type_name -> holdfast.v1.Grant
+	14, // 22: holdfast.v1.Space.options:type_name -> holdfast.v1.Space.OptionsEntry
+	11, // 23: holdfast.v1.Space.candidates:type_name -> holdfast.v1.Candidate
+	16, // 24: holdfast.v1.Handover.since:type_name -> google.protobuf.Timestamp
+	16, // 25: holdfast.v1.ForcedView.time:type_name -> google.protobuf.Timestamp
+	16, // 26: holdfast.v1.ForcedView.from:type_name -> google.protobuf.Timestamp
+	13, // 27: holdfast.v1.ForcedView.spaces:type_name -> holdfast.v1.ForcedSpace
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_status_proto_init() }
@@ -1524,7 +1642,7 @@ func file_status_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_status_proto_rawDesc), len(file_status_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
