@@ -264,7 +264,7 @@ func (p *presence) track(reply *protocol.Reply) {
 	default:
 		return
 	}
-	if is && state == known.state {
+	if is && state == known.state || !is && reply.To.Sink != 0 { // the latter answers another call about what has ended
 		return
 	}
 	if is {

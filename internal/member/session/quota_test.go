@@ -90,6 +90,29 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
+// TestQuotaOfALateAnswer: the answer to a new hold limit may come after that of the release. It is a grant of what has
+// ended, and charges nothing.
+func TestQuotaOfALateAnswer(t *testing.T) {
+	d := newLasting(t, 7)
+	s := d.openFor(1, session.Stream, session.Owner{Name: "cert:a", Quota: session.Quota{Locks: 1}})
+	d.lock(1, vaultPort, s.ID, 1, "a")
+	d.call(1, vaultPort, &protocol.Release{Session: s.ID, Name: "a", Request: 1})
+	extended := lock.Decision{Kind: lock.Granted, Session: s.ID, Request: 1, Name: "a", Token: 1}
+	d.call(1, vaultPort, func(_ *vault, out *protocol.Effects) {
+		out.Replies = append(out.Replies, protocol.Reply{To: protocol.CallID{Sink: 1, Op: 99}, Port: vaultPort, Decision: extended})
+	})
+	if kinds := d.decided(1, 1); len(kinds) == 0 || kinds[len(kinds)-1] != lock.Granted {
+		t.Fatalf("the late answer did not come: %v", kinds)
+	}
+	if use := d.used("cert:a"); use.Locks != 0 || use.Waiters != 0 || use.Sessions != 1 {
+		t.Errorf("it uses %+v", use)
+	}
+	d.lock(1, vaultPort, s.ID, 2, "b")
+	if err := d.refusal(1, 2); err != nil {
+		t.Errorf("the next request: %v", err)
+	}
+}
+
 // TestQuotaOfAskedRequests: a space that has not answered yet counts as a wait, so that a flood of requests for a space
 // without an authority is bounded, too.
 func TestQuotaOfAskedRequests(t *testing.T) {
