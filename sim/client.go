@@ -26,6 +26,7 @@ type client struct {
 	wake    uint32
 	wakeAt  instant
 	stream  stream
+	account account // of what it is charged (quota.go)
 	workers []*worker
 	gathers *gatherer // nil in runs without gatherers
 

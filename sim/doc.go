@@ -49,7 +49,7 @@
 //     without locks: while a member may grant, no client believes in a session that this member neither knows nor waits
 //     for.
 //   - P4 no request is stranded: after healing every worker gets every name, all members are in one view that may
-//     grant, and the authority's table is empty. While only a core is healed this holds for its members, and for every
+//     grant, the authority's table is empty, and no client is charged anything. While only a core is healed this holds for its members, and for every
 //     client that is well.
 //   - P5 order: within a reign, no request is granted a name before another one that was in the authority's queue when
 //     the first was made. Without a coordinator, no exclusive lock is granted before an earlier request that every
@@ -58,7 +58,8 @@
 //     unread (busy.go).
 //   - P6 exactly once: a request has one token, and none after its release.
 //   - P7 foreign unlocks: releases with tokens of other sessions are sent, and refused.
-//   - P8 bounds: a refusal names a bound as it is configured; no queue is longer.
+//   - P8 bounds: a refusal names a bound as it is configured; no queue is longer. A client with a quota is refused because
+//     of it if it has used it up, and not otherwise (quota.go).
 //   - P10 no trust in torn data: half of a stable cell is never read as a whole one.
 //
 // In partition mode any, a run keeps these promises within a side (sides.go); when the sides of two holders meet, one

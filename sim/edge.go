@@ -71,6 +71,7 @@ func (s *server) perform(op *schema.Operation) {
 	pool.operations[0] = op
 	frame := edge.Event{Operations: pool.operations[:]}
 	if !s.greeted {
+		frame.Caller.Owner = s.link.client.owner()
 		s.arrived = m.now()
 		s.greet(&frame)
 		return

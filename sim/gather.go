@@ -198,7 +198,7 @@ func (g *gatherer) granted(r *request) {
 func (g *gatherer) failed(r *request, err error) {
 	g.client.world.trace("%s does not get %s: %v", g, r.want.name, err)
 	g.client.world.count.failures++
-	g.client.world.judge.limited(err)
+	g.client.world.judge.limited(g.client, err)
 	g.learn(r, err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -404,11 +405,14 @@ func (j *judge) foreignReleased(name string, token holdfast.Token, by lock.Sessi
 	j.violate("P7", "session %v has released %q under token %d, which is not its own", by, name, token)
 }
 
-// limited checks that a refusal because of a bound names a configured one (P8).
-func (j *judge) limited(err error) {
+// limited checks that a refusal because of a bound names a configured one, which applies to the client (P8).
+func (j *judge) limited(c *client, err error) {
 	limit, is := errors.AsType[*holdfast.LimitError](err)
 	if !is {
 		return
+	}
+	if limit.Limit == session.QuotaLocks && c.owner().Name == "" {
+		j.violate("P8", "%s is refused because of %s, and has no quota", c, limit.Limit)
 	}
 	if value, known := j.limits[limit.Limit]; !known || value != limit.Value {
 		j.violate("P8", "refused because of limit %s of %d; configured are %v", limit.Limit, limit.Value, j.limits)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -265,10 +266,18 @@ func TestTheJudgeSeesWhatActsWrongly(t *testing.T) {
 			h.foreignReleased("n", 1, lock.SessionID{Member: 1, Number: 2})
 		}},
 		"a bound that is not configured": {"P8", func(h *witness) {
-			h.limited(&holdfast.LimitError{Limit: "waiters_per_name", Value: 4})
+			h.limited(nil, &holdfast.LimitError{Limit: "waiters_per_name", Value: 4})
+		}},
+		"a quota of another client": {"P8", func(h *witness) {
+			h.limits[session.QuotaLocks] = 2
+			h.limited(&client{world: &world{settings: settings{quota: 2}}, number: 2}, &holdfast.LimitError{Limit: session.QuotaLocks, Value: 2})
+		}},
+		"a quota": {"", func(h *witness) {
+			h.limits[session.QuotaLocks] = 2
+			h.limited(&client{world: &world{settings: settings{quota: 2}}, number: 1, name: "client1"}, &holdfast.LimitError{Limit: session.QuotaLocks, Value: 2})
 		}},
 		"a bound": {"", func(h *witness) {
-			h.limited(&holdfast.LimitError{Limit: "waiters_per_name", Value: 3})
+			h.limited(nil, &holdfast.LimitError{Limit: "waiters_per_name", Value: 3})
 		}},
 	})
 }

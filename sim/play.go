@@ -115,7 +115,7 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: names has none; at least one is needed where locks are granted")
 	case !p.Locks && (len(s.Names) > 0 || s.Visitors > 0 || s.Locals):
 		return fmt.Errorf("sim: script: protocol %s grants no locks; names, visitors and users-within-members are not allowed", s.Protocol)
-	case s.Waiters < 0 || s.LocksPerSession < 0 || s.Sessions < 0:
+	case s.Waiters < 0 || s.LocksPerSession < 0 || s.Sessions < 0 || s.Quota < 0:
 		return fmt.Errorf("sim: script: a bound is negative; 0 means its default")
 	case s.Far < 0 || s.Far > longestChoice || s.FarFrom < 0 || s.FarUntil < 0 || s.FarUntil != 0 && s.FarUntil < s.FarFrom || s.Far == 0 && s.FarFrom+s.FarUntil != 0:
 		return fmt.Errorf("sim: script: far %v from %v until %v; a length of time of up to %v is allowed, and an end after its beginning, or 0s for none",

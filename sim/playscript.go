@@ -43,6 +43,7 @@ type Script struct {
 	Survive bool
 	// The bounds; 0 means the default.
 	Waiters, LocksPerSession, Sessions int
+	Quota                              int           // locks of every second client at each member; 0 means none
 	Options                            option.Values // of the space, other than the defaults
 	StoreTTL                           bool          // the store lets columns expire,
 	StoreWatch                         bool          // and reports changes,
@@ -74,7 +75,7 @@ func (s *Script) settings() settings {
 		protocol: s.Protocol, members: s.Members, founders: s.Founders, faults: s.Faults, once: s.Once, duration: s.Duration,
 		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellNames[:], s.Cells)), weather: calm(),
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
-		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
+		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, quota: s.Quota, survive: s.Survive, every: map[Fault]time.Duration{},
 		busy: s.Busy, costs: s.Costs, options: maps.Clone(s.Options), heir: s.Heir, squanders: s.Squanders, gathers: s.Gatherers, crowd: s.Crowd,
 		far: afar{s.Far, s.FarFrom, s.FarUntil},
 	}
@@ -92,7 +93,7 @@ func (s *settings) script(choices []Choice) *Script {
 	to := &Script{
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
 		Lease: s.lease, Drift: s.drift, Cells: cellNames[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
-		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
+		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Quota: s.quota, Survive: s.survive,
 		Choices: choices, Busy: s.busy, Costs: s.costs, Options: maps.Clone(s.options), StoreTTL: s.store.TTL, StoreWatch: s.store.Watch, StoreEnds: s.store.Ends, Heir: s.heir, Squanders: s.squanders, Gatherers: s.gathers, Crowd: s.crowd,
 		Far: s.far.way, FarFrom: s.far.from, FarUntil: s.far.until,
 	}

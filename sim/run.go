@@ -384,6 +384,9 @@ func (w *world) leftovers() (found []string) {
 	if !w.protocol.Locks {
 		return nil
 	}
+	if found = w.charges(); len(found) > 0 {
+		return found
+	}
 	if w.protocol.Peers {
 		for _, m := range w.members {
 			if w.demanded(m) && m.up {

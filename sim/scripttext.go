@@ -92,6 +92,7 @@ func settingsOfScripts() []setting {
 		number("waiters_per_name", func(s *Script) *int { return &s.Waiters }, false),
 		number("locks_per_session", func(s *Script) *int { return &s.LocksPerSession }, false),
 		number("sessions", func(s *Script) *int { return &s.Sessions }, false),
+		number("quota_locks", func(s *Script) *int { return &s.Quota }, false),
 		{"options", func(s *Script) string { return s.Options.String() }, setOptions, false},
 		flag("store-ttl", func(s *Script) *bool { return &s.StoreTTL }),
 		flag("store-watch", func(s *Script) *bool { return &s.StoreWatch }),

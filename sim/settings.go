@@ -57,6 +57,7 @@ type settings struct {
 	waiters         int // bounds; 0 means the defaults
 	locksPerSession int
 	sessions        int
+	quota           int              // locks of every second client at each member; 0 means none (quota.go)
 	options         option.Values    // of the space, other than the defaults
 	known           probe.Known      // the simulator's knowledge of the options
 	shards          int              // number of logs that members keep for the space
@@ -387,6 +388,9 @@ func (s *settings) more(row func(name, format string, arguments ...any)) {
 	}
 	if s.deafens > 0 {
 		row("deaf leader", "at %v", s.deafens.Round(time.Millisecond))
+	}
+	if s.quota > 0 {
+		row("quota", "%d locks of every second client", s.quota)
 	}
 	if s.gathers {
 		row("gatherers", "one in each client, which takes names together")

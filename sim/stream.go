@@ -150,6 +150,7 @@ func (s *stream) send() {
 		frame.left = 1 + len(all)
 		for _, op := range all {
 			s.note(op)
+			s.client.sends(op)
 			s.link.say(operation{Operation: op, frame: frame})
 		}
 		s.client.world.frames.taken(frame)
@@ -347,6 +348,7 @@ func (s *stream) react(e *clientsession.Effect) {
 func (s *stream) serve(e *clientsession.Effect) {
 	l := linkOf(e.Contact)
 	s.link, s.renewed = l, l.helloed
+	s.client.servesAnother()
 	s.leave(l)
 	clear(s.sent)
 	if s.session == nil || s.session.Session != e.Session {
@@ -383,6 +385,7 @@ func (s *stream) heard(l *link, events []*schema.Event) {
 			if event.GetBeat() != nil {
 				s.renewed = s.sent[event.GetId()]
 			}
+			s.client.hears(event)
 			s.said[0] = event
 			s.step(clientsession.Event{Kind: clientsession.Heard, Contact: l.contact, Said: s.said[:]})
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -95,6 +96,7 @@ func limitsOf(s *settings) map[string]int64 {
 	return map[string]int64{
 		"waiters_per_name":  int64(cmp.Or(s.waiters, lock.DefaultWaitersPerName)),
 		"locks_per_session": int64(cmp.Or(s.locksPerSession, lock.DefaultLocksPerSession)),
+		session.QuotaLocks:  int64(s.quota),
 	}
 }
 

@@ -230,7 +230,7 @@ func (w *worker) failed(r *request, err error) {
 		world.trace("%s does not get %s: %v", w, r.want.name, err)
 	}
 	world.count.failures++
-	world.judge.limited(err)
+	world.judge.limited(w.client, err)
 	switch r {
 	case w.second:
 		w.second = nil

@@ -83,6 +83,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	w.settings.drawBurst(c, newDice(seed, 0x63726f7764))
 	w.settings.drawDeaf(c, newDice(seed, 0x64656166))
 	w.settings.drawGathers(c, newDice(seed, 0x746f676574686572))
+	w.settings.drawQuota(c, newDice(seed, quotaStream))
 	w.compared, w.page = c.Linearizable || seed%slice == 0, c.History
 	w.stage()
 	w.observed(c.Observe)

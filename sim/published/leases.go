@@ -44,10 +44,14 @@ func leases() []Row {
 				"A third client is granted it, while the one that was never told works on.",
 		},
 		{
-			Rule: "an owner stays within its quota", Protocol: "central", Source: "ours, of sessions", Breaks: "P8",
+			Rule: "an owner stays within its quota", Protocol: "central", Source: "ours, of sessions", Breaks: "P8", Budget: 100,
 			Hole: "A client opens sessions and asks for locks until the member has no room for more. " +
 				"All other clients are refused, although they have little.",
-			Elsewhere: "session, TestQuotaRuleIsNeeded. The clients of a simulation have no quotas",
+		},
+		{
+			Rule: "what has ended is not charged", Protocol: "central", Source: "ours, of sessions", Breaks: "P8", Budget: 100,
+			Hole: "A client releases its locks, and its member still counts them. " +
+				"It is refused another one because of its quota, although it has none.",
 		},
 		{
 			Rule: "session outlives the lease", Protocol: "election", Source: "docs/design/membership.md §9, V6", Breaks: "P3", Budget: 60,

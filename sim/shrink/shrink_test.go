@@ -58,7 +58,7 @@ func TestShrink(t *testing.T) {
 func TestOnlyWhatIsAccepted(t *testing.T) {
 	c := failing(t, "exclusion wait off")
 	refused := 0
-	s, err := Seed(c, 16, Config{Runs: 400, Accept: func(script *sim.Script) bool {
+	s, err := Seed(c, 2, Config{Runs: 400, Accept: func(script *sim.Script) bool {
 		if script.Members > 2 {
 			return true
 		}

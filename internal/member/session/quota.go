@@ -259,7 +259,9 @@ func (p *presence) track(reply *protocol.Reply) {
 		p.drop(key)
 		return
 	case lock.Released, lock.Lost:
-		p.drop(key)
+		if !protocol.Mutated("what has ended is not charged") {
+			p.drop(key)
+		}
 		return
 	default:
 		return
