@@ -21,6 +21,7 @@ func (p *program) makers() []maker {
 		{"acquire", p.acquireCommand},
 		{"renew", p.renewCommand},
 		{"release", p.releaseCommand},
+		{"value", p.valueCommand},
 		{"keeper", p.keeperCommand},
 		{"store-keeper", p.storeKeeperCommand},
 		{"heir", p.heirCommand},

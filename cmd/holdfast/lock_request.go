@@ -27,6 +27,7 @@ func requestFlags() []cli.Flag {
 		durationFlag("ttl", 0, "how long the lock outlives the last heartbeat (default: the member's)"),
 		textFlag("owner", "`ID` under which the lock is held"),
 		textFlag("reason", "`TEXT` that listings show"),
+		textFlag("value", "`TEXT` that is published with the lock, for example an address"),
 		switchFlag("verbose", "report a wait as lines on standard error, also where that is no terminal", "v"),
 		textFlag("require", "refuse a lockspace below this `CLASS`: fenced, available or advisory"),
 		countFlag("conflict-exit-code", busyCode, "exit `CODE` when the lock cannot be had", "E"),
@@ -86,7 +87,7 @@ func requestOf(c *cli.Command, names []string) (*request, error) {
 	if w.hold > 0 {
 		w.options = append(w.options, holdfast.Hold(w.hold))
 	}
-	w.options = append(w.options, holdfast.Owner(c.String("owner")), holdfast.Reason(c.String("reason")))
+	w.options = append(w.options, holdfast.Owner(c.String("owner")), holdfast.Reason(c.String("reason")), holdfast.Value(c.String("value")))
 	if c.Bool("shared") {
 		w.options = append(w.options, holdfast.Shared())
 	}

@@ -56,8 +56,8 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 	if o.format != formatTable {
 		return p.list(ctx, c, func(page []*schema.Lock) error { return printDocuments(o, page) })
 	}
-	t := newTable("NAME", "STATE", "MODE", "TOKEN", "HOLDER", "MEMBER", o.since(), "WAITERS", "REASON").
-		long("NAME", "HOLDER", "MEMBER", "REASON").wide("TOKEN").states("STATE")
+	t := newTable("NAME", "STATE", "MODE", "TOKEN", "HOLDER", "MEMBER", o.since(), "WAITERS", "REASON", "VALUE").
+		long("NAME", "HOLDER", "MEMBER", "REASON", "VALUE").wide("TOKEN", "VALUE").states("STATE")
 	return p.list(ctx, c, func(page []*schema.Lock) error {
 		for i := range page {
 			lockRows(o, t, page[i])
@@ -134,9 +134,9 @@ func lockRows(o *output, t *table, lock *schema.Lock) {
 	waiters := strconv.Itoa(len(lock.Waiters))
 	for _, g := range lock.Holders {
 		t.row(formatName(lock.Name), grantState(g), formatMode(g.Mode, g.Units, lock.Capacity), formatToken(g.Token), cmp.Or(g.Owner, g.Client),
-			g.Member, o.age(g.Since), waiters, g.Reason)
+			g.Member, o.age(g.Since), waiters, g.Reason, g.Value)
 	}
 	if len(lock.Holders) == 0 {
-		t.row(formatName(lock.Name), stateOf(lock), formatMode(lock.Mode, lock.Units, lock.Capacity), "", "", "", "", waiters, "")
+		t.row(formatName(lock.Name), stateOf(lock), formatMode(lock.Mode, lock.Units, lock.Capacity), "", "", "", "", waiters, "", "")
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 )
 
@@ -32,25 +31,18 @@ func (p *program) release(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if c.String("token") == "" {
-		return usageError(c.Name, "there is no token; give --token TOKEN, as acquire has printed it")
-	}
-	token, err := holdfast.ParseToken(c.String("token"))
-	if err != nil {
-		return usageError(c.Name, "flag --token: %v", err)
-	}
-	session, err := p.sessionOf(c)
+	h, err := p.heldLock(c)
 	if err != nil {
 		return err
 	}
-	if socket, is := socketOf(session); is {
-		_, err := askKeeper(ctx, c.Name, socket, &keeperRequest{Release: lock, Token: token})
+	if h.socket != "" {
+		_, err := askKeeper(ctx, c.Name, h.socket, &keeperRequest{Name: lock, Token: h.token})
 		return err
 	}
 	if p.usesStore(c) {
 		return p.storeless(c)
 	}
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
-		return within(ctx, c, func(ctx context.Context) error { return admin.Release(ctx, spaceOf(c), lock, token, session) })
+		return within(ctx, c, func(ctx context.Context) error { return admin.Release(ctx, spaceOf(c), lock, h.token, h.session) })
 	})
 }

@@ -85,8 +85,12 @@ func grantState(g *schema.Grant) string {
 
 // grantTable lists grants. The capacity is that of live ones; 0 if unknown.
 func grantTable(o *output, who, end string, grants []*schema.Grant, capacity int32) *table {
-	t := newTable(who, "MODE", "TOKEN", "MEMBER", "SESSION", "CLIENT", o.since(), end, "REASON").
-		long(who, "MEMBER", "REASON").wide("SESSION", "CLIENT")
+	heads := []string{who, "MODE", "TOKEN", "MEMBER", "SESSION", "CLIENT", o.since(), end, "REASON"}
+	valued := slices.ContainsFunc(grants, func(g *schema.Grant) bool { return g.Value != "" })
+	if valued {
+		heads = append(heads, "VALUE")
+	}
+	t := newTable(heads...).long(who, "MEMBER", "REASON", "VALUE").wide("SESSION", "CLIENT")
 	for _, g := range grants {
 		mode := holdfast.Mode(g.Mode).String()
 		switch {
@@ -95,8 +99,11 @@ func grantTable(o *output, who, end string, grants []*schema.Grant, capacity int
 		case g.Units > 0:
 			mode += " " + strconv.Itoa(int(g.Units))
 		}
-		t.row(cmp.Or(g.Owner, g.Client), mode, formatToken(g.Token), g.Member, g.Session, g.Client,
-			o.age(g.Since), o.when(g.Until), g.Reason)
+		cells := []string{cmp.Or(g.Owner, g.Client), mode, formatToken(g.Token), g.Member, g.Session, g.Client, o.age(g.Since), o.when(g.Until), g.Reason}
+		if valued {
+			cells = append(cells, g.Value)
+		}
+		t.row(cells...)
 	}
 	return t
 }

@@ -171,8 +171,9 @@ func (k *storeKeeper) close() error {
 
 // keeperRequest is a line to the keeper, and keeperAnswer its answer.
 type keeperRequest struct {
-	Release string         `json:"release,omitempty"` // a name; without it the locks are renewed
-	Token   holdfast.Token `json:"token,omitzero"`
+	Name  string         `json:"name,omitempty"` // of a lock to release, or to set the value of; without it the locks are renewed
+	Token holdfast.Token `json:"token,omitzero"`
+	Value *string        `json:"value,omitempty"` // nil: release it
 }
 
 type keeperAnswer struct {
@@ -214,10 +215,13 @@ func (k *storeKeeper) serve() {
 // answer does what is asked for.
 func (k *storeKeeper) answer(ctx context.Context, request *keeperRequest) keeperAnswer {
 	var err error
-	if request.Release != "" {
-		err = k.release(ctx, request.Release, request.Token)
-	} else {
+	switch {
+	case request.Name == "":
 		err = k.check()
+	case request.Value != nil:
+		err = k.setValue(ctx, request.Name, request.Token, *request.Value)
+	default:
+		err = k.release(ctx, request.Name, request.Token)
 	}
 	if err != nil {
 		return keeperAnswer{Code: exitCode(err), Text: err.Error()}
@@ -240,13 +244,35 @@ func (k *storeKeeper) check() error {
 // release releases one lock.
 func (k *storeKeeper) release(ctx context.Context, name string, token holdfast.Token) error {
 	k.mu.Lock()
-	at := slices.IndexFunc(k.locks, func(l *holdfast.Lock) bool { return l.Name() == name && l.Token() == token })
-	if at < 0 {
+	at, err := k.find("release", name, token)
+	if err != nil {
 		k.mu.Unlock()
-		return &holdfast.Error{Op: "release", Name: name, Err: fmt.Errorf("%w under token %v by this session", holdfast.ErrNotHeld, token)}
+		return err
 	}
 	lock := k.locks[at]
 	k.locks = slices.Delete(k.locks, at, at+1)
 	k.mu.Unlock()
 	return lock.Unlock(ctx)
+}
+
+// setValue sets the value of one lock.
+func (k *storeKeeper) setValue(ctx context.Context, name string, token holdfast.Token, value string) error {
+	k.mu.Lock()
+	at, err := k.find("set value", name, token)
+	if err != nil {
+		k.mu.Unlock()
+		return err
+	}
+	lock := k.locks[at]
+	k.mu.Unlock()
+	return lock.SetValue(ctx, value)
+}
+
+// find returns the index of a lock. It is called with the mutex held.
+func (k *storeKeeper) find(op, name string, token holdfast.Token) (int, error) {
+	at := slices.IndexFunc(k.locks, func(l *holdfast.Lock) bool { return l.Name() == name && l.Token() == token })
+	if at < 0 {
+		return 0, &holdfast.Error{Op: op, Name: name, Err: fmt.Errorf("%w under token %v by this session", holdfast.ErrNotHeld, token)}
+	}
+	return at, nil
 }

@@ -186,6 +186,7 @@ func (p *program) usesStore(c *cli.Command) bool {
 // storeless lists why a command asks members alone, for users of a store.
 var storeless = map[string]string{
 	"release": "the session of a lock in a store begins with \"store.\"",
+	"value":   "the session of a lock in a store begins with \"store.\"",
 	"renew":   "the session of a lock in a store begins with \"store.\"",
 	"top":     "`holdfast locks --watch` follows the locks of a store",
 	"suspend": "a store has nothing to suspend: to keep its locks from others, take them with `holdfast acquire`",

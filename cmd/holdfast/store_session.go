@@ -96,7 +96,7 @@ func (p *program) acquireInStore(ctx context.Context, c *cli.Command, order *sto
 	}
 	if err := p.printAcquired(c, got); err != nil { // no process will know the session
 		for i, name := range request.names {
-			_, failure := askKeeper(ctx, c.Name, kept.Socket, &keeperRequest{Release: name, Token: kept.Tokens[i]})
+			_, failure := askKeeper(ctx, c.Name, kept.Socket, &keeperRequest{Name: name, Token: kept.Tokens[i]})
 			err = errors.Join(err, failure)
 		}
 		return err
@@ -146,7 +146,7 @@ func askKeeper(ctx context.Context, command, socket string, request *keeperReque
 	connection, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	if err != nil {
 		gone := fmt.Errorf("%w: the keeper of the session has ended, and has released its locks", holdfast.ErrLost)
-		return answer, &holdfast.Error{Op: command, Name: request.Release, Err: gone}
+		return answer, &holdfast.Error{Op: command, Name: request.Name, Err: gone}
 	}
 	defer connection.Close()
 	stop := context.AfterFunc(ctx, func() { _ = connection.SetDeadline(time.Unix(1, 0)) }) // a connection has deadlines

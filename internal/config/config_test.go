@@ -87,7 +87,7 @@ func TestKeys(t *testing.T) {
 	want := strings.Fields(`name listen socket_mode http hosts advertise join expect state data memory priority lease patience drift spaces
 		tls.cert tls.key tls.ca tls.client_ca tls.client_auth tls.members tls.min_version
 		access tokens audit audit_locks audit_optional
-		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.names limits.name_bytes limits.message_bytes
+		limits.ttl limits.sessions limits.locks_per_session limits.waiters_per_name limits.names limits.name_bytes limits.value_bytes limits.message_bytes
 		limits.connections limits.connections_per_address limits.watchers limits.requests limits.requests_per_second limits.requests_burst
 		log.level log.format trace trace_size insecure insecure_files config`)
 	if diff := cmp.Diff(want, names); diff != "" {
@@ -145,6 +145,7 @@ func threeValues(t *testing.T, pem files) map[string][3]string {
 		"limits.waiters_per_name":        {"1", "2", "3"},
 		"limits.names":                   {"1", "2", "3"},
 		"limits.name_bytes":              {"1", "2", "512"},
+		"limits.value_bytes":             {"1", "2", "4096"},
 		"limits.connections":             {"1", "2", "3"},
 		"limits.connections_per_address": {"1", "0", "2147483647"},
 		"limits.watchers":                {"1", "2", "1048576"},

@@ -64,6 +64,7 @@ limits:
   waiters_per_name: 10000    # default
   names: 1000000    # default
   name_bytes: 512    # default
+  value_bytes: 4096    # default
   message_bytes: 4194304    # default
   connections: 20000    # default
   connections_per_address: 0    # default

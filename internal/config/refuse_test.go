@@ -59,6 +59,7 @@ func TestRefused(t *testing.T) {
 		{"limits.locks_per_session", "-1", "too small"},
 		{"limits.waiters_per_name", "1e3", "not a whole number"},
 		{"limits.name_bytes", "513", "too large|allowed: 1 to 512"},
+		{"limits.value_bytes", "4097", "too large|allowed: 1 to 4096"},
 		{"limits.message_bytes", "100", "too small|give 4096 or more"},
 		{"limits.message_bytes", "99999999999999999999", "not a whole number that fits"},
 		{"tls.client_auth", "optional", "none of the choices|allowed: require, verify, none"},

@@ -138,6 +138,38 @@ func TestLimitOfNameBytes(t *testing.T) {
 	whole.open(whole.dial()).serves(1, strings.Repeat("n", holdfast.MaxName))
 }
 
+func TestLimitOfValueBytes(t *testing.T) {
+	m := serve(t, host.Limits{}, server.Limits{ValueBytes: 8})
+	c := m.open(m.dial())
+	over := lockOf(1, "x")
+	over.GetAcquire().Value = "123456789"
+	c.say(over)
+	if problem := c.hear().GetRefused().GetProblem(); problem.GetLimit() != "value_bytes" || problem.GetValue() != 8 {
+		t.Errorf("one byte too many with the request: %v", problem)
+	}
+	c.say(lockOf(2, "x"))
+	token := c.hear().GetGranted().GetToken()
+	c.say(&schema.Operation{Id: 2, Kind: &schema.Operation_Amend{Amend: &schema.Amend{Name: "x", Token: token, Revision: 1, Value: "123456789"}}})
+	if a := c.hear().GetAmended(); a.GetProblem().GetLimit() != "value_bytes" || a.GetRevision() != 1 {
+		t.Errorf("one byte too many in an amend: %v", a)
+	}
+	if a := m.post(429, acquirePath, object{"name": "y", "value": "123456789"}); a.object["limit"] != "value_bytes" {
+		t.Errorf("one byte too many over HTTP: %s", a.text)
+	}
+	got := m.post(200, acquirePath, object{"name": "y", "value": "12345678"}).object
+	set := func(status int, value string) *answer {
+		return m.post(status, "/v1/spaces/default/value", object{"name": "y", "token": got["token"], "session": got["session"], "value": value})
+	}
+	if a := set(429, "123456789"); a.object["limit"] != "value_bytes" {
+		t.Errorf("one byte too many in a new value: %s", a.text)
+	}
+	for revision := range 3 {
+		if a := set(200, strings.Repeat("v", revision)); a.object["revision"] != fmt.Sprint(revision+1) || a.object["value"] != strings.Repeat("v", revision) {
+			t.Errorf("a new value: %s", a.text)
+		}
+	}
+}
+
 func TestLimitOfMessageBytes(t *testing.T) {
 	const most = 4096
 	m := serve(t, host.Limits{}, server.Limits{MessageBytes: most})
