@@ -124,6 +124,9 @@ func (p proxy) Settled() bool { return true }
 // Awaits reports whether a request waits for a leader's answer.
 func (p proxy) Awaits(r *request, peer protocol.ID) bool { return !r.Held && r.master.ID == peer }
 
+// WithholdAmendment reports false: others ask this member for its clients' values.
+func (proxy) WithholdAmendment(*request, *lock.Decision) bool { return false }
+
 // Withhold reports that a release is answered when the ticket's master has ended it: from then on any client
 // that asks, through any member, finds the name free.
 func (p proxy) Withhold(r *request) bool {

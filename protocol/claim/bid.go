@@ -49,6 +49,13 @@ type claim struct {
 	gone    bool          // no request wants it any more
 	end     protocol.Time // held by: until when it is safe to believe so
 	warned  bool          // its holder was notified to stop
+
+	says      saying        // of the grant: the latest that was sent
+	saved     uint64        // the revision that the store has
+	unsaved   bool          // whether it has what was sent last is not known
+	rewrites  uint32        // how often the column was written anew, in place
+	rewriting bool          // it is being so
+	amendDue  protocol.Time // held by: when to write a value that the store does not have yet
 }
 
 // authorityWait is how long a request that does not wait for holders waits for the store.
@@ -102,15 +109,21 @@ func (m *Machine) write(now protocol.Time, c *claim, stamp int64, sentAt, got pr
 	n := c.of
 	n.last = max(n.last, stamp)
 	c.phase, c.stamp, c.sentAt, c.got = writing, stamp, sentAt, got
+	c.says, c.saved, c.unsaved, c.rewrites = m.saying(c), 0, false, 0
 	mutate := storage.Mutate{
 		ID: m.inquire(now, inquiryWrite, n, c, stamp), Key: n.row, Timestamp: m.config.Unit.micros(stamp),
-		Additions: []storage.Entry{{Column: Column(stamp, m.config.RID), Value: claimValue}},
-		Deletions: m.columns(c.leftovers),
-	}
-	if m.config.Store.TTL {
-		mutate.TTL = m.config.Expiry + m.config.Skew + 2*time.Second
+		Additions: []storage.Entry{{Column: Column(stamp, m.config.RID), Value: c.says.encode(0)}},
+		Deletions: m.columns(c.leftovers), TTL: m.claimTTL(),
 	}
 	out.Send(protocol.Storage, mutate)
+}
+
+// claimTTL is when the store may delete a claim that was written now.
+func (m *Machine) claimTTL() time.Duration {
+	if !m.config.Store.TTL {
+		return 0
+	}
+	return m.config.Expiry + m.config.Skew + 2*time.Second
 }
 
 // columns names the columns of our claims with these timestamps.
@@ -133,6 +146,7 @@ func (m *Machine) onWritten(now protocol.Time, a inquiry, err error, out *protoc
 	}
 	switch {
 	case err == nil && now-c.sentAt <= m.config.writeBudget(m.config.Table.Drift):
+		c.of.sweep.forget(c.leftovers)
 		c.leftovers, c.tries, c.pause = nil, 0, 0
 		c.phase, c.due = maturing, c.got+m.config.Wait+1
 		return
@@ -161,6 +175,9 @@ func (m *Machine) fail(now protocol.Time, c *claim, err error, out *protocol.Eff
 	c.phase, c.watches, c.due = resting, false, now+m.jitter(c.pause)
 	if c.renews {
 		c.phase = dating
+		if m.config.CAS {
+			m.refuseAmendments(n, err, out)
+		}
 		return
 	}
 	for _, r := range append([]*request(nil), n.queue...) {
@@ -177,6 +194,9 @@ func (m *Machine) reject(now protocol.Time, c *claim, err error, out *protocol.E
 	n.trouble = fmt.Errorf("%w: %w", holdfast.ErrUnavailable, err)
 	if c.renews {
 		n.bid = nil
+		if m.config.CAS {
+			m.refuseAmendments(n, n.trouble, out)
+		}
 		return
 	}
 	m.refuseAll(now, n, n.trouble, out)
@@ -336,9 +356,9 @@ func (m *Machine) onRead(now protocol.Time, a inquiry, read storage.Sliced, out 
 	case s.outdates(c, m.config.RID) && !protocol.Mutated("tokens rise above the mark"):
 		m.again(now, c) // others have had higher tokens
 	case c.renews:
-		m.renewed(now, c)
-	case !m.serves():
-		c.phase, c.due = standing, now // until this member may grant
+		m.renewed(now, c, out)
+	case !m.serves(), m.missays(c):
+		c.phase, c.due = standing, now // until this member may grant, and the claim has its value
 	default:
 		c.end = c.sentAt + m.shrink(m.config.Expiry-m.config.Skew)
 		m.won(now, c, holdfast.Token(c.stamp), out)

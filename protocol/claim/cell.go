@@ -89,6 +89,7 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 	case c.renews:
 		next := k.content
 		next.renewals++
+		next.value, next.revision = n.holder.Value, n.holder.Revision
 		m.swap(now, n, c, next, out)
 	case !k.known && c.phase == dating, k.known && k.absent:
 		out.Send(protocol.Storage, storage.Clock{ID: m.inquire(now, inquiryClock, n, c, 0), Own: true})
@@ -98,7 +99,7 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 		k.freeing = true // others wait for it, or it is broken: it is not handed on within this process
 	case !k.held && now < k.courtesy:
 		c.due = k.courtesy
-	case k.kept() && now < k.until:
+	case k.kept() && now < k.until && !n.queue[0].publishes():
 		m.regrant(now, n, c, out)
 	case !k.held || m.ours(k) || now >= k.over(m):
 		m.take(now, n, c, m.last(n)+1, out)
@@ -116,7 +117,11 @@ func (m *Machine) datedCell(now protocol.Time, c *claim, micros int64, out *prot
 
 // take tries to take the cell, for tokens from the first on.
 func (m *Machine) take(now protocol.Time, n *name, c *claim, first uint64, out *protocol.Effects) {
-	next := content{held: true, token: first + m.block() - 1, lease: m.config.Expiry, taken: m.wall(now), rid: m.config.RID}
+	head := n.queue[0]
+	next := content{
+		held: true, token: first + m.block() - 1, lease: m.config.Expiry, taken: m.wall(now), rid: m.config.RID,
+		value: head.Value, revision: head.Revision,
+	}
 	if n.cell.known && n.cell.held && n.cell.rid != m.config.RID {
 		next.flags = n.cell.flags & waitedFor // the waiters of the lost process wait for this one
 	}
@@ -236,7 +241,7 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	case k.rid != m.config.RID:
 		c.phase, c.due = standing, now // it is waited for now, and keeps its place
 	case c.renews:
-		m.renewedCell(now, n, c)
+		m.renewedCell(n, out)
 	case !m.serves():
 		c.phase, c.due = standing, now
 	default:
@@ -244,6 +249,10 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 		c.sentAt, c.stamp, c.end = k.sentAt, int64(k.token), k.sentAt+m.config.Expiry
 		if len(n.queue) == 0 || c.end-now < m.config.Belief()+m.config.Wait {
 			n.bid = nil
+			return
+		}
+		if head := n.queue[0]; k.value != head.Value || k.revision != head.Revision {
+			c.phase, c.due = standing, now // the request that it was taken for has ended: it is taken again
 			return
 		}
 		m.won(now, c, k.give(), out)
@@ -349,13 +358,14 @@ func (m *Machine) waitForCell(now protocol.Time, n *name, c *claim, out *protoco
 	c.due, c.stale = min(m.poll(now, c), over), true
 }
 
-// renewedCell continues to hold by the next renewal.
-func (m *Machine) renewedCell(now protocol.Time, n *name, c *claim) {
+// renewedCell continues to hold by the next renewal, which has the value that was known when it was sent.
+func (m *Machine) renewedCell(n *name, out *protocol.Effects) {
 	n.bid = nil
 	if n.holder == nil || n.mine == nil || n.mine.warned {
 		return
 	}
 	n.mine.sentAt, n.mine.end = n.cell.sentAt, n.cell.sentAt+m.config.Expiry
+	m.clients.NotifyAmended(n.holder, n.cell.revision, out)
 	m.hold(n)
 }
 

@@ -68,6 +68,7 @@ const (
 	inquiryTime                             // to read the row
 	inquiryWrite                            // of a claim
 	inquiryRead                             // of the row
+	inquiryRewrite                          // of a claim's column, in place
 	inquirySweep                            // deletion of claims
 	inquirySwap                             // of a cell
 	inquiryCell                             // its contents
@@ -233,6 +234,8 @@ func (m *Machine) onMutated(now protocol.Time, a inquiry, done storage.Mutated, 
 	switch a.kind {
 	case inquiryWrite:
 		m.onWritten(now, a, done.Err, out)
+	case inquiryRewrite:
+		m.onRewritten(now, a, done.Err, out)
 	case inquirySweep:
 		m.onSwept(now, a.name, done.Err, out)
 	case inquiryAgreement:

@@ -58,8 +58,8 @@ func (m *Machine) clean(now protocol.Time, n *name, read storage.Sliced, out *pr
 			continue
 		}
 		mutate.Deletions = append(mutate.Deletions, read.Entries[i].Column)
-		if stamp >= highest {
-			highest, rid = stamp, by
+		if last := m.config.Unit.lastWriteOf(&read.Entries[i], stamp); last >= highest {
+			highest, rid = last, by
 		}
 	}
 	if len(mutate.Deletions) == 0 {

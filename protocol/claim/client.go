@@ -105,6 +105,18 @@ func (w requests) Knows(r *request) bool {
 // Withhold reports true: the name is still taken in the store.
 func (w requests) Withhold(r *request) bool { return true }
 
+// WithholdAmendment has the value of a grant written, unless the store has it already.
+func (w requests) WithholdAmendment(r *request, d *lock.Decision) bool {
+	r.Value, r.Revision = d.Value, d.Revision
+	n := w.m.names[r.Key.Name]
+	if w.m.stored(n) >= d.Revision {
+		return false
+	}
+	n.mine.amendDue = w.m.now
+	w.m.touch(n)
+	return true
+}
+
 // Graces reports that names are free when their holds have ended.
 func (w requests) Graces(protocol.Time) []local.Grace { return nil }
 

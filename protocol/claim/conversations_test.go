@@ -63,7 +63,18 @@ func (r reader) Entry(e storage.Entry) string {
 	case e.Column == cellColumn:
 		return cellText(e.Value)
 	}
-	return r.Column(e.Column)
+	text := r.Column(e.Column)
+	if _, _, is := ParseColumn(e.Column); !is || len(e.Value) < sayingHead {
+		return text
+	}
+	says, rewrites := decodeSaying(e.Value)
+	if rewrites > 0 {
+		text += fmt.Sprintf(" rewritten=%d", rewrites)
+	}
+	if says.value != "" || says.revision != 0 {
+		text += fmt.Sprintf(" value=%s revision=%d", says.value, says.revision)
+	}
+	return text
 }
 
 func cellText(value string) string {
@@ -77,6 +88,9 @@ func cellText(value string) string {
 	}
 	if c.taken != 0 {
 		text += fmt.Sprintf(" since=%s", at(int64(c.taken)))
+	}
+	if c.says() {
+		text += fmt.Sprintf(" value=%s revision=%d", c.value, c.revision)
 	}
 	if c.flags&waitedFor != 0 {
 		text += " waited-for"

@@ -77,6 +77,13 @@
 // written with its own value as timestamp, so that the highest one stays. A claim that turns out not to be above the
 // mark is rewritten. If a row is more than a second (or 2ε) ahead of the clock, the error says so.
 //
+// # Values
+//
+// The value of a grant (value.go) is in its claim's column or in its cell, for listings of the store. It is written with
+// the claim. A value that follows is written in place, or with cas by a renewal, and its holder's call returns when that
+// is done. A column that was written anew counts as younger by a microsecond for each time: the deletion is dated after
+// that, and so is the mark.
+//
 // # Slices
 //
 // Reads of a row start at the oldest claim that counts, timestamp(now − expiry − ε), and go to its end. This avoids
@@ -153,6 +160,7 @@
 //	cell.go    CAS, cell_format.go      keep.go      holding on to cells
 //	clock.go   the clocks               cleaner.go   claims that have expired
 //	ends.go    processes that have ended settings.go
+//	value.go   values of grants
 //	client.go  what clients need of it  condition.go how it is
 //	options.go what a space can have    notes.go     what is noted
 //	probe.go   what the simulator knows of it

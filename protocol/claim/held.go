@@ -38,7 +38,8 @@ func (m *Machine) keep(now protocol.Time, n *name, out *protocol.Effects) {
 	case now >= m.warnAt(n):
 		m.warn(now, n, holdfast.SessionExpired, Unrenewed{Name: n.text, Err: n.trouble}, out)
 	default:
-		if now >= c.due && now >= m.renewAt(c) && n.bid == nil {
+		renews := now >= c.due && now >= m.renewAt(c) || m.config.CAS && m.unpublished(n) && now >= c.amendDue
+		if renews && n.bid == nil {
 			n.bid = &claim{of: n, phase: dating, begun: now, renews: true}
 		}
 		if now >= c.due {
@@ -70,7 +71,7 @@ func (m *Machine) isBroken(n *name) bool {
 
 // renewed replaces the claim by which a client holds. No other claim lies between them, so none is before it when the
 // older one is gone.
-func (m *Machine) renewed(now protocol.Time, c *claim) {
+func (m *Machine) renewed(now protocol.Time, c *claim, out *protocol.Effects) {
 	n := c.of
 	old := n.mine
 	n.bid = nil
@@ -79,8 +80,10 @@ func (m *Machine) renewed(now protocol.Time, c *claim) {
 		return
 	}
 	c.end = c.sentAt + m.shrink(m.config.Expiry-m.config.Skew)
+	c.saved, c.amendDue = c.says.revision, old.amendDue
 	n.mine = c
 	m.discard(now, n, old.stamp)
+	m.clients.NotifyAmended(n.holder, c.saved, out)
 	m.hold(n)
 }
 
@@ -107,11 +110,12 @@ func (m *Machine) retire(now protocol.Time, n *name, r *request, notBefore proto
 
 // sweep is the columns to delete from a row.
 type sweep struct {
-	stamps    []int64     // of our claims
-	later     []postponed // not before a time
-	marks     bool        // one of them was held by
-	inquiry   uint64      // the deletion in progress, or 0
-	sent      []int64     // what that deletes
+	stamps    []int64         // of our claims
+	rewritten map[int64]int64 // those among them, and held by, that were written anew, and as of when last
+	later     []postponed     // not before a time
+	marks     bool            // one of them was held by
+	inquiry   uint64          // the deletion in progress, or 0
+	sent      []int64         // what that deletes
 	since     protocol.Time
 	due       protocol.Time
 	pause     protocol.Time
@@ -150,8 +154,8 @@ func (m *Machine) sweepOut(now protocol.Time, n *name, out *protocol.Effects) {
 		}
 		return p.at <= now
 	})
-	if s.inquiry != 0 || s.due > now {
-		return
+	if s.inquiry != 0 || s.due > now || n.rewriting > 0 {
+		return // a column that is deleted before it is written anew would stay
 	}
 	s.due = protocol.Never
 	for _, p := range s.later {
@@ -161,6 +165,9 @@ func (m *Machine) sweepOut(now protocol.Time, n *name, out *protocol.Effects) {
 		return
 	}
 	highest := slices.Max(s.stamps)
+	for _, stamp := range s.stamps {
+		highest = max(highest, s.rewritten[stamp])
+	}
 	mutate := storage.Mutate{Key: n.row, Deletions: append(m.columns(dedup(s.stamps)), n.breaks...), Timestamp: m.config.Unit.micros(highest)}
 	if s.marks {
 		value := binary.BigEndian.AppendUint64(nil, uint64(highest))
@@ -197,6 +204,7 @@ func (m *Machine) onSwept(now protocol.Time, n *name, err error, out *protocol.E
 	if err != nil {
 		out.Note(Left{Name: n.text, Claims: len(s.sent), Err: err})
 	}
+	s.forget(s.sent)
 	for _, stamp := range s.sent {
 		if i := slices.Index(s.stamps, stamp); i >= 0 {
 			s.stamps = slices.Delete(s.stamps, i, i+1)

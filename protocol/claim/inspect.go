@@ -33,6 +33,10 @@ type State struct {
 	// Waiters are the processes that wait, in their order. With CAS their number is not recorded: there is one without
 	// a name if any process waits.
 	Waiters []Waiter
+	// Value is the value of the grant (holdfast.Value), and Revision its number. A process of an earlier version writes
+	// none.
+	Value    string
+	Revision uint64
 	// Breaking reports that an operator has broken the lock, and that its holder has not released it yet.
 	Breaking bool
 }
@@ -97,6 +101,7 @@ func (o *Options) cutoff(micros int64) int64 {
 // Inspect returns the state of a lock from the entries of its row, at a wall time in microseconds.
 func (o *Options) Inspect(entries []storage.Entry, micros int64) (s State) {
 	cutoff := o.cutoff(micros)
+	var says saying
 	for i := range entries {
 		e := &entries[i]
 		if o.CAS {
@@ -116,11 +121,16 @@ func (o *Options) Inspect(entries []storage.Entry, micros int64) (s State) {
 		switch {
 		case s.RID == "":
 			s.RID, s.Token, s.Since, s.Until, s.Lease = rid, holdfast.Token(stamp), since, since.Add(o.Expiry), o.Expiry
+			says = says.latest(e, stamp)
 		case rid == s.RID:
 			s.Token, s.Since, s.Until = holdfast.Token(stamp), since, since.Add(o.Expiry) // its renewal
+			says = says.latest(e, stamp)
 		default:
 			s.Waiters = append(s.Waiters, Waiter{rid, since})
 		}
+	}
+	if !o.CAS {
+		s.Value, s.Revision = shownValue(says.value), says.revision
 	}
 	return s
 }
@@ -141,7 +151,10 @@ func (c *content) state() (s State) {
 	if !c.held {
 		return s
 	}
-	s = State{RID: c.rid, Token: holdfast.Token(c.token), Lease: c.lease, Breaking: c.flags&broken != 0}
+	s = State{
+		RID: c.rid, Token: holdfast.Token(c.token), Lease: c.lease, Breaking: c.flags&broken != 0,
+		Value: shownValue(c.value), Revision: c.revision,
+	}
 	if c.taken != 0 {
 		s.Since = time.UnixMicro(int64(c.taken))
 	}
@@ -197,7 +210,7 @@ func (o *Options) FreeingClaims(key string, entries []storage.Entry, rid string)
 	m, highest := &storage.Mutate{Key: key}, int64(-1)
 	for i := range entries {
 		if stamp, by, is := ParseColumn(entries[i].Column); is && by == rid {
-			m.Deletions, highest = append(m.Deletions, entries[i].Column), max(highest, stamp)
+			m.Deletions, highest = append(m.Deletions, entries[i].Column), max(highest, o.Unit.lastWriteOf(&entries[i], stamp))
 		}
 	}
 	if len(m.Deletions) == 0 {

@@ -101,7 +101,7 @@ func (m *Machine) endOfKeeping(written protocol.Time) protocol.Time {
 // mayKeep reports whether a cell is kept that was held by c until now.
 func (m *Machine) mayKeep(now protocol.Time, k *cell, c *claim) bool {
 	return m.config.HoldOn != 0 && m.endOfKeeping(c.sentAt) != protocol.Never && m.holding.kept < mostKept && m.serves() && !m.clients.Closed() &&
-		m.ours(k) && k.flags == 0 && k.tokensLeft() && k.request == 0 && !k.unsure && !k.freeing
+		m.ours(k) && k.flags == 0 && !k.says() && k.tokensLeft() && k.request == 0 && !k.unsure && !k.freeing
 }
 
 // tokensLeft reports whether the block has another token.

@@ -23,6 +23,7 @@ type name struct {
 	broken    int64    // up to which of our claims an operator has broken the lock
 	breaks    []string // the columns that say so
 	sweep     sweep
+	rewriting int  // columns that are being written anew
 	cell      cell // with CAS
 	former    former
 
@@ -96,6 +97,8 @@ func (m *Machine) attend(now protocol.Time, n *name, out *protocol.Effects) {
 	m.sweepOut(now, n, out)
 	if m.config.CAS {
 		m.giveBack(now, n, out)
+	} else {
+		m.amend(now, n, out)
 	}
 	m.watch(n, out)
 }
@@ -141,10 +144,12 @@ func (m *Machine) pursue(now protocol.Time, n *name, out *protocol.Effects) {
 		m.pursueCell(now, n, c, out)
 		return
 	}
-	switch c.phase {
-	case dating:
+	switch {
+	case c.phase == dating:
 		m.date(now, c, out)
-	case maturing, standing, resting:
+	case c.phase != resting && m.missays(c):
+		m.rewrite(now, c, out)
+	case c.phase != writing:
 		m.look(now, c, out)
 	}
 }
@@ -157,11 +162,14 @@ func (m *Machine) remind(n *name) {
 	}
 	if n.mine != nil {
 		at = min(at, n.mine.due, m.endOfKeeping(n.mine.sentAt))
+		if n.mine.amendDue > m.now && m.unpublished(n) {
+			at = min(at, n.mine.amendDue)
+		}
 	}
 	if k := &n.cell; k.kept() {
 		at = min(at, k.until)
 	}
-	if n.sweep.inquiry == 0 {
+	if n.sweep.inquiry == 0 && n.rewriting == 0 {
 		at = min(at, n.sweep.due)
 	}
 	if k := &n.cell; k.request == 0 && (k.freeing || k.unsure && n.bid == nil) {
@@ -242,6 +250,7 @@ func (m *Machine) won(now protocol.Time, c *claim, token holdfast.Token, out *pr
 	head := n.queue[0]
 	n.queue = n.queue[1:]
 	n.mine, n.holder = c, head
+	c.saved, c.amendDue = c.says.revision, now
 	m.hold(n)
 	m.clients.Permit(now, head, token, out)
 }

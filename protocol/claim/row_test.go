@@ -133,7 +133,9 @@ func FuzzCell(f *testing.F) {
 	full := content{held: true, flags: waitedFor, token: 1 << 62, renewals: 3, lease: 30 * time.Second, rid: "a"}
 	timed := full
 	timed.taken = 1770825600008999
-	for _, seed := range []string{"", full.encode(), timed.encode(), timed.encode()[:cellHead+7], (&content{token: 1}).encode(), "H", strings.Repeat("F", cellHead), strings.Repeat("\xff", 30)} {
+	valued := timed
+	valued.value, valued.revision = "http://a:1\n", 7
+	for _, seed := range []string{valued.encode(), valued.encode()[1:], valued.encode()[:40], "", full.encode(), timed.encode(), timed.encode()[:cellHead+7], (&content{token: 1}).encode(), "H", strings.Repeat("F", cellHead), strings.Repeat("\xff", 30)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

@@ -31,9 +31,7 @@ func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol
 		c.extend(now, fact, out)
 	case *protocol.Amend:
 		c.answering = answering{call: ev.Call, session: fact.Session, request: fact.Request}
-		d, _ := c.table.Amend(now, fact.Session, fact.Name, fact.Token, fact.Request, &fact.Amendment)
-		c.scratch = append(c.scratch, d)
-		c.publish(now, out)
+		c.amend(now, ev.Call, fact, out)
 	case *protocol.EndSession:
 		c.table.EndSession(now, fact.Session, fact.Why, &c.scratch)
 		c.publish(now, out)

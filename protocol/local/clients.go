@@ -54,6 +54,9 @@ type Protocol[R Own] interface {
 	// [Clients.NotifyReleased] answers its client when they no longer do: any client can take a name that is reported
 	// free.
 	Withhold(R) bool
+	// WithholdAmendment is called when the grant that a request holds was amended, or the amendment in force was repeated.
+	// It reports whether others do not have that yet: then [Clients.NotifyAmended] answers the client when they have.
+	WithholdAmendment(R, *lock.Decision) bool
 	// Settled reports whether all that this member's clients have given up was
 	// sent to others: then a space that is closed here is (protocol.CloseSpace).
 	Settled() bool

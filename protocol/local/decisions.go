@@ -28,7 +28,15 @@ func (c *Clients[R]) publish(now protocol.Time, out *protocol.Effects) {
 	c.scratch = nil
 	for i := range decided {
 		d := &decided[i]
-		if ended, held := c.follow(now, d); !held || !c.withhold(ended, d) {
+		ended, held := c.follow(now, d)
+		if held {
+			c.endAmendments(ended, ended.Requested().Lost, out)
+		} else if d.Kind == lock.Revoked {
+			if own, holds := c.holderOf(d); holds {
+				c.endAmendments(own, d.Loss, out)
+			}
+		}
+		if !held || !c.withhold(ended, d) {
 			c.decide(d, out)
 		}
 	}

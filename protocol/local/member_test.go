@@ -30,6 +30,7 @@ type request struct {
 	Request
 	awaits   []protocol.ID
 	withhold bool
+	amended  uint64 // the revision that others have
 }
 
 func newMember(t *testing.T, members int) *member {
@@ -109,6 +110,10 @@ func (m *member) Awaits(w *request, peer protocol.ID) bool { return slices.Conta
 func (m *member) Graces(protocol.Time) []Grace { return slices.Clone(m.kept) }
 
 func (m *member) Withhold(w *request) bool { return w.withhold }
+
+func (m *member) WithholdAmendment(w *request, d *lock.Decision) bool {
+	return w.withhold && d.Revision > w.amended
+}
 
 func (m *member) Condition(_ protocol.Time, counts *protocol.Condition) *protocol.Condition {
 	c, stands := m.clients.Describe(counts)

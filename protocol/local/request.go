@@ -23,14 +23,15 @@ type Request struct {
 	// By is the holder before it, as reported by a peer; the protocol sets it.
 	By *lock.HeldBy
 
-	Held     bool // with Token, since Since; else it waits
-	Token    holdfast.Token
-	Since    protocol.Time
-	Waits    bool          // it is known to have to wait: [Clients.LetWait]
-	notified bool          // so has been its client
-	Lost     holdfast.Loss // why it has ended, if it was held and lost
-	Dropped  bool          // it has ended: code that still has it lets go of it
-	release  Key           // of what is withheld: a client may release by another of its owner's requests
+	Held       bool // with Token, since Since; else it waits
+	Token      holdfast.Token
+	Since      protocol.Time
+	Waits      bool          // it is known to have to wait: [Clients.LetWait]
+	notified   bool          // so has been its client
+	Lost       holdfast.Loss // why it has ended, if it was held and lost
+	Dropped    bool          // it has ended: code that still has it lets go of it
+	amendments []amendment   // that wait for others to have them
+	release    Key           // of what is withheld: a client may release by another of its owner's requests
 }
 
 // Key identifies a request permanently.

@@ -90,6 +90,9 @@ func (w requests) Knows(r *request) bool {
 	return len(w.m.peers) == 0 || r.Waits || r.clock != 0 && r.number == 0
 }
 
+// WithholdAmendment reports false: others ask this member for its clients' values.
+func (requests) WithholdAmendment(*request, *lock.Decision) bool { return false }
+
 // Withhold reports false: no other member knows of holds here, because peers ask this member.
 func (w requests) Withhold(*request) bool { return false }
 
