@@ -51,6 +51,7 @@ type claim struct {
 	warned  bool          // its holder was notified to stop
 
 	says      saying        // of the grant: the latest that was sent
+	releases  *request      // it was to renew: the release that waits for its write
 	saved     uint64        // the revision that the store has
 	unsaved   bool          // whether it has what was sent last is not known
 	rewrites  uint32        // how often the column was written anew, in place
@@ -139,9 +140,11 @@ func (m *Machine) columns(stamps []int64) (columns []string) {
 func (m *Machine) onWritten(now protocol.Time, a inquiry, err error, out *protocol.Effects) {
 	c := a.claim
 	if c.gone {
-		if !errors.Is(err, storage.ErrRefused) && !errors.Is(err, storage.ErrInvalid) {
+		written := !errors.Is(err, storage.ErrRefused) && !errors.Is(err, storage.ErrInvalid)
+		if written {
 			m.discard(now, c.of, a.stamp)
 		}
+		m.release(c, written, out)
 		return
 	}
 	switch {

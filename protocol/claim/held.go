@@ -89,9 +89,9 @@ func (m *Machine) renewed(now protocol.Time, c *claim, out *protocol.Effects) {
 
 // retire ends a hold: its claims are deleted, not before a given time, and the highest stays as the row's mark.
 func (m *Machine) retire(now protocol.Time, n *name, r *request, notBefore protocol.Time) {
-	c := n.mine
+	c, renewal := n.mine, n.bid
 	n.mine = nil
-	if n.bid != nil && n.bid.renews {
+	if renewal != nil && renewal.renews {
 		m.drop(n)
 	}
 	if m.config.CAS {
@@ -105,7 +105,26 @@ func (m *Machine) retire(now protocol.Time, n *name, r *request, notBefore proto
 	} else {
 		m.discard(now, n, c.stamp)
 	}
+	if renewal != nil && renewal.renews && renewal.phase == writing && renewal.says.publishes() {
+		renewal.releases = r // its column would have the value of a lock that is known to be released
+		return
+	}
 	n.sweep.waiters = append(n.sweep.waiters, r)
+}
+
+// release continues a release that has waited for a renewal's write, which may have left a column.
+func (m *Machine) release(c *claim, written bool, out *protocol.Effects) {
+	r, s := c.releases, &c.of.sweep
+	c.releases = nil
+	switch {
+	case r == nil:
+	case !written && s.inquiry != 0:
+		s.notifying = append(s.notifying, r)
+	case written || len(s.stamps) > 0:
+		s.waiters = append(s.waiters, r)
+	default:
+		m.clients.NotifyReleased(r, out)
+	}
 }
 
 // sweep is the columns to delete from a row.

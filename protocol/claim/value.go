@@ -39,6 +39,9 @@ const sayingHead = 4 + 8 + 8
 // publishes reports whether a request comes with a value.
 func (r *request) publishes() bool { return r.Value != "" || r.Revision != 0 }
 
+// publishes reports whether there is a value, or has been one.
+func (s *saying) publishes() bool { return s.value != "" || s.revision != 0 }
+
 // saying returns what a claim is to say. A renewal repeats what was last sent for its hold, and no more, so that a value
 // that was seen is not followed by an earlier one when the renewal fails.
 func (m *Machine) saying(c *claim) saying {
