@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/folder"
 	"github.com/holdfast-locks/holdfast/storage/memory"
 	"github.com/holdfast-locks/holdfast/storelock"
 )
@@ -211,5 +212,84 @@ func TestLeaseOfTheSlowest(t *testing.T) {
 	shown.Lease = time.Minute
 	if least := time.Minute + time.Minute*5/100; shown.Over() < least {
 		t.Errorf("a lease of 1m is over after %v, want %v or more", shown.Over(), least)
+	}
+}
+
+// TestValues: a value is in the store when the call that sets it has returned, for every process, and goes with its lock.
+// The longest one fits.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	eachWay(t, func(t *testing.T, store *memory.Store, o []storelock.Option) { checkValues(t, store, o) })
+	t.Run("folder", func(t *testing.T) {
+		t.Parallel()
+		store, err := folder.Open(t.Context(), "folder://"+t.TempDir()+"/locks?sync=false")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		checkValues(t, store, quick(storelock.CAS(), storelock.HoldOn(50*time.Millisecond), storelock.Expiry(time.Second)))
+	})
+}
+
+func checkValues(t *testing.T, store storage.Store, o []storelock.Option) {
+	t.Helper()
+	ctx := t.Context()
+	first, second := opened(t, store, append(o, storelock.RID("first"))...), opened(t, store, append(o, storelock.RID("second"))...)
+	longest := strings.Repeat("v", holdfast.MaxValue)
+	for _, requested := range []string{"", "one", longest} {
+		lock, err := first.Lock(ctx, "job", holdfast.Value(requested))
+		if err != nil {
+			t.Fatal(err)
+		}
+		operator := operate(t, store)
+		revision := uint64(0)
+		shows := func(want string) {
+			t.Helper()
+			shown, err := operator.Show(ctx, "job")
+			if err != nil || shown.Value != want || shown.RID == "" || want != requested && shown.Revision <= revision {
+				t.Fatalf("it is shown as %+v, %v; it has the value %.20q", shown, err, want)
+			}
+			revision = shown.Revision
+			all, err := operator.Locks(ctx, "")
+			if err != nil || len(all) != 1 || all[0].Value != want || all[0].Revision != shown.Revision {
+				t.Fatalf("it is listed as %+v, %v; it has the value %.20q", all, err, want)
+			}
+		}
+		shows(requested)
+		for _, value := range []string{"two", longest + "!", "three\nlines", longest[1:], ""} {
+			err := lock.SetValue(ctx, value)
+			if len(value) > holdfast.MaxValue {
+				if !errors.Is(err, holdfast.ErrName) {
+					t.Errorf("a value that is too long: %v", err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			shows(value)
+		}
+		if err := lock.SetValue(ctx, "last"); err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Unlock(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if shown, err := operator.Show(ctx, "job"); err != nil || shown.Value != "" || shown.Revision != 0 {
+			t.Errorf("a free lock is shown as %+v, %v", shown, err)
+		}
+		if lock, err = second.Lock(ctx, "job"); err != nil {
+			t.Fatal(err)
+		}
+		if shown, err := operator.Show(ctx, "job"); err != nil || shown.Value != "" || !strings.HasPrefix(shown.RID, "second") {
+			t.Errorf("the next lock is shown as %+v, %v", shown, err)
+		}
+		if err := lock.Unlock(ctx); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

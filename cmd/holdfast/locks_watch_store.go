@@ -78,7 +78,7 @@ type change struct {
 }
 
 // changes returns what has changed between two scans, in the order of the names: first the end of a hold, however it has
-// ended, then a grant, then waits.
+// ended, then a grant or another value, then waits.
 func changes(before, now map[string]*schema.Lock, at time.Time) (all []change) {
 	stamp := timestamppb.New(at)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(now))
@@ -90,8 +90,12 @@ func changes(before, now map[string]*schema.Lock, at time.Time) (all []change) {
 		if goes {
 			all = append(all, change{holdEvent("released", was, old, stamp), old.Since})
 		}
-		if held != nil && (old == nil || goes) {
-			all = append(all, change{holdEvent("granted", is, held, stamp), waitOf(was, held.Session).GetSince()})
+		switch {
+		case held == nil:
+		case old == nil || goes:
+			all = append(all, change{valueEvent("granted", is, held, stamp), waitOf(was, held.Session).GetSince()})
+		case old.Value != held.Value || old.Revision != held.Revision:
+			all = append(all, change{valueEvent("value", is, held, stamp), nil})
 		}
 		all = append(all, waitChanges(was, is, held, stamp)...)
 	}
@@ -144,6 +148,13 @@ func waitOf(lock *schema.Lock, session string) *schema.Wait {
 // token of a cell stays.
 func sameGrant(old, held *schema.Grant) bool {
 	return held != nil && old.Session == held.Session && (old.Token == held.Token || held.Until != nil)
+}
+
+// valueEvent returns an event about a hold that has its value.
+func valueEvent(kind string, lock *schema.Lock, g *schema.Grant, at *timestamppb.Timestamp) *schema.WatchEvent {
+	e := holdEvent(kind, lock, g, at)
+	e.Value, e.Revision = g.Value, g.Revision
+	return e
 }
 
 // holdEvent returns an event about a hold.

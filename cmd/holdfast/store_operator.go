@@ -168,7 +168,10 @@ func lockOf(space string, shown *storelock.Shown) *schema.Lock {
 }
 
 func grantOf(shown *storelock.Shown) *schema.Grant {
-	grant := &schema.Grant{Session: shown.RID, Client: shown.RID, Mode: schema.Mode(holdfast.ModeExclusive), Token: uint64(shown.Token)}
+	grant := &schema.Grant{
+		Session: shown.RID, Client: shown.RID, Mode: schema.Mode(holdfast.ModeExclusive), Token: uint64(shown.Token),
+		Value: shown.Value, Revision: shown.Revision,
+	}
 	if !shown.Since.IsZero() {
 		grant.Since = timestamppb.New(shown.Since)
 	}

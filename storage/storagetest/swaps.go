@@ -13,6 +13,7 @@ func swapChecks() []check {
 	return []check{
 		{"swap", needSwap, swap},
 		{"swap_of_empty_values", needSwap, swapOfEmptyValues},
+		{"swap_of_long_values", needSwap, swapOfLongValues},
 		{"swap_leaves_the_rest", needSwap, swapLeavesTheRest},
 		{"swap_has_one_winner", needSwap, swapHasOneWinner},
 		{"swap_counts", needSwap, swapCounts},
@@ -46,6 +47,19 @@ func swap(s *stage) {
 		s.swap(s, &storage.Swap{Key: key, Column: "\x00c\xff", Absent: c.absent, Old: c.old, New: c.new, Notify: i%2 == 0}, c.want)
 	}
 	s.want(s.open(), &storage.Slice{Key: key, Serial: true}, entry("\x00c\xff", "two"))
+}
+
+// swapOfLongValues checks that values may be long, and are compared to their end.
+func swapOfLongValues(s *stage) {
+	key, long := s.row(), random(65536)
+	other := long[:len(long)-1] + string([]byte{long[len(long)-1] + 1})
+	w := &storage.Swap{Key: key, Column: "c", Absent: true, New: long}
+	s.swap(s, w, storage.Swapped{Done: true})
+	w = &storage.Swap{Key: key, Column: "c", Old: other, New: "x"}
+	s.swap(s, w, storage.Swapped{Present: true, Value: long})
+	w.Old, w.New = long, other
+	s.swap(s, w, storage.Swapped{Done: true})
+	s.want(s.open(), &storage.Slice{Key: key, Serial: true}, entry("c", other))
 }
 
 // swapOfEmptyValues checks that a column with an empty value exists.
