@@ -16,8 +16,8 @@ type values struct {
 
 // value is one value that a user has asked for.
 type value struct {
-	of     grant
-	answer bool // its user knows that the authority has it
+	of     grant // its token is 0 while its user does not know that the request is granted
+	answer bool  // its user knows that the authority has it
 }
 
 // next returns the next value, for a grant.
@@ -61,7 +61,7 @@ func (w *world) checkValues(shown *lock.Lock, answered map[requestKey]int) {
 				j.violate("P11", "%q is shown with the value %q, which no user has given", shown.Name, g.Value)
 				return
 			}
-			if of := &j.values.given[number-1].of; of.name != shown.Name || of.token < g.Token || of.token > g.Token && of.session.Member != g.Session.Member {
+			if of := &j.values.given[number-1].of; of.name != shown.Name || of.token != 0 && of.token < g.Token || of.token > g.Token && of.session.Member != g.Session.Member {
 				j.violate("P11", "token %d of %q is shown with value %d, and that is of another lock: %v", g.Token, shown.Name, number, of)
 				return
 			}
@@ -78,7 +78,9 @@ func (w *world) checkValues(shown *lock.Lock, answered map[requestKey]int) {
 
 // readBack lets an operator read a name whose value was just set: at once or, in most cases, a while later, through any
 // member.
-func (w *world) readBack(name string) {
+func (w *world) readBack(client *client, name string) {
+	was := w.scope()
+	w.tape.begin(client.name, "reads-back")
 	s := w.scope()
 	w.do(w.now+w.below("reads-after", 3*time.Second), func() {
 		w.goOn(s)
@@ -86,4 +88,5 @@ func (w *world) readBack(name string) {
 			m.read(&protocol.Show{Name: name})
 		}
 	})
+	w.goOn(was)
 }

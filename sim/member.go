@@ -85,6 +85,9 @@ func (m *process) String() string { return m.name }
 // now is the machine's time.
 func (m *process) now() protocol.Time { return m.clock.read(m.world.now) - m.began }
 
+// process names the present life among processes that share a store.
+func (m *process) process() string { return fmt.Sprintf("%s%d", m.name, m.life) }
+
 // start begins a life of the process.
 func (m *process) start() {
 	w := m.world
@@ -109,7 +112,7 @@ func (m *process) start() {
 		Store: w.settings.store, Logs: m.journal.kept(), Sessions: w.settings.sessions,
 	}
 	if w.protocol.Stores {
-		node.Process = fmt.Sprintf("%s%d", m.name, m.life)
+		node.Process = m.process()
 	}
 	if w.protocol.Tune != nil {
 		w.protocol.Tune(node.Options, node.Lease, node.Random)

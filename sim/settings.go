@@ -60,6 +60,7 @@ type settings struct {
 	quota           int              // locks of every second client at each member; 0 means none (quota.go)
 	options         option.Values    // of the space, other than the defaults
 	known           probe.Known      // the simulator's knowledge of the options
+	stored          probe.Stored     // reads locks off the store
 	shards          int              // number of logs that members keep for the space
 	store           storage.Features // features of the store
 	reforms         time.Duration    // interval of operators' changes of voters; 0 means never
@@ -87,6 +88,9 @@ func (s *settings) know(p *Protocol) error {
 	}
 	if s.shards = options.Parts(); p.Known != nil {
 		s.known = p.Known(options)
+	}
+	if p.Stored != nil {
+		s.stored = p.Stored(options)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ type store struct {
 	swaps   table   // rows of Swap: a slice of the other kind does not show them
 	slow    instant // end of the time in which requests take long
 	forgets forgets
+	failed  bool // a request has
 	watches []watch
 	ends    ends
 }
@@ -171,6 +172,7 @@ func (s *store) long(site string) time.Duration {
 func (s *store) fail(a *inquiry) {
 	w := s.world
 	w.hit(StoreFail)
+	s.failed = true
 	ways := failures[:]
 	if !writes(a.request) {
 		ways = readFailures
@@ -196,7 +198,7 @@ func (s *store) reached(a *inquiry) {
 	case storage.Swap:
 		answer = s.swap(a, &request)
 	case storage.Clock:
-		answer = storage.Clocked{ID: request.ID, Time: w.trueWall().Microseconds(), Err: s.failed(a)}
+		answer = storage.Clocked{ID: request.ID, Time: w.trueWall().Microseconds(), Err: s.failure(a)}
 	default:
 		panic(fmt.Sprintf("sim: %s sends %T to its storage, which takes what package storage lists", a.by, a.request))
 	}
@@ -219,7 +221,7 @@ func (s *store) write(a *inquiry, m *storage.Mutate) error {
 	case failLater:
 		s.world.do(s.world.now+a.after, func() { s.late(a, func() { s.mutate(m) }) })
 	}
-	return s.failed(a)
+	return s.failure(a)
 }
 
 // swap executes a Swap as far as it does not fail. A late one also compares late.
@@ -234,7 +236,7 @@ func (s *store) swap(a *inquiry, r *storage.Swap) storage.Swapped {
 	case failLater:
 		s.world.do(s.world.now+a.after, func() { s.late(a, func() { s.swapNow(r) }) })
 	}
-	if err := s.failed(a); err != nil {
+	if err := s.failure(a); err != nil {
 		return storage.Swapped{ID: r.ID, Err: err}
 	}
 	return done
@@ -245,6 +247,7 @@ func (s *store) swapNow(r *storage.Swap) storage.Swapped {
 	if done.Done && r.Notify {
 		s.changed(r.Key)
 	}
+	s.world.checkRow(r.Key)
 	return done
 }
 
@@ -253,17 +256,22 @@ func (s *store) read(a *inquiry, r *storage.Slice) ([]storage.Entry, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	if err := s.failed(a); err != nil {
+	if err := s.failure(a); err != nil {
 		return nil, err
 	}
-	if r.Serial {
-		return s.swaps.slice(r, s.world.now), nil
-	}
-	return s.table.slice(r, s.world.now), nil
+	return s.now(r), nil
 }
 
-// failed returns the error of a request's answer.
-func (s *store) failed(a *inquiry) error {
+// now returns what a request would read now.
+func (s *store) now(r *storage.Slice) []storage.Entry {
+	if r.Serial {
+		return s.swaps.slice(r, s.world.now)
+	}
+	return s.table.slice(r, s.world.now)
+}
+
+// failure returns the error of a request's answer.
+func (s *store) failure(a *inquiry) error {
 	w := s.world
 	if a.fails == "" {
 		return nil
@@ -296,6 +304,7 @@ func (s *store) mutate(m *storage.Mutate) {
 	if len(m.Deletions) > 0 {
 		s.changed(m.Key)
 	}
+	w.checkRow(m.Key)
 }
 
 // answersAtOnce executes requests that take no time: reads of the machine's own wall clock, and requests without an

@@ -293,7 +293,8 @@ func (s *stream) answer(r *request, e *clientsession.Effect) {
 	case clientsession.AnswerAmend:
 		if e.Err == nil {
 			w.judge.values.answered(e.Amending.Caller.(int))
-			w.readBack(r.want.name)
+			w.checkStored(r.want.name)
+			w.readBack(s.client, r.want.name)
 		}
 	case clientsession.FailRelease:
 		if holdfast.Why(e.Err) == "" && r.copies == 1 && r.HoldEnd() == holdfast.Forever && !r.outlived {

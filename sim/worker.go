@@ -76,6 +76,7 @@ func (w *worker) begin(now time.Duration) {
 	}
 	w.chooses()
 	want := world.request(w)
+	world.valued(&want)
 	w.since = world.now
 	w.until = protocol.Never
 	if patience := world.patience(); patience > 0 {
@@ -107,6 +108,8 @@ func (w *worker) granted(r *request) {
 	world := w.client.world
 	now := w.client.now()
 	world.count.grants++
+	world.judge.values.granted(grantOf(w.client, r), r.want.value, r.want.owner)
+	world.checkStored(r.want.name)
 	world.trace("%s has %s, token %d, until %v by its clock", w, r.want.name, r.Token(), r.lock.Deadline())
 	switch {
 	case r == w.second:

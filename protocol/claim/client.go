@@ -114,7 +114,7 @@ func (w requests) WithholdAmendment(r *request, d *lock.Decision) bool {
 	}
 	n.mine.amendDue = w.m.now
 	w.m.touch(n)
-	return true
+	return !protocol.Mutated("a value is set when the store has it")
 }
 
 // Graces reports that names are free when their holds have ended.

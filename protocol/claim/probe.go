@@ -20,6 +20,13 @@ func probes() probe.Probes {
 			return probe.Known{KeepsCell: c.HoldOn, Wait: c.Wait, Skew: c.Skew, Expiry: c.Expiry}
 		},
 		Tries: tries,
+		Stored: func(o protocol.Options) probe.Stored {
+			c := o.(*Options)
+			return probe.Stored{Slice: c.Selection, Shown: func(row []storage.Entry, wall int64) (process, value string) {
+				s := c.Inspect(row, wall)
+				return s.RID, s.Value
+			}}
+		},
 		Kept: []probe.Counted{
 			{Name: "granted again without a write", Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.regranted }},
 			{Name: "written anew while it is free", Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.rewritten }},

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/option"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // Probes are those of one protocol. Each may be left out.
@@ -41,6 +42,9 @@ type Probes struct {
 
 	// Tries reports whether a request to the store tries to take or keep a lock.
 	Tries func(request protocol.Message) bool
+
+	// Stored reads the lock of a name off the store, in a space with these options.
+	Stored func(protocol.Options) Stored
 
 	// Costs returns the messages between the spaces of that many members that users' operations take without failures.
 	// Runs without faults check them.
@@ -121,6 +125,13 @@ func (r *Run) Set(name string, value any) {
 		value = option.Format(length.Round(time.Millisecond))
 	}
 	r.Options[name] = fmt.Sprint(value)
+}
+
+// Stored reads the lock of a name off a store, at a wall time in microseconds: from the slice of its row, the process that
+// holds it and the value of its grant. Process is empty if no process does.
+type Stored struct {
+	Slice func(name string, wall int64) *storage.Slice
+	Shown func(row []storage.Entry, wall int64) (process, value string)
 }
 
 // Counted is a row of coverage for a count of a member's machine in its life; or, with Crash, for crashes of members

@@ -28,6 +28,7 @@ func (l *layout) broken(b *breach) {
 var promises = map[string]string{
 	"P1": "exclusion", "P2": "tokens never go back", "P3": "a holder learns of a loss in time", "P4": "no request is stranded", "P5": "order",
 	"P6": "exactly once", "P7": "only the holder unlocks", "P8": "bounds everywhere", "P9": "unavailable, not wrong", "P10": "nothing is trusted",
+	"P11": "values are current",
 }
 
 // headline names the broken promise, with the time.

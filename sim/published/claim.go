@@ -55,5 +55,10 @@ func claim() []Row {
 			Hole: "The store has no record of a living holder, and a process that waits takes that for the holder's end. " +
 				"The holder has its record under another name, or keeps none because its clients outlive it, and both hold.",
 		},
+		{
+			Rule: "a value is set when the store has it", Protocol: "claim", Source: "values of grants, ours", Breaks: "P11", Budget: 20,
+			Hole: "A process answers a client that sets a value as soon as it knows the value itself. " +
+				"Other processes read the store, which still has the former one, or never gets the new one because the process crashes.",
+		},
 	}
 }

@@ -49,7 +49,7 @@ var table = []row{
 	{[]string{"lock/..."}, []string{"", "lock", "lock/wire"}},
 	{[]string{"protocol"}, []string{"", "lock", "lock/wire", "storage", "protocol/option", switchFolder}},
 	{[]string{"protocol/admin"}, []string{"", "lock", "lock/wire", "protocol"}},
-	{[]string{"protocol/probe"}, []string{"", "lock", "protocol", "protocol/option"}},
+	{[]string{"protocol/probe"}, []string{"", "lock", "storage", "protocol", "protocol/option"}},
 	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "lock/wire", "protocol", "protocol/option", "protocol/admin", "protocol/probe"}},
 	{[]string{"protocol/consensus/..."}, slices.Concat(contract, []string{"protocol/consensus/..."})},
 	{[]string{"protocol/protocoltest"}, []string{"lock", "storage", "protocol", "protocol/option", "internal/test/golden"}},
