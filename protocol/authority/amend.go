@@ -72,7 +72,8 @@ func (m *Machine) holderAmend(now protocol.Time, call protocol.CallID, a *protoc
 	if protocol.Mutated("a value is set when it can be read") {
 		d := r.decision(lock.Amended)
 		out.Decide(call, &d)
-		call = protocol.CallID{}
+		m.sendAmendment(r, out)
+		return
 	}
 	h.changing++
 	r.amendment = &amendment{call, r.request.Revision}

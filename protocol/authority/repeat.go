@@ -109,11 +109,15 @@ func (m *Machine) sendChanges(r *record, out *protocol.Effects) {
 		}, out)
 	}
 	if r.amendment != nil {
-		m.toAuthority(Amend{
-			Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name,
-			Amendment: lock.Amendment{Revision: r.request.Revision, Value: r.request.Value},
-		}, out)
+		m.sendAmendment(r, out)
 	}
+}
+
+func (m *Machine) sendAmendment(r *record, out *protocol.Effects) {
+	m.toAuthority(Amend{
+		Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name,
+		Amendment: lock.Amendment{Revision: r.request.Revision, Value: r.request.Value},
+	}, out)
 }
 
 // expect notes that an answer is waited for.

@@ -55,7 +55,7 @@ func consensusRows() []Row {
 func moved() []Row {
 	return []Row{
 		{
-			Rule: "what is refused behind a hello is cancelled", Protocol: "consensus", Source: "found in use", Breaks: "P4", Budget: 150,
+			Rule: "what is refused behind a hello is cancelled", Protocol: "consensus", Source: "found in use", Breaks: "P4", Budget: 250,
 			Faults: "crash,one-way", Bias: sim.Bias{AllFaults: true},
 			Hole: "A client says hello to another member and lists a request, which the member that it asked refuses before the welcome. " +
 				"A later leader grants it, no client knows of the grant, and the name is taken until the session ends.",

@@ -65,6 +65,7 @@ var promises = [...]string{
 	8:  "bounds, each with an error that names it",
 	9:  "holders keep their locks as long as exclusion allows",
 	10: "nothing is trusted: bad input and wrong settings get an error, and harm no other member",
+	11: "values: what a holder knows to be set is shown, until it sets another or its lock ends",
 }
 
 // about returns the subject of a promise; "" if there is no such promise.
