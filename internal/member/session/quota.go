@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -98,7 +99,8 @@ type useKey struct {
 type use struct {
 	call  protocol.CallID // the call that made it
 	state useState
-	again bool // it was repeated
+	again bool           // it was repeated
+	token holdfast.Token // while it holds
 }
 
 type useState uint8
@@ -241,7 +243,8 @@ func (u *usage) refusal(key useKey) error {
 }
 
 // track follows the requests of a session by the decisions about them. A refusal may be the answer to another call about
-// a request, a new hold limit for instance, and then ends nothing.
+// a request, a new hold limit for instance, and then ends nothing; unless it says that the hold is not there: a release
+// that meets the end of a hold limit is answered so, and nothing else reports that end.
 func (p *presence) track(reply *protocol.Reply) {
 	d := &reply.Decision
 	key := useKey{reply.Port, d.Request, d.Name}
@@ -253,7 +256,8 @@ func (p *presence) track(reply *protocol.Reply) {
 	case lock.Queued:
 		state = useWaits
 	case lock.Refused:
-		if called := reply.To; called.Sink != 0 && (called != known.call || known.again || known.state == useHolds) {
+		gone := known.token != 0 && d.Token == known.token && errors.Is(d.Err, holdfast.ErrNotHeld)
+		if called := reply.To; called.Sink != 0 && !gone && (called != known.call || known.again || known.state == useHolds) {
 			return
 		}
 		p.drop(key)
@@ -274,7 +278,7 @@ func (p *presence) track(reply *protocol.Reply) {
 	} else if p.bill.uses == nil {
 		p.bill.uses = map[useKey]use{}
 	}
-	known.state = state
+	known.state, known.token = state, d.Token
 	p.bill.uses[key] = known
 	p.count(key, state, 1)
 }
@@ -300,17 +304,17 @@ func (m *Machine) recountUses(now protocol.Time, p *presence, out *protocol.Effe
 		p.count(key, known.state, -1)
 	}
 	p.bill.uses = map[useKey]use{}
-	keep := func(key useKey, state useState) {
+	keep := func(key useKey, state useState, token holdfast.Token) {
 		if _, twice := p.bill.uses[key]; twice {
 			return
 		}
 		known := before[key]
-		known.state = state
+		known.state, known.token = state, token
 		p.bill.uses[key] = known
 		p.count(key, state, 1)
 	}
 	for _, e := range p.entries {
-		keep(e.use(), useAsked)
+		keep(e.use(), useAsked, 0)
 	}
 	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
 		for _, r := range m.requestsOf(now, p, port, out) {
@@ -318,7 +322,7 @@ func (m *Machine) recountUses(now protocol.Time, p *presence, out *protocol.Effe
 			if r.Token == 0 {
 				state = useWaits
 			}
-			keep(useKey{port, r.ID, r.Name}, state)
+			keep(useKey{port, r.ID, r.Name}, state, r.Token)
 		}
 	}
 }

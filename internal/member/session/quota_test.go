@@ -113,6 +113,33 @@ func TestQuotaOfALateAnswer(t *testing.T) {
 	}
 }
 
+// TestQuotaOfALateRelease: a release that meets the end of a hold limit finds no hold, and its refusal is all that reports
+// that end. A release under another token ends no charge.
+func TestQuotaOfALateRelease(t *testing.T) {
+	d := newLasting(t, 7)
+	s := d.openFor(1, session.Stream, session.Owner{Name: "cert:a", Quota: session.Quota{Locks: 2}})
+	d.lock(1, vaultPort, s.ID, 1, "a")
+	token := lock.Decision{}
+	for _, r := range d.replies {
+		if r.Decision.Kind == lock.Granted {
+			token = r.Decision
+		}
+	}
+	refused := func(of holdfast.Token) {
+		d.call(1, vaultPort, func(_ *vault, out *protocol.Effects) {
+			out.Replies = append(out.Replies, protocol.Reply{To: protocol.CallID{Sink: 1, Op: 99}, Port: vaultPort, Decision: lock.Decision{
+				Kind: lock.Refused, Session: s.ID, Request: 1, Name: "a", Token: of, Err: holdfast.ErrNotHeld,
+			}})
+		})
+	}
+	if refused(token.Token + 1); d.used("cert:a").Locks != 1 {
+		t.Errorf("a refusal of another token ends the charge: %+v", d.used("cert:a"))
+	}
+	if refused(token.Token); d.used("cert:a").Locks != 0 {
+		t.Errorf("it is charged on: %+v", d.used("cert:a"))
+	}
+}
+
 // TestQuotaOfAskedRequests: a space that has not answered yet counts as a wait, so that a flood of requests for a space
 // without an authority is bounded, too.
 func TestQuotaOfAskedRequests(t *testing.T) {
