@@ -26,11 +26,14 @@
 // With HoldOn a process keeps the locks that its user has released; the user may want one again meanwhile, and so may
 // the other process.
 //
+// With Values each request has a value, and its user replaces it as soon as it has the lock.
+//
 // # What is checked
 //
 // When a grant reaches its user no other user believes in the lock (P1, P3), and its token exceeds those before (P2).
 // Each run ends with every lock granted and released (P4), and without claims in the store that block a process
-// permanently.
+// permanently. After each write the row shows, of a process whose user believes in the lock, the value that the user
+// knows to be set, or a later one; and none of a released lock, unless the outcome of a write was unknown (P11).
 //
 // # What it leaves out
 //
@@ -41,4 +44,5 @@
 // # Files
 //
 //	stored.go  bounds, and the search        world.go  one run        crash.go  crash and restart of a process
+//	values.go  the values of locks
 package stored

@@ -24,6 +24,8 @@ type Config struct {
 	HoldOn time.Duration
 	// Watch makes the store report changes. Otherwise waiting claims read their row again and again.
 	Watch bool
+	// Values lets each request have a value, which its user replaces once when it has the lock.
+	Values bool
 	// Calls is how often each of the two users locks. Zero means 2.
 	Calls int
 	// Slow is the number of requests in a run that are not executed and answered at once: 0 to 2.
@@ -61,12 +63,15 @@ func (c *Config) Check() error {
 
 // String lists the bounds.
 func (c *Config) String() string {
-	keeps := ""
+	keeps, values := "", ""
+	if c.Values {
+		values = " values"
+	}
 	if c.HoldOn != 0 {
 		keeps = fmt.Sprintf(" hold_on=%v", c.HoldOn)
 	}
-	return fmt.Sprintf("2 processes x %d locks, cas=%v%s watch=%v slow=%d crashes=%d spread=%d; W is %d quanta, the skew %d",
-		c.Calls, c.CAS, keeps, c.Watch, c.Slow, c.Crashes, c.Spread, wait/quantum, skew/quantum)
+	return fmt.Sprintf("2 processes x %d locks, cas=%v%s%s watch=%v slow=%d crashes=%d spread=%d; W is %d quanta, the skew %d",
+		c.Calls, c.CAS, keeps, values, c.Watch, c.Slow, c.Crashes, c.Spread, wait/quantum, skew/quantum)
 }
 
 // Report is the result of an exploration.

@@ -35,6 +35,8 @@ func TestNothingIsFound(t *testing.T) {
 		{Watch: true, Calls: 1, Slow: 1}, {CAS: true, Watch: true, Calls: 1, Slow: 1}, {Watch: true, Spread: 3}, {Spread: 3, Calls: 1, Slow: 1}, {CAS: true, Spread: 3},
 		{CAS: true, HoldOn: 6 * quantum, Watch: true, Spread: 3}, {CAS: true, HoldOn: 5 * quantum, Spread: 3}, {CAS: true, HoldOn: 6 * quantum, Watch: true, Crashes: 1, Spread: 1},
 		{Watch: true, Calls: 1, Crashes: 1}, {Calls: 1, Crashes: 1}, {CAS: true, Watch: true, Calls: 1, Crashes: 1}, {CAS: true, Calls: 1, Crashes: 1},
+		{Values: true, Watch: true, Calls: 1, Slow: 1}, {Values: true, CAS: true, Watch: true, Calls: 1, Slow: 1}, {Values: true, CAS: true, HoldOn: 6 * quantum, Watch: true, Spread: 3},
+		{Values: true, Calls: 1, Crashes: 1, Spread: 3}, {Values: true, CAS: true, Spread: 3}, {Values: true, Watch: true, Spread: 3},
 	} {
 		if testing.Short() && i%4 != 0 {
 			continue
@@ -159,6 +161,7 @@ func TestWhatIsKeptIsGivenAgain(t *testing.T) {
 func TestRulesOffAreFound(t *testing.T) {
 	for rule, c := range map[string]Config{
 		"a write may take less than the wait by the skew": {Watch: true, Calls: 1, Slow: 1},
+		"a value is set when the store has it":            {Values: true, Watch: true, Calls: 1},
 		"a cell names the last token that it is kept for": {CAS: true, HoldOn: 6 * quantum, Watch: true, Crashes: 1},
 	} {
 		mutation.Switch(rule)

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/option"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/memory"
 )
@@ -73,6 +74,8 @@ type world struct {
 	broken  *broken
 	fates   []fate
 	reads   int
+	stored  probe.Stored
+	unsure  bool // the outcome of a write was unknown
 }
 
 type event struct {
@@ -84,6 +87,7 @@ type event struct {
 type member struct {
 	number   int
 	life     int
+	rid      string
 	dead     bool
 	machine  protocol.Machine
 	out      protocol.Effects
@@ -95,6 +99,7 @@ type member struct {
 	token    holdfast.Token
 	believes bool
 	hold     time.Duration
+	set      int           // which of its values its user knows to be set
 	woken    time.Duration // the latest request to be woken
 }
 
@@ -213,8 +218,10 @@ func (w *world) begin(m *member) {
 	if w.config.HoldOn > 0 {
 		options["hold_on"] = option.Format(w.config.HoldOn)
 	}
+	m.rid = rid
 	made, err := w.config.Protocol.Descriptor.Check(nil, options, &setup) // ranges are not checked: all times are short here
 	if err == nil {
+		w.stored = w.config.Protocol.Stored(made)
 		m.machine, err = made.New(&setup)
 	}
 	if err != nil {
@@ -309,7 +316,7 @@ func (w *world) request(m *member, request protocol.Message) {
 			w.at(w.now+f.answered, func() { w.receive(m, answer) })
 		})
 	}
-	if f.unsure {
+	if w.unsure = w.unsure || f.unsure; f.unsure {
 		w.at(w.now, func() { w.receive(m, unsure(request)) })
 	}
 }
@@ -348,8 +355,9 @@ func unsure(request protocol.Message) any {
 	return nil
 }
 
-// do executes a request.
+// do executes a request, and checks what the row shows then.
 func (w *world) do(request protocol.Message) any {
+	defer w.checkValue()
 	ctx := context.Background()
 	switch r := request.(type) {
 	case storage.Mutate:
@@ -405,17 +413,29 @@ func (w *world) acquire(m *member) {
 		m.hold = 0
 	}
 	w.say("user %d wants the lock, for %v", m.number+1, m.hold)
-	w.call(m, &lock.Request{Session: m.session(), ID: m.request, Name: "x", Arrived: w.now, WaitEnd: lock.Never})
+	q := &lock.Request{Session: m.session(), ID: m.request, Name: "x", Arrived: w.now, WaitEnd: lock.Never}
+	if w.config.Values {
+		q.Value = m.value(first)
+	}
+	w.call(m, q)
 }
 
 // hear takes the answer to a user.
 func (w *world) hear(m *member, d *lock.Decision) {
 	switch d.Kind {
+	case lock.Refused:
+		if d.Revision != 0 {
+			return // its value: the lock was released before
+		}
+		w.violate("P4", "user %d is refused: %v", m.number+1, d.Err)
 	case lock.Granted:
 		w.granted(m, d)
 	case lock.Released:
 		w.gave(m)
-	case lock.Refused, lock.Lost, lock.Revoked:
+	case lock.Amended:
+		m.set = second
+		w.checkValue()
+	case lock.Lost, lock.Revoked:
 		w.violate("P4", "user %d hears %v: %v%v", m.number+1, d.Kind, d.Err, d.Loss)
 	}
 }
@@ -429,7 +449,11 @@ func (w *world) granted(m *member, d *lock.Decision) {
 		w.violate("P2", "user %d is granted token %d, after token %d", m.number+1, d.Token, w.highest)
 	}
 	w.highest = max(w.highest, d.Token)
-	m.believes, m.token = true, d.Token
+	m.believes, m.token, m.set = true, d.Token, first
+	w.checkValue()
+	if w.config.Values {
+		w.amend(m)
+	}
 	w.at(w.now+m.hold, func() {
 		if m.dead {
 			return
@@ -443,6 +467,7 @@ func (w *world) granted(m *member, d *lock.Decision) {
 // gave continues with the next lock, at once or a while later.
 func (w *world) gave(m *member) {
 	m.request, m.underWay = 0, false
+	w.checkValue()
 	if m.calls > 0 {
 		m.request = 1 // it still wants a lock
 		later := time.Duration(w.choose(2)) * 4 * quantum
