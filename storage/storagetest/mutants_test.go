@@ -50,6 +50,7 @@ var mutants = []struct {
 	{fault: "swap is a read and a write", check: "swap_counts", says: "there"},
 	{fault: "swap is a read and a write", check: "swaps_count", says: "there"},
 	{fault: "swap of an empty value", check: "swap_of_empty_values", says: "want"},
+	{fault: "swap cuts values", check: "swap_of_long_values", says: "want"},
 	{fault: "swap says no value", check: "swap", says: "want"},
 	{fault: "swap takes the row", check: "swap_leaves_the_rest", says: "want"},
 	{fault: "swap says no value", check: "swaps_at_a_time", says: "want"},
