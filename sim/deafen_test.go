@@ -35,10 +35,10 @@ func TestADeafLeaderLeavesNoHold(t *testing.T) {
 		}
 		return requested, refused, broken
 	}
-	if requested, refused, broken := run("", 55, 80); requested == 0 || refused == 0 || broken > 0 {
+	if requested, refused, broken := run("", 185, 210); requested == 0 || refused == 0 || broken > 0 {
 		t.Errorf("%d times a client asked a leader that hears no member, and %d requests were refused behind a hello; %d runs are broken", requested, refused, broken)
 	}
-	if _, _, broken := run("what is refused behind a hello is cancelled", 55, 80); broken == 0 {
+	if _, _, broken := run("what is refused behind a hello is cancelled", 185, 210); broken == 0 {
 		t.Error("no run is broken without the rule")
 	}
 }
