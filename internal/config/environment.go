@@ -18,8 +18,8 @@ func OtherVariables() []string {
 		"LOCK_NAME", "LOCK_TOKEN", "LOCK_MODE", "LOCK_SESSION", "LOCK_DEADLINE", "LOCK_OUTER",
 		// Every client's flags.
 		"SERVER", "SPACE", "TIMEOUT", "TOKEN_FILE", "TLS_SERVER_NAME", "JSON", "OUTPUT", "WIDE", "VERBOSE",
-		// lock, acquire, renew, release, break.
-		"SHARED", "SLOTS", "TRY", "WAIT", "HOLD", "TTL", "OWNER", "REASON", "REQUIRE",
+		// lock, elect, acquire, renew, release, break.
+		"SHARED", "SLOTS", "TRY", "WAIT", "HOLD", "TTL", "OWNER", "REASON", "VALUE", "AGAIN", "REQUIRE",
 		"STORE", "STORE_OPTIONS", "STORE_WAIT", "KILL_AFTER", "ON_LOST", "CONFLICT_EXIT_CODE", "SKIP", "STATUS_FD", "DETACH",
 		"KEEP", "NO_KEEP", "WHILE_PID", "SESSION", "TOKEN",
 		// locks, show, status, top, transfer, force-view.

@@ -48,21 +48,6 @@ func central() []Row {
 				"If it is lost, the name is held by a member that still waits for it.",
 		},
 		{
-			Rule: "a report has the values", Protocol: "central", Source: "docs/design/promises.md, P11, ours", Breaks: "P11", Bias: sim.Bias{Values: true}, Budget: 1000,
-			Hole: "What a member reports to a new authority has its locks without their values. " +
-				"A leader has announced its address, and after the change of the coordinator no client can read it.",
-		},
-		{
-			Rule: "a value is set when it can be read", Protocol: "central", Source: "docs/design/promises.md, P11, ours", Breaks: "P11", Bias: sim.Bias{Values: true}, Budget: 1000,
-			Hole: "A member answers the holder before the coordinator has the new value. " +
-				"A client that looks after that is shown the old one.",
-		},
-		{
-			Rule: "an overtaken value has no effect", Protocol: "central", Source: "docs/design/promises.md, P11, ours", Breaks: "P11", Bias: sim.Bias{Values: true}, Budget: 2000,
-			Hole: "The coordinator takes each value that arrives, in the order of their arrival. " +
-				"A late copy of an earlier message sets the value back.",
-		},
-		{
 			Rule: "token counter in memory", Protocol: "central", Source: "docs/design/verification.md §3, ours", Breaks: "P2", Budget: 50,
 			Hole: "Tokens are counted by the coordinator in memory, without a reign in front. " +
 				"Its successor begins anew, and a store that compares tokens refuses the rightful holder, or lets the former one write.",

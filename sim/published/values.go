@@ -1,0 +1,24 @@
+package published
+
+import "github.com/holdfast-locks/holdfast/sim"
+
+// values has the rules of the values of grants, at an authority.
+func values() []Row {
+	return []Row{
+		{
+			Rule: "a report has the values", Protocol: "central", Source: "docs/design/promises.md, P11, ours", Breaks: "P11", Bias: sim.Bias{Values: true}, Budget: 1000,
+			Hole: "What a member reports to a new authority has its locks without their values. " +
+				"A leader has announced its address, and after the change of the coordinator no client can read it.",
+		},
+		{
+			Rule: "a value is set when it can be read", Protocol: "central", Source: "docs/design/promises.md, P11, ours", Breaks: "P11", Bias: sim.Bias{Values: true}, Budget: 1000,
+			Hole: "A member answers the holder before the coordinator has the new value. " +
+				"A client that looks after that is shown the old one.",
+		},
+		{
+			Rule: "an overtaken value has no effect", Protocol: "central", Source: "docs/design/promises.md, P11, ours", Breaks: "P11", Bias: sim.Bias{Values: true}, Budget: 2000,
+			Hole: "The coordinator takes each value that arrives, in the order of their arrival. " +
+				"A late copy of an earlier message sets the value back.",
+		},
+	}
+}
