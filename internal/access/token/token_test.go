@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -211,9 +212,9 @@ func watched(t *testing.T, path string) (*File, func(), *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	f := Open(Options{Path: path, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	now := time.Now()
-	f.now = func() time.Time { return now }
-	return f, func() { now = now.Add(follow.Every) }, &log
+	began, passed := time.Now(), atomic.Int64{}
+	f.now = func() time.Time { return began.Add(time.Duration(passed.Load())) }
+	return f, func() { passed.Add(int64(follow.Every)) }, &log
 }
 
 func write(t *testing.T, path string, data []byte, mode os.FileMode) {
