@@ -342,7 +342,7 @@ func (m *Machine) answerHeld(w *work, session lock.SessionID, err error, out *pr
 		d.Kind, d.Hold = lock.Granted, w.op.Hold
 	case replica.Amend:
 		d.Kind, d.Value, d.Revision = lock.Amended, w.op.Value, w.op.Revision
-		if now, held := w.grant(m.partOf(w.op.Name)); held {
+		if now, held := w.grant(m.partOf(w.op.Name)); held && err == nil {
 			d.Value, d.Revision = now.Value, now.Revision // it was overtaken, or done before
 		}
 	}
