@@ -16,6 +16,7 @@ import (
 
 // TestConversations plays each testdata/*.txt against the two halves of a stream's edge, of a member with the spaces default, at
 // port 1, and loose, at port 2, which offers the class available.
+// A value has at most 20 bytes.
 //
 //	stream [as=NAME] [events=3] [bytes=900] [most=900 share=300]   a stream begins, of a caller with that name, with these bounds
 //	greet s1                      it says hello, and is welcomed with a new session
@@ -23,13 +24,15 @@ import (
 //	say OPERATION / OPERATION …   a frame arrives. An operation is one of
 //	  hello [id=1] [ttl=5s] [client=c] [number=7] [gen=1] [resume=s1] [secret=wrong] [open=1,2] [last=5]
 //	  acquire #1 NAME [space=S] [try] [wait=1s] [hold=3s] [mode=9] [require=3]   extend #1 NAME [token=4:1] 5s
+//	  amend #1 NAME [space=S] [token=4:1] revision=2 [value=v]
 //	  release #1 NAME [space=S] [token=4:1] [lazy]   cancel #1 NAME   beat #1 [5s]   end [#1]   none
 //	beats 5000                    a frame of so many heartbeats
 //	allow 2 1                     the next frame may have 2 operations that ask for something, and 1 that keeps or gives back
 //	overload                      the member refuses new work in the next frame
 //	admitted [over]   checked [takes] [unknown|taken|foreign|away]   occupied [gone]
 //	opened s1 ttl=9s [gen=1] [cut] [away]   resumed ttl=9s [gen=2] [lost=1,2] [cut] [unknown|taken|away]
-//	granted #1 token=4:1 [hold=3s]   queued #1 0|unheard   refused #1 NAME   released #1   lost #1 WHY   revoked #1 WHY, each with [of=release|cancel|extend|another]
+//	granted #1 token=4:1 [hold=3s]   queued #1 0|unheard   refused #1 NAME [revision=2]   released #1   amended #1 revision=2   lost #1 WHY   revoked #1 WHY,
+//	  each with [of=release|cancel|extend|amend|another]
 //	beaten #1 9s [cut] [lost=1] [unknown|taken|away]   ended #1   expired [WHY]   dismissed   superseded   takenover
 //	moved ADDRESS                 clients are to go there
 //	stall   flow                  the client does not read; it reads again
@@ -112,7 +115,7 @@ func (c *conversation) begin(l *golden.Line) {
 			}
 			return &spaces[port-1]
 		},
-		CheckName: holdfast.CheckName, CheckValue: holdfast.CheckValue,
+		CheckName: holdfast.CheckName, CheckValue: checkValue,
 		Identity: func() (member, cluster string) { return "a", "c" },
 		Explain:  func(err error) error { return err },
 		Durable:  []string{"default"},
@@ -121,6 +124,14 @@ func (c *conversation) begin(l *golden.Line) {
 	}
 	name := l.Value("as")
 	*c = conversation{config: c.config, now: c.now, machine: edge.New(c.config), box: edge.NewOutbox(c.config), caller: edge.Caller{Name: name, Identity: name}}
+}
+
+// checkValue bounds values to 20 bytes, so that a script can have one that is too long.
+func checkValue(value string) error {
+	if len(value) > 20 {
+		return &holdfast.LimitError{Limit: "value_bytes", Value: 20}
+	}
+	return nil
 }
 
 // event plays a line that is an input of one half.

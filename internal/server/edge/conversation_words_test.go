@@ -75,6 +75,8 @@ func operation(l *golden.Line) *schema.Operation {
 		op.Kind = &schema.Operation_Cancel{Cancel: &schema.Cancel{Space: space, Name: nameOf(l)}}
 	case "extend":
 		op.Kind = &schema.Operation_Extend{Extend: &schema.Extend{Space: space, Token: token, Name: nameOf(l), Hold: int64(l.Time())}}
+	case "amend":
+		op.Kind = &schema.Operation_Amend{Amend: &schema.Amend{Space: space, Token: token, Revision: l.Number("revision"), Value: l.Value("value"), Name: nameOf(l)}}
 	case "beat":
 		op.Kind = &schema.Operation_Beat{Beat: &schema.Beat{}}
 		if l.More() {
@@ -162,7 +164,7 @@ func (c *conversation) decided(l *golden.Line, id uint64) {
 	case "another":
 		op, d.Request = 1<<63|id, 1<<63|id
 	default:
-		op = 1<<63 | map[string]uint64{"release": uint64(edge.CallRelease), "cancel": uint64(edge.CallCancel), "extend": uint64(edge.CallExtend)}[of]<<60 | 1
+		op = edge.NumberOf(map[string]edge.Call{"release": edge.CallRelease, "cancel": edge.CallCancel, "extend": edge.CallExtend, "amend": edge.CallAmend}[of], 1)
 	}
 	switch l.Verb {
 	case "granted":
@@ -175,6 +177,9 @@ func (c *conversation) decided(l *golden.Line, id uint64) {
 		}
 	case "refused":
 		d.Kind, d.Name, d.Err = lock.Refused, l.Next(), holdfast.ErrNotHeld
+		d.Revision = l.Number("revision")
+	case "amended":
+		d.Kind, d.Revision = lock.Amended, l.Number("revision")
 	case "released":
 		d.Kind = lock.Released
 	case "lost", "revoked":
@@ -222,6 +227,8 @@ func (c *conversation) call(ev *protocol.Event) {
 		text = fmt.Sprintf("cancel #%d %s", fact.Request, fact.Name)
 	case *protocol.Extend:
 		text = fmt.Sprintf("extend #%d %s token=%s %v", fact.Request, fact.Name, golden.Token(fact.Token), fact.Hold)
+	case *protocol.Amend:
+		text = fmt.Sprintf("amend #%d %s token=%s revision=%d value=%s", fact.Request, fact.Name, golden.Token(fact.Token), fact.Revision, fact.Value)
 	case *session.Renew:
 		text = fmt.Sprintf("renew s%d ttl=%v arrived=%v", fact.ID.Number, fact.TTL, fact.Arrived)
 	case *session.End:
@@ -295,6 +302,8 @@ func told(e *schema.Event) string {
 		text = fmt.Sprintf("lost: %s must release=%v", kind.Lost.GetWhy(), kind.Lost.GetMustRelease())
 	case *schema.Event_Extended:
 		text = fmt.Sprintf("extended %v", time.Duration(kind.Extended.GetHold()))
+	case *schema.Event_Amended:
+		text = fmt.Sprintf("amended revision=%d", kind.Amended.GetRevision()) + problem(kind.Amended.GetProblem())
 	case *schema.Event_Moved:
 		text = "moved to " + kind.Moved.GetAuthority()
 	case *schema.Event_Beat:

@@ -107,6 +107,7 @@ func (m *Machine) onFrame(ev *Event) {
 		case !ev.Allowance.admits(operation):
 			call, space, name := targetOf(operation)
 			m.refuse(call, operation.GetId(), space, name, ev.Allowance.Refusal)
+			m.says().revision = operation.GetAmend().GetRevision()
 		default:
 			if m.perform(operation); m.out.Over {
 				return
@@ -140,6 +141,9 @@ func targetOf(operation *schema.Operation) (call Call, space, name string) {
 func (m *Machine) refuse(call Call, id uint64, space, name string, err error) {
 	m.out.Says = append(m.out.Says, Outgoing{saying: call.refusal(), call: call, id: id, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err}})
 }
+
+// says returns the event that was added last.
+func (m *Machine) says() *Outgoing { return &m.out.Says[len(m.out.Says)-1] }
 
 // bad refuses a malformed operation.
 func (m *Machine) bad(call Call, id uint64, what string) {
