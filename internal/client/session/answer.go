@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -170,6 +171,14 @@ func (m *Machine) failRelease(r *Request, problem *schema.Problem) {
 	}
 }
 
+// unknownAmend returns why an amendment has no answer of its own: its member is of a version without values.
+func unknownAmend(problem *schema.Problem) error {
+	if problem.GetCode() == api.CodeBadRequest {
+		return fmt.Errorf("%w: this member's version has no values of locks; upgrade it", holdfast.ErrUnsupported)
+	}
+	return reason(problem)
+}
+
 // onRefused handles the refusal of the request or other operation with that id.
 func (m *Machine) onRefused(r *Request, id uint64, problem *schema.Problem) {
 	switch {
@@ -186,7 +195,7 @@ func (m *Machine) onRefused(r *Request, id uint64, problem *schema.Problem) {
 	case r.behind:
 		m.onExtendRefused(r, reason(problem))
 	case r.state == Held && r.amend != nil:
-		m.finishAmend(r, reason(problem)) // by a member that does not know amendments
+		m.finishAmend(r, unknownAmend(problem))
 	default:
 		m.onReleased(r, problem)
 	}

@@ -27,8 +27,8 @@ import (
 //	broken [gone|taken]   goodbye   stall   flow    the stream ends; it takes nothing; it takes what waits
 //	moved [members=a,b] [authority=a]
 //	lock NAME [wait=1s] [hold=3s] [try] [owner=o] [bounded]
-//	giveup #1   unlock #1 [awaited]   stopped #1 NAME [token=4:1]   unawait #1   extend #1 5s   unheld #1 WHY   close   abandon
-//	granted #1 token=4:1 [hold=3s] [grace]   queued #1 0   extended #1 5s   beaten #7 9s [cut=why]
+//	giveup #1   unlock #1 [awaited]   stopped #1 NAME [token=4:1]   unawait #1   extend #1 5s   amend #1 V   unheld #1 WHY   close   abandon
+//	granted #1 token=4:1 [hold=3s] [grace]   queued #1 0   extended #1 5s   amended #1 revision=2 [CODE] [why]   beaten #7 9s [cut=why]
 //	refused #1 CODE [why]   released #1 [CODE] [why]   lost #1 WHY [must]
 //	at 3s                         time passes
 //	look                          what is believed, and what is not settled
@@ -258,6 +258,9 @@ func (c *conversation) asks(l *golden.Line, id uint64, ev *session.Event) bool {
 		ev.Kind = session.Unawait
 	case "extend":
 		ev.Kind, ev.Extension, ev.Span = session.Extend, &session.Extension{}, l.Time()
+	case "amend":
+		ev.Kind, ev.Value = session.Amend, l.Next()
+		ev.Amending = &session.Amending{Caller: ev.Value}
 	case "unheld":
 		ev.Kind, ev.Err = session.Unheld, holdfast.Loss(strings.Join(l.Words(), " "))
 	default:
@@ -277,6 +280,8 @@ func says(l *golden.Line, id uint64) *schema.Event {
 		event.Kind = &schema.Event_Queued{Queued: &schema.Queued{Position: int32(l.Count())}}
 	case "extended":
 		event.Kind = &schema.Event_Extended{Extended: &schema.Extended{Hold: int64(l.Time())}}
+	case "amended":
+		event.Kind = &schema.Event_Amended{Amended: &schema.Amended{Revision: l.Number("revision"), Problem: problem(l)}}
 	case "beaten":
 		event.Kind = &schema.Event_Beat{Beat: &schema.Beaten{Ttl: int64(l.Time()), TtlCut: l.Value("cut")}}
 	case "refused":
@@ -346,6 +351,9 @@ func sent(operation *schema.Operation) string {
 		return named("cancel", kind.Cancel)
 	case *schema.Operation_Extend:
 		return named("extend", kind.Extend) + fmt.Sprintf(" hold=%v", time.Duration(kind.Extend.GetHold()))
+	case *schema.Operation_Amend:
+		a := kind.Amend
+		return named("amend", a) + fmt.Sprintf(" token=%s revision=%d value=%s", golden.Token(holdfast.Token(a.GetToken())), a.GetRevision(), a.GetValue())
 	case *schema.Operation_Beat:
 		return fmt.Sprintf("beat #%d", operation.GetId())
 	}
@@ -354,6 +362,7 @@ func sent(operation *schema.Operation) string {
 
 var effects = [...]string{
 	session.Hold: "hold", session.Fail: "fail", session.TimeOut: "time out", session.End: "end", session.Move: "move", session.AnswerExtend: "answer extend",
+	session.AnswerAmend: "answer amend",
 	session.FailRelease: "fail release", session.Settle: "settle", session.TellQueued: "tell queued", session.Renewed: "renewed", session.CutTTL: "cut",
 	session.Late: "late", session.Forget: "forget", session.Finish: "finish", session.Quiet: "quiet", session.Unmatched: "unmatched",
 	session.Ask: "ask", session.LetGo: "let go", session.Serve: "serve", session.Refuse: "refuse", session.HangUp: "hang up", session.Begun: "begun",
@@ -393,6 +402,8 @@ func (c *conversation) effect(e *session.Effect) {
 		text += fmt.Sprintf(" %v", e.At)
 	case session.TellQueued:
 		text += fmt.Sprintf(" position=%d", e.Position)
+	case session.AnswerAmend:
+		text += fmt.Sprintf(" value=%v", e.Amending.Caller)
 	case session.Forget:
 		text += " " + e.Session.ID
 		if e.Lost {
