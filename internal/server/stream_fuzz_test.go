@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -14,12 +15,14 @@ import (
 
 // FuzzOperations performs frames of any content for two clients in turn: none is a mistake
 // of the server, none grants a lock that excludes another client's, nor one that the end
-// of the session does not give back.
+// of the session does not give back, and none gives a lock a value that may not be.
 func FuzzOperations(f *testing.F) {
 	for _, operations := range [][]*schema.Operation{
 		{opAcquire(1, "x"), opRelease(1, "x", 0)},
 		{opTry(1, "x"), opExtend(1, "x", 1, 5), opCancel(1, "x"), opBeat(2, 7)},
 		{opEnd(), opAcquire(2, "y")},
+		{opAcquire(1, "x"), opAmend(1, "x", 0, 2, "two\nlines"), opAmend(1, "x", 0, 1, "late"), opAmend(1, "x", 0, 2, ""), opAmend(2, "y", 1, 0, "\x1b[31m")},
+		{opAmend(1, "x", 0, 1<<64-1, strings.Repeat("v", holdfast.MaxValue)), opAmend(1, "x", 0, 3, strings.Repeat("v", holdfast.MaxValue+1)), opRelease(1, "x", 0)},
 		{{Id: 1<<64 - 1, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{
 			Name: "x", Mode: schema.Mode_MODE_SLOTS, Units: 1, Capacity: 1<<31 - 1, Wait: 1<<63 - 1, Hold: 1<<63 - 1, Owner: "o",
 		}}}},
@@ -104,6 +107,9 @@ func (b *harness) compatible(t *testing.T) {
 			units := 0
 			for _, g := range l.Holders {
 				units += int(g.Units)
+				if err := holdfast.CheckValue(g.Value); err != nil {
+					t.Errorf("%q is held with a %v", l.Name, err)
+				}
 			}
 			if l.Mode == schema.Mode_MODE_EXCLUSIVE && len(l.Holders) > 1 || l.Mode == schema.Mode_MODE_SLOTS && units > int(l.Capacity) {
 				t.Errorf("%q is held by %d, %d units of %d", l.Name, len(l.Holders), units, l.Capacity)
