@@ -28,6 +28,12 @@ func formatName(name string) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
+// formatValue makes one line of a value, which may have several: line ends and tabs are escaped as in Go. Other
+// characters that a terminal obeys are left to the table.
+func formatValue(value string) string { return valueEscapes.Replace(value) }
+
+var valueEscapes = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
+
 // formatTime formats a time as a cell, in the local zone: the time alone if it is today.
 func formatTime(t *timestamppb.Timestamp) string {
 	if t == nil {

@@ -134,7 +134,7 @@ func lockRows(o *output, t *table, lock *schema.Lock) {
 	waiters := strconv.Itoa(len(lock.Waiters))
 	for _, g := range lock.Holders {
 		t.row(formatName(lock.Name), grantState(g), formatMode(g.Mode, g.Units, lock.Capacity), formatToken(g.Token), cmp.Or(g.Owner, g.Client),
-			g.Member, o.age(g.Since), waiters, g.Reason, g.Value)
+			g.Member, o.age(g.Since), waiters, g.Reason, formatValue(g.Value))
 	}
 	if len(lock.Holders) == 0 {
 		t.row(formatName(lock.Name), stateOf(lock), formatMode(lock.Mode, lock.Units, lock.Capacity), "", "", "", "", waiters, "", "")

@@ -45,7 +45,7 @@ func (p *program) newWatcher(c *cli.Command) *watcher {
 func (w *watcher) present(page []*schema.Lock) error {
 	for _, lock := range page {
 		for _, g := range lock.Holders {
-			e := holdEvent(grantState(g), lock, g, g.Since)
+			e := valueEvent(grantState(g), lock, g, g.Since)
 			w.known.listed(e)
 			if err := w.print(e, w.out.now, g.Since); err != nil {
 				return err
@@ -173,7 +173,7 @@ var usualWidths = map[string]int{"TIME": 12, "EVENT": 9, "TOKEN": 18, "NAME": 12
 // whyOf returns the cause of an event, and the reason for the lock; for a new value, that.
 func whyOf(event *schema.WatchEvent) string {
 	if event.Event == "value" {
-		return event.Value
+		return formatValue(event.Value)
 	}
 	if event.Reason == "" {
 		return event.Why

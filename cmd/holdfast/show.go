@@ -101,7 +101,7 @@ func grantTable(o *output, who, end string, grants []*schema.Grant, capacity int
 		}
 		cells := []string{cmp.Or(g.Owner, g.Client), mode, formatToken(g.Token), g.Member, g.Session, g.Client, o.age(g.Since), o.when(g.Until), g.Reason}
 		if valued {
-			cells = append(cells, g.Value)
+			cells = append(cells, formatValue(g.Value))
 		}
 		t.row(cells...)
 	}
@@ -115,7 +115,11 @@ func waitTable(o *output, lock *schema.Lock) *table {
 	if waitsFor {
 		heads = append(heads, "WAITS FOR")
 	}
-	t := newTable(heads...).long("WAITER", "MEMBER", "REASON", "WAITS FOR").wide("SESSION", "CLIENT")
+	valued := slices.ContainsFunc(lock.Waiters, func(w *schema.Wait) bool { return w.Value != "" })
+	if valued {
+		heads = append(heads, "VALUE")
+	}
+	t := newTable(heads...).long("WAITER", "MEMBER", "REASON", "WAITS FOR", "VALUE").wide("SESSION", "CLIENT")
 	for _, w := range lock.Waiters {
 		cells := []string{
 			cmp.Or(w.Owner, w.Client), strconv.Itoa(int(w.Position)), formatMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
@@ -123,6 +127,9 @@ func waitTable(o *output, lock *schema.Lock) *table {
 		}
 		if waitsFor {
 			cells = append(cells, strings.Join(w.For, ","))
+		}
+		if valued {
+			cells = append(cells, formatValue(w.Value))
 		}
 		t.row(cells...)
 	}

@@ -20,7 +20,10 @@ func (p *program) valueCommand() *cli.Command {
 		UsageText: name + " value [flags] NAME TEXT --token TOKEN --session SESSION",
 		Description: "Publishes TEXT with the lock, in place of its value before: `" + name + " show NAME` prints it. TEXT has at most\n" +
 			"4096 bytes; - reads it from standard input. Prints nothing, and returns when the authority has the value. If\n" +
-			"the lock was lost before, the exit code is 79, or 81 if an operator broke it.",
+			"the lock was lost before, the exit code is 79, or 81 if an operator broke it.\n" +
+			"\n" +
+			"A lock of `" + name + " lock` keeps the value that --value gives it: its command does not know the session. A\n" +
+			"job that reports its progress takes its lock with `acquire`, or through the Go API.",
 		Flags: clientFlags(
 			&cli.StringFlag{Name: "token", Usage: "`TOKEN` of the lock, as printed by acquire", Sources: lockTokenSource()},
 			sessionFlag(),

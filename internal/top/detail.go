@@ -60,6 +60,7 @@ func grantColumns(holder, since, until string) []column {
 	return []column{
 		{title: holder}, {title: "MEMBER", rank: 1}, {title: since, right: true}, {title: until, right: true}, {title: "MODE", rank: 4},
 		{title: "TOKEN", rank: 3, right: true, whole: true}, {title: "CLIENT", rank: 5}, {title: "SESSION", rank: 6, whole: true}, {title: "REASON", rank: 2},
+		{title: "VALUE", rank: 2},
 	}
 }
 
@@ -76,11 +77,14 @@ func (m *Model) grantRows(grants []*schema.Grant, former bool) (rows []row) {
 		}
 		who, client := whoIs(g.Owner, g.Client)
 		rows = append(rows, row{cells: []string{
-			who, g.Member, since, until, modeOf(g.Mode, g.Units), strconv.FormatUint(g.Token, 10), client, g.Session, g.Reason,
+			who, g.Member, since, until, modeOf(g.Mode, g.Units), strconv.FormatUint(g.Token, 10), client, g.Session, g.Reason, valueLine.Replace(g.Value),
 		}})
 	}
 	return rows
 }
+
+// valueLine makes one line of a value.
+var valueLine = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
 
 // whoIs returns the name of a holder or waiter, and its client unless that is the name.
 func whoIs(owner, client string) (who, rest string) {
@@ -102,6 +106,7 @@ func modeOf(mode schema.Mode, units int32) string {
 var queueColumns = []column{
 	{title: "BEFORE", right: true}, {title: "WAITER"}, {title: "MEMBER", rank: 1}, {title: "WAITED", right: true}, {title: "GIVES UP IN", right: true, rank: 3},
 	{title: "MODE", rank: 4}, {title: "WAITS FOR", rank: 3}, {title: "CLIENT", rank: 5}, {title: "SESSION", rank: 6, whole: true}, {title: "REASON", rank: 2},
+	{title: "VALUE", rank: 2},
 }
 
 // queueRows are the waiting requests.
@@ -110,7 +115,7 @@ func (m *Model) queueRows(waiters []*schema.Wait) (rows []row) {
 		who, client := whoIs(w.Owner, w.Client)
 		rows = append(rows, row{cells: []string{
 			strconv.Itoa(int(w.Position)), who, w.Member, m.ageOf(api.TimeOf(w.Since)), m.inTime(api.TimeOf(w.Until)), modeOf(w.Mode, w.Units),
-			strings.Join(w.For, ","), client, w.Session, w.Reason,
+			strings.Join(w.For, ","), client, w.Session, w.Reason, valueLine.Replace(w.Value),
 		}})
 	}
 	return rows

@@ -125,9 +125,9 @@ func testLocks() []*schema.Lock {
 	return []*schema.Lock{
 		{
 			Space: "default", Name: "deploy", Mode: exclusive, Token: 123832948333224994,
-			Holders: []*schema.Grant{{Owner: "ann", Member: "m1", Client: "holdfast@m1 pid 77", Session: "1wrpt2z364zqe-1z141z6", Token: 123832948333224994, Mode: exclusive, Since: ago(192 * time.Second), Until: ago(-7 * time.Second), Reason: "release 7"}},
+			Holders: []*schema.Grant{{Owner: "ann", Member: "m1", Client: "holdfast@m1 pid 77", Session: "1wrpt2z364zqe-1z141z6", Token: 123832948333224994, Mode: exclusive, Since: ago(192 * time.Second), Until: ago(-7 * time.Second), Reason: "release 7", Value: "http://10.0.0.7:80\n\x1b[31mred"}},
 			Waiters: []*schema.Wait{
-				{Owner: "job-1", Member: "m2", Client: "c1", Session: "s1", Mode: exclusive, Since: ago(40 * time.Second), Until: ago(-20 * time.Second), Position: 0, Reason: "nightly"},
+				{Owner: "job-1", Member: "m2", Client: "c1", Session: "s1", Mode: exclusive, Since: ago(40 * time.Second), Until: ago(-20 * time.Second), Position: 0, Reason: "nightly", Value: "v8"},
 				{Owner: "job-2", Member: "m1", Client: "c2", Session: "s2", Mode: exclusive, Since: ago(12 * time.Second), Position: 1},
 			},
 			History: []*schema.Grant{{Owner: "bob", Member: "m2", Token: 123832948333224990, Mode: exclusive, Since: ago(900 * time.Second), Until: ago(300 * time.Second)}},
