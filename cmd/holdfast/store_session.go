@@ -130,7 +130,7 @@ func (p *program) reportStoreWait(ctx context.Context, c *cli.Command, order *st
 func storeKeeperArguments(c *cli.Command, w *witness, order *storeOrder) []string {
 	arguments := []string{"store-keeper", "--while-pid=" + strconv.Itoa(w.pid), "--store-options=" + order.options}
 	for _, flag := range []string{
-		"shared", "slots", "try", "wait", "hold", "owner", "reason", "require", "conflict-exit-code", "space", "timeout",
+		"shared", "slots", "try", "wait", "hold", "owner", "reason", "value", "require", "conflict-exit-code", "space", "timeout",
 	} {
 		if c.IsSet(flag) {
 			arguments = append(arguments, fmt.Sprintf("--%s=%v", flag, c.Value(flag)))
