@@ -333,6 +333,7 @@ func conformsWith(t *testing.T, protocol string, m *served, others *others, open
 		MaxWaitersPerName: 300,
 		LocksPerSession:   250,
 		Elsewhere:         others.open,
+		Values:            func(tb testing.TB, space, name string) []string { return valuesAt(tb, m.address, space, name) },
 		Break: func(tb testing.TB, space, name string) {
 			if err := m.node.Break(context.Background(), space, name, "conformance"); err != nil {
 				tb.Error(err)

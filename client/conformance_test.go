@@ -217,6 +217,9 @@ func conforms(t *testing.T, rounds int, n *host.Member, address string, options 
 				tb.Error(err)
 			}
 		},
+		Values: func(tb testing.TB, space, name string) []string {
+			return valuesAt(tb, address, space, name, options...)
+		},
 		Release: func(tb testing.TB, locks holdfast.Locker, lock *holdfast.Lock) error {
 			admin, err := client.DialAdmin(address, options...)
 			if err != nil {
@@ -227,6 +230,25 @@ func conforms(t *testing.T, rounds int, n *host.Member, address string, options 
 			return admin.Release(context.Background(), lock.Space(), lock.Name(), lock.Token(), c.Session()+"."+c.Secret())
 		},
 	})
+}
+
+// valuesAt returns the values of a name's holders as a member shows them.
+func valuesAt(tb testing.TB, address, space, name string, options ...client.Option) (values []string) {
+	tb.Helper()
+	admin, err := client.DialAdmin(address, options...)
+	if err != nil {
+		tb.Error(err)
+		return nil
+	}
+	defer admin.Close()
+	shown, err := admin.Show(context.Background(), space, name)
+	if err != nil {
+		tb.Error(err)
+	}
+	for _, holder := range shown.GetHolders() {
+		values = append(values, holder.GetValue())
+	}
+	return values
 }
 
 // wired is a Client and the way to its member.

@@ -17,6 +17,9 @@ func TestConformance(t *testing.T) {
 		Break: func(_ testing.TB, space, name string) {
 			locks.Space(space).(*holdfasttest.Locker).Break(name)
 		},
+		Values: func(_ testing.TB, space, name string) []string {
+			return locks.Space(space).(*holdfasttest.Locker).Values(name)
+		},
 		Release: func(_ testing.TB, locks holdfast.Locker, lock *holdfast.Lock) error {
 			return holdfasttest.ReleaseForeign(locks, lock)
 		},

@@ -24,6 +24,8 @@
 //
 // # What is checked
 //
+// [Locker.Values] returns what the locks on a name publish (see [holdfast.Value]), for a test to compare.
+//
 // A lock that is still held at the end of the test fails it, with the name, the owner and the line that took the lock.
 // [LeaveHeld] allows such locks. All Lockers are closed at that time, so calls that still wait return ErrClosed.
 //

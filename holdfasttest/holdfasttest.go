@@ -102,6 +102,22 @@ func (l *Locker) BreakLock(held *holdfast.Lock) {
 	a.breakGrant(held.Space(), held.Name(), held.Token())
 }
 
+// Values returns the values of the locks on a name of this lockspace (see [holdfast.Value]), in the order of their
+// grants. A lock without a value has "".
+func (l *Locker) Values(name string) (values []string) {
+	a := l.client.authority
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	table := a.tableOf(l.space)
+	if table == nil {
+		return nil
+	}
+	for _, grant := range table.Show(name).Holders {
+		values = append(values, grant.Value)
+	}
+	return values
+}
+
 // Pause takes the authority away from all clients, in all lockspaces, until Resume. Locks are held on, and end at their
 // hold limits. Requests wait: TryLock for 5 s, a call with a wait limit until that, and then they are ErrUnavailable.
 // Unlock and Extend wait for Resume.

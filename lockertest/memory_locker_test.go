@@ -339,13 +339,6 @@ func (w *want) release(l *holdfast.Lock) error {
 	return w.authority.releaseLocked(w.session, l)
 }
 
-func (w *want) AmendLock(_ context.Context, l *holdfast.Lock, amendment holdfast.Amendment) error {
-	a := w.authority
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return l.Check()
-}
-
 func (w *want) ExtendLock(_ context.Context, l *holdfast.Lock, hold time.Duration) error {
 	a := w.authority
 	a.mu.Lock()

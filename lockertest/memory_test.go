@@ -25,6 +25,7 @@ type authority struct {
 
 	mu       sync.Mutex
 	names    map[place]*entry
+	lasts    map[place]string // the values that were set last
 	count    holdfast.Token
 	requests uint64
 }
@@ -49,6 +50,7 @@ type want struct {
 	err       error
 	done      chan struct{} // closed when lock or err is set
 	hold      *time.Timer
+	amends    atomic.Int64 // how many values were asked for
 }
 
 type session struct {
@@ -60,7 +62,7 @@ type session struct {
 func newAuthority(fault string) *authority {
 	return &authority{
 		fault: fault, spaces: []string{holdfast.DefaultSpace, "second", "third"}, class: holdfast.Fenced,
-		maxWaiters: 300, locksPerSession: 100, start: time.Now(), names: map[place]*entry{},
+		maxWaiters: 300, locksPerSession: 100, start: time.Now(), names: map[place]*entry{}, lasts: map[place]string{},
 		looked: make(chan struct{}),
 	}
 }
@@ -102,6 +104,7 @@ func (a *authority) request(w *want) int {
 	}
 	w.session.wants = append(w.session.wants, w)
 	if same := a.entered(e, w); same != nil {
+		a.share(w, same)
 		a.grant(e, w, same.token)
 		return -1
 	}
@@ -175,6 +178,7 @@ func (a *authority) grant(e *entry, w *want, token holdfast.Token) {
 		token = e.count
 	}
 	w.token = token
+	a.begin(w)
 	end := holdfast.Forever
 	if w.Hold > 0 && a.fault != "hold limit ignored" {
 		end = w.Now() + w.Hold

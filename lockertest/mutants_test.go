@@ -99,6 +99,19 @@ var mutants = []struct {
 	{fault: "break says another reason", check: "do_reports_a_loss", says: `says "duplicate"`},
 	{fault: "close leaves locks", check: "do_reports_a_close", says: "want closed", hangs: true},
 	{fault: "lock ends with the context", check: "do_ends_with_its_caller", says: "ended with the context of the caller"},
+	// P11
+	{fault: "value of the request ignored", check: "values_of_requests", says: "is shown with the values"},
+	{fault: "value not replaced", check: "values_are_replaced", says: "is shown with the values"},
+	{fault: "value outlives its lock", check: "values_end_with_their_locks", says: "is shown with the values"},
+	{fault: "value is set later", check: "values_in_order", says: "after SetValue had returned for"},
+	{fault: "value of all holders", check: "values_of_several_holders", says: "is shown with the values"},
+	{fault: "value of one lock of its owner", check: "values_and_reentry", says: "is shown with the values"},
+	{fault: "reentry sets the value", check: "values_and_reentry", says: "is shown with the values"},
+	{fault: "replaced value has no answer", check: "values_at_once", says: "deadline exceeded", hangs: true},
+	{fault: "break is not reported", check: "values_of_broken_locks", says: "want lost"},
+	{fault: "hold limit ignored", check: "values_after_a_hold_limit", says: "has not ended", hangs: true},
+	{fault: "close leaves locks", check: "values_of_ended_locks", says: "deadline exceeded", hangs: true},
+	{fault: "input unchecked", check: "values_out_of_bounds", says: "want bad name"},
 	{fault: "bare errors", check: "try_lock", says: "is not a *holdfast.Error"},
 }
 

@@ -58,6 +58,10 @@ type Caps struct {
 	// means not tested.
 	Release func(tb testing.TB, locks holdfast.Locker, lock *holdfast.Lock) error
 
+	// Values returns the values of a name's holders, in any order, as each listing shows them now: the value of a holder
+	// without one is "". Nil means that values are set, and not read back. It may be called on any goroutine.
+	Values func(tb testing.TB, space, name string) []string
+
 	// Rounds is the number of rounds of the races and of names in the broad tests. Below 25 it also reduces the number
 	// of goroutines that wait for one name, and how often a name changes hands. Zero means 2000, or 200 with -short.
 	Rounds int
@@ -112,7 +116,7 @@ func checks() []check {
 	return slices.Concat(
 		exclusionChecks(), modeChecks(), orderChecks(), waitChecks(), raceChecks(), reentryChecks(),
 		tokenChecks(), unlockChecks(), holdChecks(), lossChecks(), lockAllChecks(), limitChecks(),
-		closeChecks(), contextChecks(), inputChecks(), spaceChecks(), adapterChecks(), doChecks(),
+		closeChecks(), contextChecks(), inputChecks(), spaceChecks(), adapterChecks(), doChecks(), valueChecks(),
 	)
 }
 

@@ -78,7 +78,26 @@ func conforms(t *testing.T, store storage.Store, class holdfast.Class, keeps boo
 	}, lockertest.Caps{
 		NoShared: true, NoSlots: true, NoFIFO: true, Class: class, Spaces: []string{"billing"}, Keeps: keeps,
 		LocksPerSession: 250, Rounds: rounds,
+		Values: func(tb testing.TB, space, name string) []string { return valuesIn(tb, store, space, name) },
 	})
+}
+
+// valuesIn returns the value of a name's holder as the store shows it.
+func valuesIn(tb testing.TB, store storage.Store, space, name string) []string {
+	tb.Helper()
+	locks, err := storelock.Operate(context.Background(), store, storelock.GroupOf(space, ""))
+	if err != nil {
+		tb.Error(err)
+		return nil
+	}
+	shown, err := locks.Show(context.Background(), name)
+	if err != nil {
+		tb.Errorf("show %q: %v", name, err)
+	}
+	if shown.RID == "" {
+		return nil
+	}
+	return []string{shown.Value}
 }
 
 // TestSettingsMustMatch: the error of a process that starts with others has both, and says how to go on.

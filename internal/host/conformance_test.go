@@ -2,13 +2,16 @@ package host_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lockertest"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 func TestConformance(t *testing.T) {
@@ -181,8 +184,29 @@ func conforms(t *testing.T, n *host.Member, others ...*host.Member) {
 				tb.Error(err)
 			}
 		},
+		Values: func(tb testing.TB, space, name string) []string { return valuesAt(tb, n, space, name) },
 		Release: func(tb testing.TB, locks holdfast.Locker, lock *holdfast.Lock) error {
 			return host.ReleaseForeign(locks, lock)
 		},
 	})
+}
+
+// valuesAt returns the values of a name's holders as a member shows them.
+func valuesAt(tb testing.TB, n *host.Member, space, name string) (values []string) {
+	tb.Helper()
+	port := slices.IndexFunc(n.Spaces(), func(s host.Space) bool { return s.Name == space }) + 1
+	reply, err := n.Driver().Do(context.Background(), protocol.Port(port), &protocol.Show{Name: name})
+	if err != nil {
+		tb.Errorf("show %q: %v", name, err)
+		return nil
+	}
+	shown, is := reply.Result.(*lock.Lock)
+	if !is {
+		tb.Errorf("show %q: answered by %v", name, reply.Result)
+		return nil
+	}
+	for _, grant := range shown.Holders {
+		values = append(values, grant.Value)
+	}
+	return values
 }
