@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 )
 
 // Option changes a campaign.
@@ -13,10 +14,10 @@ type Option func(*settings)
 
 // settings are the resolved options.
 type settings struct {
-	request     []holdfast.Option
-	least, most time.Duration
-	onLoss      func(error)
-	err         error
+	request []holdfast.Option
+	pauses  backoff.Backoff
+	onLoss  func(error)
+	err     error
 }
 
 // The default pauses before another campaign.
@@ -26,7 +27,7 @@ const (
 )
 
 func resolve(options []Option) (settings, error) {
-	s := settings{least: leastPause, most: mostPause}
+	s := settings{pauses: backoff.Backoff{Least: leastPause, Most: mostPause}}
 	for _, option := range options {
 		option(&s)
 	}
@@ -50,7 +51,7 @@ func Backoff(least, most time.Duration) Option {
 		if least <= 0 || most < least {
 			s.err = fmt.Errorf("%w: backoff from %v to %v: want more than 0, and no less", holdfast.ErrConflict, least, most)
 		}
-		s.least, s.most = least, most
+		s.pauses = backoff.Backoff{Least: least, Most: most}
 	}
 }
 

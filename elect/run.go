@@ -3,10 +3,10 @@ package elect
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 )
 
 // Run campaigns for a name, and calls lead each time this candidate leads. It returns when ctx ends, or when lead
@@ -25,7 +25,7 @@ func Run(ctx context.Context, locks holdfast.Locker, name string, lead func(ctx 
 	if err != nil {
 		return &holdfast.Error{Op: "campaign", Name: name, Err: err}
 	}
-	for pause := s.least; ; pause = min(2*pause, s.most) {
+	for pauses := s.pauses; ; {
 		began := time.Now()
 		led := false
 		err := holdfast.Do(ctx, locks, name, func(ctx context.Context, lock *holdfast.Lock) error {
@@ -38,11 +38,11 @@ func Run(ctx context.Context, locks holdfast.Locker, name string, lead func(ctx 
 		if s.onLoss != nil {
 			s.onLoss(err)
 		}
-		if led && time.Since(began) > s.most {
-			pause = s.least
+		if led && time.Since(began) > pauses.Most {
+			pauses.Reset()
 		}
-		if err := sleep(ctx, rand.N(pause)+1); err != nil {
-			return err
+		if backoff.Sleep(ctx, pauses.Next()) != nil {
+			return ctx.Err()
 		}
 	}
 }
@@ -58,16 +58,4 @@ func again(err error, led bool) bool {
 		}
 	}
 	return false
-}
-
-// sleep waits for a while, or until ctx ends, and then returns its error.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

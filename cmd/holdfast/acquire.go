@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
@@ -227,15 +228,8 @@ func answered(err error) bool {
 // retryPause is the pause before an unreachable member is retried.
 const retryPause = 100 * time.Millisecond
 
-// pause waits for d, or until ctx is done.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
+// pause waits for d, or until ctx is done, which its callers check for.
+func pause(ctx context.Context, d time.Duration) { _ = backoff.Sleep(ctx, d) }
 
 // waitOver removes a member's advice to retry from a refusal.
 func waitOver(err error) error {

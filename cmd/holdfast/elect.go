@@ -3,19 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 )
 
-// The pauses before another campaign.
-const (
-	leastPause = 200 * time.Millisecond
-	mostPause  = 10 * time.Second
-)
+// mostPause is the bound of the pauses before another campaign, as elect.Run's.
+const mostPause = 10 * time.Second
 
 // electCommand is `holdfast elect NAME -- COMMAND`.
 func (p *program) electCommand() *cli.Command {
@@ -53,20 +50,18 @@ func (p *program) elect(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	for pause := leastPause; ; pause = min(2*pause, mostPause) {
+	for pauses := (backoff.Backoff{Least: 100 * time.Millisecond, Most: mostPause}); ; {
 		began := time.Now()
 		err = p.underLock(ctx, c, order, events)
 		if !c.Bool("again") || !errors.Is(err, holdfast.ErrLost) {
 			return p.reported(c, err, events)
 		}
 		if time.Since(began) > mostPause {
-			pause = leastPause
+			pauses.Reset()
 		}
-		wait := rand.N(pause) + 1
-		p.say("%v; the next campaign begins in %v", err, short(wait))
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		pause := pauses.Next()
+		p.say("%v; the next campaign begins in %v", err, short(pause))
+		if backoff.Sleep(ctx, pause) != nil {
 			return p.reported(c, ctx.Err(), events)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 )
 
 // drainName is the name that all waiters of Drain want.
@@ -77,7 +79,7 @@ func drain(ctx context.Context, client Client, waiters int, ready func() error) 
 // awaitAll returns when all waiters are queued.
 func (q *queue) awaitAll(ctx context.Context, lockers []Locker) error {
 	if _, ok := lockers[0].(Announcer); !ok {
-		return Pass(ctx, unannounced)
+		return backoff.Sleep(ctx, unannounced)
 	}
 	for range lockers {
 		select {

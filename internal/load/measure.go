@@ -5,6 +5,8 @@ import (
 	"errors"
 	"runtime"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 )
 
 // thinkCycles is the minimum length of a measurement in think times.
@@ -147,7 +149,7 @@ func (b *bench) timed(ctx context.Context, t Target, client Client, cell Cell, d
 	handoffs := m.handoffs()
 	begun := time.Now()
 	m.phase.Store(measuring)
-	err = Pass(ctx, duration)
+	err = backoff.Sleep(ctx, duration)
 	m.phase.Store(over)
 	window := time.Since(begun)
 	handoffs = m.handoffs() - handoffs

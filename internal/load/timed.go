@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 )
 
 // hotName is the name that all workers of Hot want.
@@ -82,7 +84,7 @@ func (t *timed) start(ctx context.Context, warm time.Duration) error {
 	for _, w := range t.workers {
 		t.work.Go(func() { w.work(ctx, t) })
 	}
-	err := Pass(ctx, warm)
+	err := backoff.Sleep(ctx, warm)
 	// If a cycle takes less than a few microseconds of all CPUs, reading the clock would be a large part of it.
 	if rate := float64(t.total()) / warm.Seconds(); rate > fastRate {
 		t.every.Store(sparse)
@@ -100,18 +102,6 @@ func (t *timed) total() (cycles int64) {
 		cycles += w.total.Load()
 	}
 	return cycles
-}
-
-// Pass waits for d, unless ctx ends first.
-func Pass(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // work takes one lock after the other until the measurement is over.

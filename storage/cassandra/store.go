@@ -8,6 +8,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -201,11 +202,7 @@ func (s *Store) again(ctx context.Context, of doing, do func(context.Context) er
 		if err == nil || tries == s.retries || !errors.Is(err, storage.ErrRefused) {
 			return err
 		}
-		wait := time.NewTimer(pause)
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
+		if backoff.Sleep(ctx, pause) != nil {
 			return err
 		}
 		pause = min(2*pause, longestPause)

@@ -9,6 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -101,12 +102,8 @@ func (s *Store) follow(ctx context.Context, key string, row *watched) {
 		if s.watchOnce(ctx, key, row) {
 			pause = firstPause
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if backoff.Sleep(ctx, pause) != nil {
 			return
-		case <-timer.C:
 		}
 	}
 }

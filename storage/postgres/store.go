@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/internal/gather"
 	"github.com/holdfast-locks/holdfast/storage/internal/watch"
@@ -80,7 +81,7 @@ func (s *Store) do(ctx context.Context, writes bool, f func(*pgx.Conn) error) er
 			return err
 		}
 		// Requests that conflicted must not return at the same time.
-		if !pause(ctx, time.Duration(rand.Int64N(int64(time.Millisecond)<<min(try, 6)))) {
+		if backoff.Sleep(ctx, time.Duration(rand.Int64N(int64(time.Millisecond)<<min(try, 6)))) != nil {
 			return fmt.Errorf("%w: %w", err, ctx.Err())
 		}
 	}
@@ -93,18 +94,6 @@ func (s *Store) once(ctx context.Context, writes bool, f func(*pgx.Conn) error) 
 	}
 	defer c.Release()
 	return classify(f(c.Conn()), writes)
-}
-
-// pause waits, and returns false if ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Mutate adds and deletes columns of one row.
@@ -218,7 +207,7 @@ func (s *Store) sweep() {
 		case <-s.ctx.Done():
 			return
 		}
-		if !pause(s.ctx, sweepPause/2+rand.N(sweepPause)) {
+		if backoff.Sleep(s.ctx, sweepPause/2+rand.N(sweepPause)) != nil {
 			return
 		}
 		// A column that is not deleted now is invisible anyway, and is deleted another time.

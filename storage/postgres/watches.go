@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -79,7 +80,7 @@ func (s *Store) spread() {
 		}
 		failed++
 		rows = rows[:min(len(rows), mostNews)]
-		if !pause(s.ctx, delay(failed)) {
+		if backoff.Sleep(s.ctx, delay(failed)) != nil {
 			return
 		}
 	}
@@ -187,7 +188,7 @@ func (s *Store) hear() {
 			failed = 0
 		}
 		s.listen.set(false)
-		if !pause(s.ctx, delay(failed)) {
+		if backoff.Sleep(s.ctx, delay(failed)) != nil {
 			return
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/internal/gather"
 	"github.com/holdfast-locks/holdfast/storage/internal/watch"
@@ -115,12 +116,8 @@ func (s *Store) try(ctx context.Context, what string, send func(ctx context.Cont
 		if err == nil || tries >= s.config.retries || !errors.Is(err, storage.ErrRefused) {
 			return err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if backoff.Sleep(ctx, pause) != nil {
 			return err
-		case <-timer.C:
 		}
 		pause = min(2*pause, mostPause)
 	}

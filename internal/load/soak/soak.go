@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/backoff"
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
@@ -249,5 +250,5 @@ func (w *worker) pause(mean time.Duration) bool {
 
 // pass waits, and reports whether the full time has passed.
 func (w *worker) pass(d time.Duration) bool {
-	return load.Pass(w.ctx, d) == nil && w.ctx.Err() == nil
+	return backoff.Sleep(w.ctx, d) == nil && w.ctx.Err() == nil
 }

@@ -21,7 +21,7 @@ var (
 	// leaves do not know locks.
 	leaves = []string{
 		"internal/access/jwt", "internal/access/token", "internal/audit",
-		"internal/certificate", "internal/clock", "internal/descriptors", "internal/follow", "internal/printable", "internal/private",
+		"internal/backoff", "internal/certificate", "internal/clock", "internal/descriptors", "internal/follow", "internal/printable", "internal/private",
 		"internal/socket", "internal/sparing", "internal/trace/text", "internal/turns",
 	}
 
@@ -44,7 +44,8 @@ const switchFolder = "internal/mutation"
 // table lists the layers from the bottom to the top: nouns, rules, engines, edges, programs.
 var table = []row{
 	{[]string{"internal/access/jwt", "internal/access/token", "internal/certificate"}, []string{"internal/follow", "internal/private"}},
-	{slices.Concat([]string{"", "storage", "protocol/option", switchFolder, "internal/load", "internal/load/limit"}, leaves), nil},
+	{slices.Concat([]string{"", "storage", "protocol/option", switchFolder, "internal/load/limit"}, leaves), nil},
+	{[]string{"internal/load"}, []string{"internal/backoff"}},
 
 	{[]string{"lock/..."}, []string{"", "lock", "lock/wire"}},
 	{[]string{"protocol"}, []string{"", "lock", "lock/wire", "storage", "protocol/option", switchFolder}},
@@ -61,7 +62,7 @@ var table = []row{
 	// The package that makes a driver from a URL knows them all.
 	{[]string{"storage/open"}, []string{"storage/..."}},
 	{[]string{"storage/..."}, []string{
-		"storage", "storage/internal/...", "internal/descriptors", "internal/sparing",
+		"storage", "storage/internal/...", "internal/backoff", "internal/descriptors", "internal/sparing",
 	}},
 	{[]string{"internal/disk/..."}, []string{"storage", "internal/descriptors", "internal/sparing"}},
 	{[]string{"internal/api/..."}, []string{"", "internal/api/..."}},
@@ -80,7 +81,7 @@ var table = []row{
 	// client.
 	{[]string{"lockertest"}, []string{""}},
 	{[]string{"holdfasttest"}, []string{"", "lock", "internal/takeall"}},
-	{[]string{"elect"}, []string{""}},
+	{[]string{"elect"}, []string{"", "internal/backoff"}},
 	{[]string{"internal/takeall"}, []string{switchFolder}},
 	{[]string{"internal/client/session"}, []string{"", "internal/api", "internal/api/schema", "internal/clock", switchFolder}},
 	{[]string{"client"}, slices.Concat([]string{"", "internal/client/session", "internal/takeall", "internal/api/...", "internal/transport/secure"}, leaves)},

@@ -66,7 +66,7 @@ func layerExamples() []example {
 		{"imports", imports("client/a.go", "/internal/run"), []string{"internal/run"}},
 		{"imports", imports("cmd/holdfast/a.go", "/node", "/internal/config"), nil},
 		{"imports", imports("internal/config/a.go", "/cmd/holdfast"), nil},
-		{"imports", imports("internal/load/a.go", "/client"), []string{"nothing of this module"}},
+		{"imports", imports("internal/load/limit/a.go", "/client"), []string{"nothing of this module"}},
 		{"imports", imports("internal/load/target/a.go", "/client", "/node", "/internal/load"), nil},
 		{"imports", imports("odds/a.go", ""), []string{"odds: this package is in no layer"}},
 	}
