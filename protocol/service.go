@@ -443,6 +443,9 @@ func (a *Amend) Refused(err error) lock.Decision {
 	}
 }
 
+// ErrFollowed refuses an amendment that a later one has replaced before others could read it. It is an ErrConflict.
+var ErrFollowed = fmt.Errorf("%w: another value has followed this one", holdfast.ErrConflict)
+
 // Vocabulary returns one value of each type that a space receives, answers and raises. A package that records such
 // values, or reads them, needs no others.
 func Vocabulary() []any {

@@ -1,8 +1,6 @@
 package authority
 
 import (
-	"fmt"
-
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -12,9 +10,6 @@ import (
 // so at one member. That member knows the latest revision: every record of the grant has it, and so has what is reported
 // to the next authority, and no authority knows a later one. A holder waits for an answer only to know that others can
 // read the value.
-
-// errFollowed refuses an amendment that a later one has replaced on its way.
-var errFollowed = fmt.Errorf("%w: another value has followed this one", holdfast.ErrConflict)
 
 // eachMate visits the records of the grant that r holds, r included.
 func (h *holder) eachMate(r *record, visit func(*record)) {
@@ -68,7 +63,7 @@ func (m *Machine) holderAmend(now protocol.Time, call protocol.CallID, a *protoc
 		return
 	}
 	r.keep = false // the authority knows one grant, and would show its value for those that are lent under it
-	m.refuseAmendment(r, errFollowed, out)
+	m.refuseAmendment(r, protocol.ErrFollowed, out)
 	if protocol.Mutated("a value is set when it can be read") {
 		d := r.decision(lock.Amended)
 		out.Decide(call, &d)
@@ -109,7 +104,7 @@ func (m *Machine) amended(r *record, msg *Decided, out *protocol.Effects) {
 	case msg.Kind == lock.Refused:
 		m.refuseAmendment(r, msg.Err, out)
 	case msg.Amendment < r.request.Revision:
-		m.refuseAmendment(r, errFollowed, out)
+		m.refuseAmendment(r, protocol.ErrFollowed, out)
 	default:
 		d := r.decision(lock.Amended)
 		out.Decide(r.amendment.call, &d)

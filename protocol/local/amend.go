@@ -1,7 +1,6 @@
 package local
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
@@ -16,11 +15,8 @@ type amendment struct {
 }
 
 // maxAmendments is the maximum number of amendments of one grant that wait. A further one ends the first with
-// errFollowed.
+// protocol.ErrFollowed.
 const maxAmendments = 16
-
-// errFollowed refuses an amendment that later ones have replaced on its way.
-var errFollowed = fmt.Errorf("%w: other values have followed this one", holdfast.ErrConflict)
 
 // amend amends a grant. The table has the amendment at once.
 func (c *Clients[R]) amend(now protocol.Time, call protocol.CallID, a *protocol.Amend, out *protocol.Effects) {
@@ -28,7 +24,7 @@ func (c *Clients[R]) amend(now protocol.Time, call protocol.CallID, a *protocol.
 	if own, holds := c.holderOf(&d); holds && d.Kind == lock.Amended && c.protocol.WithholdAmendment(own, &d) {
 		r := own.Requested()
 		if len(r.amendments) == maxAmendments {
-			r.amendments[0].refuse(errFollowed, out)
+			r.amendments[0].refuse(protocol.ErrFollowed, out)
 			r.amendments = slices.Delete(r.amendments, 0, 1)
 		}
 		r.amendments = append(r.amendments, amendment{d, call})

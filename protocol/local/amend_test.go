@@ -110,7 +110,7 @@ func TestMostAmendments(t *testing.T) {
 	for i := range uint64(maxAmendments) {
 		m.checkAmendments(m.amend(i+1, "v"))
 	}
-	m.checkAmendments(m.amend(maxAmendments+1, "v"), lock.Decision{Kind: lock.Refused, Request: 1, Revision: 1, Err: errFollowed})
+	m.checkAmendments(m.amend(maxAmendments+1, "v"), lock.Decision{Kind: lock.Refused, Request: 1, Revision: 1, Err: protocol.ErrFollowed})
 	if len(w.amendments) != maxAmendments {
 		t.Errorf("%d wait", len(w.amendments))
 	}

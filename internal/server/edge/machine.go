@@ -62,6 +62,9 @@ type Machine struct {
 	now      protocol.Time // arrival of the frame in the current Step
 	out      *Effects
 	overload error // refuses new work in this Step
+	// revision is that of the current operation, if it is an amendment. Its refusal names it, as every answer does: the
+	// client has perhaps asked for another value since.
+	revision uint64
 
 	greeting *greeting // nil before the hello, and once the client is greeted
 	greeted  bool
@@ -101,13 +104,13 @@ func (m *Machine) onFrame(ev *Event) {
 	m.out.grow(len(operations))
 	for i, operation := range operations {
 		m.out.Taken++
+		m.revision = operation.GetAmend().GetRevision()
 		switch {
 		case ev.Before+i >= MaxOperations:
 			m.refuse(CallUnknown, operation.GetId(), "", "", &holdfast.LimitError{Limit: "operations_per_frame", Value: MaxOperations})
 		case !ev.Allowance.admits(operation):
 			call, space, name := targetOf(operation)
 			m.refuse(call, operation.GetId(), space, name, ev.Allowance.Refusal)
-			m.says().revision = operation.GetAmend().GetRevision()
 		default:
 			if m.perform(operation); m.out.Over {
 				return
@@ -139,11 +142,10 @@ func targetOf(operation *schema.Operation) (call Call, space, name string) {
 
 // refuse refuses one operation.
 func (m *Machine) refuse(call Call, id uint64, space, name string, err error) {
-	m.out.Says = append(m.out.Says, Outgoing{saying: call.refusal(), call: call, id: id, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err}})
+	m.out.Says = append(m.out.Says, Outgoing{
+		saying: call.refusal(), call: call, id: id, revision: m.revision, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err},
+	})
 }
-
-// says returns the event that was added last.
-func (m *Machine) says() *Outgoing { return &m.out.Says[len(m.out.Says)-1] }
 
 // bad refuses a malformed operation.
 func (m *Machine) bad(call Call, id uint64, what string) {

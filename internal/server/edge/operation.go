@@ -178,18 +178,15 @@ func (m *Machine) extend(id uint64, e *schema.Extend) {
 	})
 }
 
-// amend replaces the value of a grant. Its refusal names its revision, as every answer does: the client has perhaps
-// asked for another value since.
+// amend replaces the value of a grant.
 func (m *Machine) amend(id uint64, a *schema.Amend) {
 	space := m.locate(CallAmend, id, a.GetSpace(), a.GetName())
 	if space == nil {
-		m.says().revision = a.GetRevision()
 		return
 	}
 	amendment := lock.Amendment{Revision: a.GetRevision(), Value: a.GetValue()}
 	if err := cmp.Or(api.BadRequest(amendment.Check()), m.config.CheckValue(amendment.Value)); err != nil {
 		m.refuse(CallAmend, id, space.Name, a.GetName(), err)
-		m.says().revision = a.GetRevision()
 		return
 	}
 	m.call(space.Port, m.number(CallAmend), &protocol.Amend{
