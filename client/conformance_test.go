@@ -265,8 +265,8 @@ func (w *wired) Close() error {
 	return err
 }
 
-// cable is the way of one client to its member, which can be cut for good: then the client keeps its locks until their deadline
-// by its own clock, and reaches no member any more.
+// cable is the way of one client to its member, which can be cut for good: then the client keeps its locks until their
+// deadline by its own clock, and reaches no member any more.
 type cable struct {
 	target   string
 	listener net.Listener

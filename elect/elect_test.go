@@ -166,8 +166,9 @@ func TestRunReturns(t *testing.T) {
 	}
 }
 
-// TestRunAgain checks that Run campaigns again after each loss, no matter what its function has returned, that it reports the
-// loss, never leads twice at a time, and pauses for longer from loss to loss; and that it ends with its context.
+// TestRunAgain checks that Run campaigns again after each loss, no matter what its function has returned, that it
+// reports the loss, never leads twice at a time, and pauses for longer from loss to loss; and that it ends with its
+// context.
 func TestRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locks := holdfasttest.New(t)

@@ -500,8 +500,8 @@ func TestFormerSnapshots(t *testing.T) {
 	copied(t, b.Replica)
 }
 
-// TestTie checks that the first member that ties a session to itself is the only one, when the session is opened or later, and that
-// copies keep that.
+// TestTie checks that the first member that ties a session to itself is the only one, when the session is opened or
+// later, and that copies keep that.
 func TestTie(t *testing.T) {
 	from := func(member uint64, o Op) Op {
 		o.ID, o.Tied = OpID{member, o.Session.Number<<8 + uint64(o.Kind)}, true

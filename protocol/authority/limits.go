@@ -68,8 +68,8 @@ func (h *holder) remains(r *record, msg *Decided) time.Duration {
 	return hold
 }
 
-// withholds reports whether this authority extends no hold limit yet: until it serves, the authority before may end a grant at its limit and
-// grant the name again.
+// withholds reports whether this authority extends no hold limit yet: until it serves, the authority before may end a
+// grant at its limit and grant the name again.
 func (m *Machine) withholds() bool {
 	return !m.authority.served && !protocol.Mutated("no limit is extended before it serves")
 }

@@ -11,11 +11,11 @@ import (
 //	| [value | 8 bytes revision of the value | 2 bytes length of the value]
 //
 // all big-endian. A flag says whether taken is there: when the holder took the cell, by its own wall clock. Another one
-// says the same of the grant's value. Both are shown to people, and decide nothing. A process of an earlier version reads
-// a value as the end of the rid, and writes it back unchanged with its own flag; so it waits for the holder by its lease.
-// A cell that is free keeps the token of its last holder. No contents come twice. A holder believes in it for the lease, from when it asked for that; a process that waits takes the
-// cell over when it has not changed for (1+δ) times the lease since it was first seen so. So no two
-// clocks are compared.
+// says the same of the grant's value. Both are shown to people, and decide nothing. A process of an earlier version
+// reads a value as the end of the rid, and writes it back unchanged with its own flag; so it waits for the holder by
+// its lease. A cell that is free keeps the token of its last holder. No contents come twice. A holder believes in it
+// for the lease, from when it asked for that; a process that waits takes the cell over when it has not changed for
+// (1+δ) times the lease since it was first seen so. So no two clocks are compared.
 
 // cellColumn is the name of the column.
 const cellColumn = "cell"

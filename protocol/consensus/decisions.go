@@ -485,7 +485,8 @@ func (m *Machine) compareRequest(r *request, lives bool, out *protocol.Effects) 
 	}
 }
 
-// lossOf is why a hold has ended that its client has not given up. The reason is not known of one that has ended too long ago.
+// lossOf is why a hold has ended that its client has not given up. The reason is not known of one that has ended too
+// long ago.
 func lossOf(d *lock.Decision) holdfast.Loss {
 	if d.Kind == lock.Lost {
 		return d.Loss

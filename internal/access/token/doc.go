@@ -20,9 +20,9 @@
 //	    created: 2026-11-30T20:00:00Z
 //	    expires: 2027-11-30T20:00:00Z # optional
 //
-// The file must be accessible to its owner alone (package private). Several processes may write it: each addition and revocation reads
-// the file, and replaces it, while the process holds a lock on PATH.lock. A file is replaced as a whole, keeping its
-// mode and owner, so a reader finds the previous file or the new one. Comments in it are not kept.
+// The file must be accessible to its owner alone (package private). Several processes may write it: each addition and
+// revocation reads the file, and replaces it, while the process holds a lock on PATH.lock. A file is replaced as a
+// whole, keeping its mode and owner, so a reader finds the previous file or the new one. Comments in it are not kept.
 //
 // A changed file takes effect within a second. A changed file with an error does not: the previous records stay in use,
 // the error is logged once, and [File.Fault] returns it. Without a file there are no tokens.

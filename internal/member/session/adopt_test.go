@@ -88,8 +88,9 @@ func TestResumeElsewhere(t *testing.T) {
 	}
 }
 
-// TestNoOtherClientTakesASessionOver: a session is adopted only with its secret and by the client that opened it; a failed call
-// leaves it with its client. A session that no space has is unknown; one that a space cannot answer for is not.
+// TestNoOtherClientTakesASessionOver: a session is adopted only with its secret and by the client that opened it; a
+// failed call leaves it with its client. A session that no space has is unknown; one that a space cannot answer for is
+// not.
 func TestNoOtherClientTakesASessionOver(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spoil func(d *machine, id lock.SessionID, r *session.Resume)
@@ -208,9 +209,9 @@ func TestCallDoesNotEndAStream(t *testing.T) {
 	}
 }
 
-// TestReleaseThroughAnotherMember: what a client asked for over a stream at another member is not released at once by a single call
-// here, which another client makes: the space has the one at the stream stop, though the session had nothing yet when it was
-// brought here.
+// TestReleaseThroughAnotherMember: what a client asked for over a stream at another member is not released at once by a
+// single call here, which another client makes: the space has the one at the stream stop, though the session had
+// nothing yet when it was brought here.
 func TestReleaseThroughAnotherMember(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
@@ -317,9 +318,10 @@ func TestRacingResumesDiffer(t *testing.T) {
 	}
 }
 
-// TestLaterHelloHasSettledMore: a stream waits while the spaces are asked for its session, and its client says hello again and names
-// less, because another member has refused a request meanwhile. The spaces are asked again: what comes of the request later is granted
-// to no client. The same holds for a client that has given more numbers since, and has settled them all.
+// TestLaterHelloHasSettledMore: a stream waits while the spaces are asked for its session, and its client says hello
+// again and names less, because another member has refused a request meanwhile. The spaces are asked again: what comes
+// of the request later is granted to no client. The same holds for a client that has given more numbers since, and has
+// settled them all.
 func TestLaterHelloHasSettledMore(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -355,9 +357,9 @@ func TestLaterHelloHasSettledMore(t *testing.T) {
 	}
 }
 
-// TestGivenUpWhileItIsTakenOver: a space answers in the same moment that a session has ended in one of its shards, and that it lives in
-// another one. With the first answer this member gives the session up there, so the second one is asked for again: what it says was
-// true before that, and the session would be served by no member.
+// TestGivenUpWhileItIsTakenOver: a space answers in the same moment that a session has ended in one of its shards, and
+// that it lives in another one. With the first answer this member gives the session up there, so the second one is
+// asked for again: what it says was true before that, and the session would be served by no member.
 func TestGivenUpWhileItIsTakenOver(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, 0)
@@ -449,8 +451,8 @@ func TestLimitOfTakenOverSessions(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedSessionIsNotPromised: this member does not know what another one promised a session, so while nothing can be
-// confirmed it promises no remainder.
+// TestUnconfirmedSessionIsNotPromised: this member does not know what another one promised a session, so while nothing
+// can be confirmed it promises no remainder.
 func TestUnconfirmedSessionIsNotPromised(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
@@ -477,9 +479,9 @@ func TestRemainderCountsFromTheBeat(t *testing.T) {
 	}
 }
 
-// TestStreamComesBackFromElsewhere: a stream that has asked for something at another member meanwhile has the spaces asked
-// when it comes back to where its session still is, and so has one whose client has settled what they were asked about last; one
-// that has done neither, does not.
+// TestStreamComesBackFromElsewhere: a stream that has asked for something at another member meanwhile has the spaces
+// asked when it comes back to where its session still is, and so has one whose client has settled what they were asked
+// about last; one that has done neither, does not.
 func TestStreamComesBackFromElsewhere(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, 0)
@@ -506,7 +508,8 @@ func TestStreamComesBackFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestAnUnsureSpaceSaysWhy: where a space does not know whether it has a session the answer says why, and until when that lasts.
+// TestAnUnsureSpaceSaysWhy: where a space does not know whether it has a session the answer says why, and until when
+// that lasts.
 func TestAnUnsureSpaceSaysWhy(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()

@@ -42,8 +42,9 @@ type (
 		// Owner is charged the session, and all its requests. The zero value has no bounds.
 		Owner Owner
 	}
-	// Opened answers Open. Err is an ErrLimit when there are too many sessions, here or of the owner (*OverQuota), and an ErrUnavailable while this member
-	// cannot promise anything: it is in no view, has lost its lease, or is leaving. Another member may be able to.
+	// Opened answers Open. Err is an ErrLimit when there are too many sessions, here or of the owner (*OverQuota), and
+	// an ErrUnavailable while this member cannot promise anything: it is in no view, has lost its lease, or is leaving.
+	// Another member may be able to.
 	Opened struct {
 		ID     lock.SessionID
 		Secret Secret

@@ -64,8 +64,8 @@ func TestSessionGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// TestOneShotGoesOnElsewhere: so does a session of single calls. Its waiting requests are taken back, and a waiting caller is
-// refused, so that it asks elsewhere.
+// TestOneShotGoesOnElsewhere: so does a session of single calls. Its waiting requests are taken back, and a waiting
+// caller is refused, so that it asks elsewhere.
 func TestOneShotGoesOnElsewhere(t *testing.T) {
 	d := newLasting(t, 7)
 	other, s := d.open(1, session.Local, 0), d.open(2, session.OneShot, 0)
@@ -139,9 +139,9 @@ func TestDismissedBehindTheHandOver(t *testing.T) {
 	}
 }
 
-// TestBackAfterALapse: a session that uses lasting spaces alone outlasts the lease of its member, and may come back to it. Once it has
-// used another space it ends with the lease, and no member adopts it. Its client counts once among those who may believe, as long as
-// it may believe in something that has ended with the lease.
+// TestBackAfterALapse: a session that uses lasting spaces alone outlasts the lease of its member, and may come back to
+// it. Once it has used another space it ends with the lease, and no member adopts it. Its client counts once among
+// those who may believe, as long as it may believe in something that has ended with the lease.
 func TestBackAfterALapse(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, 8*time.Second)

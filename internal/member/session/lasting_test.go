@@ -204,8 +204,8 @@ func TestExpiryWithoutTheSpace(t *testing.T) {
 	}
 }
 
-// TestEndedInTheSpace: a session that its space has ended is ended, and its client gets Expired. A name that its client may believe
-// to hold elsewhere is no other session's until its deadline.
+// TestEndedInTheSpace: a session that its space has ended is ended, and its client gets Expired. A name that its client
+// may believe to hold elsewhere is no other session's until its deadline.
 func TestEndedInTheSpace(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
 		d := newLasting(t, 7)
@@ -235,7 +235,8 @@ func TestEndedInTheSpace(t *testing.T) {
 	}
 }
 
-// TestEndedInTheSpaceWhileCallsWait: a caller that waits for a session that its space has ended gets an answer, in all spaces.
+// TestEndedInTheSpaceWhileCallsWait: a caller that waits for a session that its space has ended gets an answer, in all
+// spaces.
 func TestEndedInTheSpaceWhileCallsWait(t *testing.T) {
 	d := newLasting(t, 7)
 	other, s := d.open(1, session.Stream, 0), d.open(2, session.OneShot, 0)
@@ -347,9 +348,9 @@ func TestLapseEndsWhatEndsWithIt(t *testing.T) {
 	}
 }
 
-// TestLeaseBoundsNothingWhereAllLasts: a member that has lost its place in the view promises as before until its lease is over,
-// and then sends its clients elsewhere, with all of their ttl before them. No member has to remember what it has promised, nor
-// to wait for it when it leaves.
+// TestLeaseBoundsNothingWhereAllLasts: a member that has lost its place in the view promises as before until its lease
+// is over, and then sends its clients elsewhere, with all of their ttl before them. No member has to remember what it
+// has promised, nor to wait for it when it leaves.
 func TestLeaseBoundsNothingWhereAllLasts(t *testing.T) {
 	d := newAllLasting(t, 7)
 	notes := len(d.notes)
@@ -472,8 +473,8 @@ func TestRevokedInALastingSpace(t *testing.T) {
 	}
 }
 
-// TestRevokedHolderMayHaveGoneElsewhere: another member may have renewed its session just before, so the grant stays for a ttl from
-// its revocation, however soon this member's own promise ends.
+// TestRevokedHolderMayHaveGoneElsewhere: another member may have renewed its session just before, so the grant stays
+// for a ttl from its revocation, however soon this member's own promise ends.
 func TestRevokedHolderMayHaveGoneElsewhere(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, 0)
@@ -496,8 +497,8 @@ func TestRevokedHolderMayHaveGoneElsewhere(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileAConnectionWaits: a connection is no sign that its client has heard what it must stop using. Its next renewal
-// is.
+// TestRevokedWhileAConnectionWaits: a connection is no sign that its client has heard what it must stop using. Its next
+// renewal is.
 func TestRevokedWhileAConnectionWaits(t *testing.T) {
 	d := newLasting(t, 7)
 	other, s := d.open(1, session.Local, 0), d.open(2, session.OneShot, 0)
@@ -549,8 +550,8 @@ func TestWaitThatCameThroughAnother(t *testing.T) {
 	}
 }
 
-// TestWaitsEndWithTheirSession: another client ends a session that waits in a lasting space. Each of its requests is refused,
-// and the session ends.
+// TestWaitsEndWithTheirSession: another client ends a session that waits in a lasting space. Each of its requests is
+// refused, and the session ends.
 func TestWaitsEndWithTheirSession(t *testing.T) {
 	d := newLasting(t, 7)
 	holder, s := d.open(1, session.Stream, 0), d.open(2, session.Stream, 0)

@@ -233,8 +233,8 @@ func New(c Config, inner protocol.Machine) (*Machine, error) {
 func (m *Machine) Wake() protocol.Time { return m.wake }
 
 // Step answers calls about sessions, passes on calls about locks, and routes the spaces' decisions. First it ends
-// everything that has run out of time, because a Tick may come late. But only a Tick ends sessions, because an earlier sign of
-// life counts: it may have arrived in time, and waited.
+// everything that has run out of time, because a Tick may come late. But only a Tick ends sessions, because an earlier
+// sign of life counts: it may have arrived in time, and waited.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.Kind == protocol.Tick || m.wake <= now {
 		m.tick(now, ev.Kind == protocol.Tick, out)

@@ -202,7 +202,8 @@ func TestQuotaOfAdopted(t *testing.T) {
 	}
 }
 
-// TestQuotasAreExact: after calls of all kinds in any order, what owners are charged is what the tables have of their sessions.
+// TestQuotasAreExact: after calls of all kinds in any order, what owners are charged is what the tables have of their
+// sessions.
 func TestQuotasAreExact(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 3))

@@ -20,7 +20,8 @@ func uses(number, generation uint64, former ...uint64) (a lock.Attachments) {
 	return a
 }
 
-// openAs opens a session for a client with a number, which holds a name in the vault and one on the shelf, and waits for one in each.
+// openAs opens a session for a client with a number, which holds a name in the vault and one on the shelf, and waits
+// for one in each.
 func (d *machine) openAs(sink, number uint64) *session.Opened {
 	d.t.Helper()
 	opened := d.openLastingAs(sink, number)
@@ -53,8 +54,9 @@ func (v *vault) beats(to *[]lock.Attachments) {
 	v.heard = func(beat *protocol.Beat) { *to = append(*to, beat.Attached) }
 }
 
-// TestTakenOverElsewhere has a session be taken over through another member: its client here gets TakenOver, what it waits for in
-// spaces that end with the member ends, and what it holds there is kept. The later client can come here; the former one cannot.
+// TestTakenOverElsewhere has a session be taken over through another member: its client here gets TakenOver, what it
+// waits for in spaces that end with the member ends, and what it holds there is kept. The later client can come here;
+// the former one cannot.
 func TestTakenOverElsewhere(t *testing.T) {
 	d := newLasting(t, 1)
 	opened := d.openAs(1, 7)
@@ -97,8 +99,8 @@ func TestTakenOverElsewhere(t *testing.T) {
 	}
 }
 
-// TestTakeOverOfWhatIsElsewhere has a client take over a session that another member serves. The spaces learn it by its first beat,
-// and a former client, or one that they know to be taken over, is refused.
+// TestTakeOverOfWhatIsElsewhere has a client take over a session that another member serves. The spaces learn it by its
+// first beat, and a former client, or one that they know to be taken over, is refused.
 func TestTakeOverOfWhatIsElsewhere(t *testing.T) {
 	first, d := newLasting(t, 1), newLasting(t, 2)
 	opened := first.openLastingAs(1, 7)
@@ -134,8 +136,9 @@ func TestTakeOverOfWhatIsElsewhere(t *testing.T) {
 	}
 }
 
-// TestTakerIsUnconfirmed: a member that cannot renew a session answers its client that comes back with what is left of its promise. A later client is
-// promised nothing of that while the spaces do not know it, because the one before may be renewed through another member. Without the rule it is.
+// TestTakerIsUnconfirmed: a member that cannot renew a session answers its client that comes back with what is left of
+// its promise. A later client is promised nothing of that while the spaces do not know it, because the one before may
+// be renewed through another member. Without the rule it is.
 func TestTakerIsUnconfirmed(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, promised := range map[string]bool{"": false, "a later client waits until the spaces know it": true} {
@@ -153,8 +156,8 @@ func TestTakerIsUnconfirmed(t *testing.T) {
 	}
 }
 
-// TestReleaseWaitsForConfirmation: what a later client gives up in a lasting space stays taken until the space knows that client, and the
-// one before believes no longer.
+// TestReleaseWaitsForConfirmation: what a later client gives up in a lasting space stays taken until the space knows
+// that client, and the one before believes no longer.
 func TestReleaseWaitsForConfirmation(t *testing.T) {
 	d := newAllLasting(t, 1)
 	opened := answered[*session.Opened](d, d.call(1, protocol.Below, &session.Open{Kind: session.Stream, Identity: "i", Number: 7}))
@@ -197,8 +200,8 @@ func TestLimitOfGivenUp(t *testing.T) {
 	}
 }
 
-// TestEndOfATakenSession: the End of a stream's client says which one it is, so that it ends no later one's session; a call of its
-// own does not.
+// TestEndOfATakenSession: the End of a stream's client says which one it is, so that it ends no later one's session; a
+// call of its own does not.
 func TestEndOfATakenSession(t *testing.T) {
 	for name, end := range map[string]struct {
 		sink uint64

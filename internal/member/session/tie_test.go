@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestTiedBeforeMemory: a session that lasting spaces have is granted nothing in memory before they have recorded that it is tied to
-// this member. A later beat is no answer to that. A request that does not wait is refused a moment later.
+// TestTiedBeforeMemory: a session that lasting spaces have is granted nothing in memory before they have recorded that
+// it is tied to this member. A later beat is no answer to that. A request that does not wait is refused a moment later.
 func TestTiedBeforeMemory(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, 0)
@@ -65,9 +65,9 @@ func TestTiedElsewhere(t *testing.T) {
 	}
 }
 
-// TestTiedSessionsAreNotAdopted: another member adopts a session that uses lasting spaces alone, and not one that has used memory,
-// before its first request in a lasting space or after it. Without each of the two rules it renews a client that believes in what it
-// has lost.
+// TestTiedSessionsAreNotAdopted: another member adopts a session that uses lasting spaces alone, and not one that has
+// used memory, before its first request in a lasting space or after it. Without each of the two rules it renews a
+// client that believes in what it has lost.
 func TestTiedSessionsAreNotAdopted(t *testing.T) {
 	defer mutation.Switch("")
 	for _, rule := range []string{"", "a tied session ends with its member", "a session is tied before it uses memory"} {
@@ -103,8 +103,8 @@ func TestTiedSessionsAreNotAdopted(t *testing.T) {
 	}
 }
 
-// TestEndSparesOtherMembers: the end of a session at a member that it is not tied to ends nothing in memory: it may have that through
-// the member to which it has moved.
+// TestEndSparesOtherMembers: the end of a session at a member that it is not tied to ends nothing in memory: it may
+// have that through the member to which it has moved.
 func TestEndSparesOtherMembers(t *testing.T) {
 	d := newLasting(t, 7)
 	s, tied := d.open(1, session.Stream, 0), d.open(2, session.Stream, 0)
@@ -117,8 +117,8 @@ func TestEndSparesOtherMembers(t *testing.T) {
 	}
 }
 
-// TestDefaultOfLastingSpaces: a session whose client asks for no ttl has that of lasting spaces while it uses those alone, and the
-// member's where it may have something in memory.
+// TestDefaultOfLastingSpaces: a session whose client asks for no ttl has that of lasting spaces while it uses those
+// alone, and the member's where it may have something in memory.
 func TestDefaultOfLastingSpaces(t *testing.T) {
 	const least, most = 2 * time.Second, 10 * time.Second
 	d := newLastingWith(t, 7, session.Config{LastingTTL: most})
