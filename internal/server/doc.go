@@ -10,6 +10,7 @@
 //	http.go  http_listen.go             port 4041: routes, refusals, health
 //	http_call.go  http_events.go        the calls of the schema that have a rule for HTTP
 //	service*.go requests.go losses.go   what is asked in one go
+//	service_held.go                     the calls about a lock that a session holds
 //	service_watch.go  metrics.go        what happens, for watchers
 //	service_leave.go  service_force.go  leave, drain and force a view, for operators
 //	caller.go                           who calls
