@@ -160,8 +160,8 @@ func Owner(id string) Option { return func(r *Request) { r.Owner = id } }
 // Reason is a text for people that says why the lock is wanted; listings of locks show it.
 func Reason(text string) Option { return func(r *Request) { r.Reason = text } }
 
-// Value publishes a text with the grant: the address of a leader, the progress of a job. It is shown wherever the lock
-// is, from the grant on, and [Lock.SetValue] replaces it. It has at most [MaxValue] bytes of UTF-8; a longer one is an
+// Value publishes a text with the grant: the address of a leader, the progress of a job. From the grant on, lists, watches
+// and queries of the lock show it, and [Lock.SetValue] replaces it. It has at most [MaxValue] bytes of UTF-8; a longer one is an
 // ErrName, and one beyond a member's limits.value_bytes an ErrLimit. A request that reenters a grant leaves the grant's
 // value as it is. Values are no secrets: each caller that may read the name reads its value.
 func Value(text string) Option { return func(r *Request) { r.Value = text } }

@@ -5,8 +5,8 @@
 //		return work(ctx, term.Token()) // ctx ends when the leadership does, before another candidate leads
 //	}, elect.Value("http://10.0.0.7:8080"))
 //
-// A leadership is a lock ([holdfast.Locker]), so an election works wherever locks do: over the network, inside a member,
-// over a store. What the lock promises, the election does:
+// A leadership is a lock, so an election works over each [holdfast.Locker]: over the network, inside a member, over a
+// store. What the lock promises, the election does:
 //
 //   - The context of a [Term] ends before another candidate leads. A leader that was paused, and wakes after that, may
 //     act before it looks at the context; a resource that compares [Term.Token] refuses it.

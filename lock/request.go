@@ -110,8 +110,10 @@ type Decision struct {
 	Client  string // the requesting client, for display
 	Reason  string // the reason of the request, for display
 	holdfast.Shape
-	Token    holdfast.Token
-	Since    Time          // Granted, Released, Lost, Revoked: when it was granted, on the authority's clock; 0 if it never was
+	Token holdfast.Token
+	// Since is when it was granted, on the authority's clock, of a Granted, Released, Lost, Revoked or Amended decision. It
+	// is 0 if it never was, and in the answer to an amendment that has changed nothing.
+	Since    Time
 	Waited   time.Duration // Granted, Refused: how long the request had waited, on the authority's clock
 	Hold     time.Duration // Granted: the hold limit, counted from when the request was sent; 0 means none
 	Position int           // Queued: number of requests before it

@@ -16,8 +16,8 @@ import (
 //	part   = CRC-32C of the part's number and the rest (4 bytes) | kind | records
 //	header = format | now | reign | the table's reign, count and pause |
 //	         how many sessions, members, members, outcomes, intents, entries     part 0
-//	then sessions, which have ended by member, which operations were done by member, outcomes, intents that are over and entries,
-//	in their order
+//	then sessions, which have ended by member, which operations were done by member, outcomes, intents that are over
+//	and entries, in their order
 //
 // An entry says through which member its request has come and, where it is for an intent, the intent.
 

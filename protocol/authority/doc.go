@@ -129,16 +129,29 @@
 //
 // # Files
 //
-//	machine.go    Config, Step, calls        view.go      a view, a reign, the end of one
-//	holder.go     a holder's calls           authority.go the authority's
-//	repeat.go     what a holder sends        peer.go      what an authority takes and tells
-//	records.go    a holder's records         gather.go    reports, as they come
-//	report.go     a holder's report          adopt.go     holds that exclude each other
-//	operator.go   operators' calls           condition.go how the space is
-//	revoke.go     a member that leaves       close.go     a space that is closed at one
-//	handover.go     what is handed over        keep.go      what a member holds on to
-//	loan.go       and what its authority knows of it
-//	grant_count.go who is granted how much   past.go      which requests are over
-//	silence.go    who waits in vain          executed.go  a Break, and a change of authority
-//	messages.go   wire.go: their bytes       limits.go    the latest end of what clients hold
+//	machine.go     Config, Step, calls
+//	view.go        a view, a reign, the end of one
+//	holder.go      a holder's calls
+//	amend.go       values that holders set
+//	repeat.go      what a holder sends
+//	records.go     a holder's records
+//	report.go      a holder's report
+//	authority.go   the authority's calls
+//	peer.go        what an authority takes and tells
+//	gather.go      reports, as they come
+//	adopt.go       holds that exclude each other
+//	operator.go    operators' calls
+//	condition.go   how the space is
+//	revoke.go      a member that leaves
+//	close.go       a space that is closed at one member
+//	handover.go    the state that an authority passes to the next one
+//	keep.go        grants that a holder's member keeps
+//	loan.go        what the authority knows of these
+//	grant_count.go how many grants each member has
+//	past.go        which requests are over
+//	silence.go     since when it waits for others in vain
+//	executed.go    a Break, and a change of authority
+//	limits.go      the latest end of what clients hold
+//	messages.go    wire.go: their bytes
+//	probe.go       what the simulator and the explorers know of it
 package authority

@@ -7,8 +7,8 @@ import (
 
 // With CAS a lock is one column, its cell, which is taken and given back by conditional writes:
 //
-//	1 byte 'F' free or 'H' held | 1 byte flags | 8 bytes token | 4 bytes renewals | 8 bytes lease in µs | [8 bytes taken in µs] | rid
-//	| [value | 8 bytes revision of the value | 2 bytes length of the value]
+//	1 byte 'F' free or 'H' held | 1 byte flags | 8 bytes token | 4 bytes renewals | 8 bytes lease in µs |
+//	[8 bytes taken in µs] | rid | [value | 8 bytes revision of the value | 2 bytes length of the value]
 //
 // all big-endian. A flag says whether taken is there: when the holder took the cell, by its own wall clock. Another one
 // says the same of the grant's value. Both are shown to people, and decide nothing. A process of an earlier version

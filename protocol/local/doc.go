@@ -91,6 +91,7 @@
 //	request.go   a request
 //	clients.go   Protocol, Clients: what a protocol does
 //	calls.go     what clients do
+//	amend.go     values that holders set
 //	decisions.go what they hear
 //	survey.go    what operators ask, and are shown
 //	messages.go  wire.go: their bytes

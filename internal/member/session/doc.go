@@ -212,4 +212,30 @@
 // after a crash. Sessions are dismissed when they have done so, or a quarter of a lease later: so they are adopted at
 // once, and before the member is gone. Sessions of single calls stay for at least a tenth of a second, in which a
 // refused order gives back its grants.
+//
+// # Files
+//
+//	machine.go   Config, Step, what a session is here
+//	calls.go     what clients and members ask, and the answers
+//	lifetime.go  sessions open, are renewed and end
+//	ttl.go       how long a promise is; cut.go: why it is shorter
+//	secret.go    what authenticates a client
+//	quota.go     what one owner may use
+//	expiry.go    which session may end next
+//	reach.go     how far promises go beyond the lease; kept.go: what stays of that
+//	route.go     where decisions go
+//	resume.go    a client that comes back
+//	revoked.go   grants that a client has to stop using
+//	recall.go    what another client of the session gives up
+//	takeover.go  a later client of the session
+//	inherit.go   the locks that it inherits
+//	lasting.go   spaces that outlast their member
+//	beat.go      renewals there
+//	adopt.go     sessions that members adopt
+//	dismiss.go   sessions that go on elsewhere
+//	tie.go       sessions that must stay here
+//	enter.go     the first request in a space in memory
+//	lapse.go     the end of a tenure
+//	leave.go     the orderly end of service
+//	errors.go    why a call is refused
 package session
