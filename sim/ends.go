@@ -87,9 +87,9 @@ func (s *store) ended(m *process) {
 // reportsEnd reports an end to those that wait for it, when no client believes any more.
 func (s *store) reportsEnd(a *attendance) {
 	w := s.world
-	rid, at, was := a.rid, max(w.now, s.reportable(a)), w.scope()
+	rid, at, by, life := a.rid, max(w.now, s.reportable(a)), a.by.name, int(a.life)
 	w.do(at, func() {
-		w.goOn(was)
+		w.within(by, "end", life)
 		for _, x := range slices.Clone(s.ends.awaits) {
 			if x.rid == rid && !w.odds("unreported", w.weather.storeFail) {
 				s.reports(x, "", "reports", storage.Awaited{RID: rid, Ended: true})
