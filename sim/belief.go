@@ -86,7 +86,8 @@ type request struct {
 	want   wantedLock
 	asker  asker
 
-	sentIn  *presence // the session in which it was sent first
+	sentIn  *presence // the latest session in which it was sent
+	again   bool      // it was sent in an earlier session, too
 	session *presence // in which it was granted
 	lock    *holdfast.Lock
 	ended   bool // the lock was ended by something other than the clock

@@ -80,9 +80,11 @@ func (w *world) processOf(g *grant) string {
 	return w.network.of[protocol.ID(g.session.Member)].process()
 }
 
-// over reports whether the holder of a grant knows that it has released it. An owner may hold it by another request.
+// over reports whether the holder of a grant knows that it has released it, and with it all that its process has written
+// for it. An owner may hold it by another request; a request that was sent in an earlier session, too, was written for
+// that one as well, and its process takes that back as soon as the store has answered.
 func (j *judge) over(g *grant) bool {
 	r, known := g.holder.(*request)
 	f := j.requests[requestKey{g.session, g.request}]
-	return known && r.want.owner == "" && f != nil && f.gone
+	return known && r.want.owner == "" && !r.again && f != nil && f.gone
 }

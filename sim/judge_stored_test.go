@@ -17,6 +17,8 @@ func TestTheJudgeSeesTheStore(t *testing.T) {
 	released := grant{name: "n", token: 6, session: lock.SessionID{Member: 1, Number: 2}, request: 1, who: caller("user"), holder: user}
 	owned := released
 	owned.request, owned.holder = 3, &request{want: wantedLock{owner: "o"}}
+	asked := released
+	asked.request, asked.holder = 4, &request{again: true}
 	for name, tt := range map[string]struct {
 		process  string
 		shown    string
@@ -40,6 +42,7 @@ func TestTheJudgeSeesTheStore(t *testing.T) {
 		"left by a failed write":  {"a1", "3", 0, true, true, ""},
 		"of one held elsewhere":   {"b1", "3", 0, true, false, ""},
 		"an owner's":              {"a1", "4", 0, true, false, ""},
+		"asked for twice":         {"a1", "7", 0, true, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := &process{name: "a", life: 1}, &process{name: "b", life: 1}
@@ -54,7 +57,7 @@ func TestTheJudgeSeesTheStore(t *testing.T) {
 			if !tt.over {
 				w.judge.record("n").holders = []grant{holder}
 			}
-			for _, of := range []grant{holder, holder, released, owned, {name: "n"}, {name: "other"}} {
+			for _, of := range []grant{holder, holder, released, owned, {name: "n"}, {name: "other"}, asked} {
 				w.judge.values.next(of)
 			}
 			for number := range tt.answered {
@@ -62,6 +65,7 @@ func TestTheJudgeSeesTheStore(t *testing.T) {
 			}
 			w.judge.released(requestKey{released.session, released.request})
 			w.judge.released(requestKey{owned.session, owned.request})
+			w.judge.released(requestKey{asked.session, asked.request})
 			w.checkRow("n")
 			w.checkRow("no lock's row")
 			judgedAs(t, w.judge, tt.promise)

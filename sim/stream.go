@@ -165,7 +165,7 @@ func (s *stream) note(op *schema.Operation) {
 		s.sent[op.GetId()], kind.Beat.Ttl = c.world.now, int64(c.ttl)
 	case *schema.Operation_Acquire:
 		if r := s.find(op.GetId()); r.sentIn != s.session {
-			r.sentIn = s.session
+			r.again, r.sentIn = r.sentIn != nil, s.session
 			c.world.judge.requested(requestKey{s.session.id, r.ID}, c, r.want)
 		}
 	case *schema.Operation_Release:
