@@ -119,6 +119,10 @@ func (m *Machine) amended(r *record, msg *Decided, out *protocol.Effects) {
 // onAmend amends a grant of another member's client. A grant that was lent there to another client is known here by its
 // own token, so the number of its request identifies it.
 func (m *Machine) onAmend(now protocol.Time, p *peer, msg *Amend, out *protocol.Effects) {
+	if m.withholds(protocol.Mutated("no value is set before it serves")) {
+		out.Send(p.id, Acks{Stamp: m.authorityStamp(p)}) // it is heard, and asks again
+		return
+	}
 	if protocol.Mutated("an overtaken value has no effect") {
 		latest, _ := m.authority.table.Standing(msg.Session, msg.Name, msg.Seq)
 		msg.Revision = max(msg.Revision, latest.Revision+1)
@@ -131,49 +135,10 @@ func (m *Machine) onAmend(now protocol.Time, p *peer, msg *Amend, out *protocol.
 
 // authorityAmend amends a grant of this member's own client.
 func (m *Machine) authorityAmend(now protocol.Time, a *protocol.Amend, out *protocol.Effects) {
+	if m.withholds(protocol.Mutated("no value is set before it serves")) && m.changesLater(pendingChange{amend: a}, out) {
+		return
+	}
 	d, _ := m.authority.table.Amend(now, a.Session, a.Name, a.Token, a.Request, &a.Amendment)
 	m.scratch = append(m.scratch, d)
 	m.publish(now, seqKey{}, out)
-}
-
-// pendingChange is a change that this member's clients have requested while there was no authority to decide it: an
-// extend or an amendment.
-type pendingChange struct {
-	call   protocol.CallID
-	extend *protocol.Extend
-	amend  *protocol.Amend
-}
-
-// takeChanges returns the changes of a record that are under way, and forgets them.
-func (h *holder) takeChanges(r *record) (changes []pendingChange) {
-	q := &r.request
-	if x := r.extension; x != nil {
-		r.extension = nil
-		h.changing--
-		changes = append(changes, pendingChange{call: x.call, extend: &protocol.Extend{
-			Session: q.Session, Name: q.Name, Token: r.token, Request: q.ID, Hold: x.hold,
-		}})
-	}
-	if a := r.amendment; a != nil {
-		r.amendment = nil
-		h.changing--
-		changes = append(changes, pendingChange{call: a.call, amend: &protocol.Amend{
-			Session: q.Session, Name: q.Name, Token: r.token, Request: q.ID, Amendment: lock.Amendment{Revision: q.Revision, Value: q.Value},
-		}})
-	}
-	return changes
-}
-
-// changeAll executes changes that waited for this table.
-func (m *Machine) changeAll(now protocol.Time, changes []pendingChange, out *protocol.Effects) {
-	for _, c := range changes {
-		if c.amend != nil {
-			m.current = currentCall{c.call, c.amend.Session, c.amend.Request}
-			m.authorityAmend(now, c.amend, out)
-			continue
-		}
-		m.current = currentCall{c.call, c.extend.Session, c.extend.Request}
-		m.authorityExtend(now, c.extend, out)
-	}
-	m.current = currentCall{}
 }

@@ -20,12 +20,12 @@ type authority struct {
 	opened      bool // a reign that outlives epochs has seen an open view
 	peers       []*peer
 	departed    []departed
-	requestedAt protocol.Time      // since when reports are requested
-	waits       protocol.Time      // when to start granting, while only that time is missing
-	unheard     protocol.Time      // the earliest of its peers' own
-	pending     []pending          // waits that were reported, until the table is complete
-	limits      limits             // of what its own clients hold from before this reign, until it serves
-	extends     []pendingExtension // of its clients, until it serves
+	requestedAt protocol.Time   // since when reports are requested
+	waits       protocol.Time   // when to start granting, while only that time is missing
+	unheard     protocol.Time   // the earliest of its peers' own
+	pending     []pending       // waits that were reported, until the table is complete
+	limits      limits          // of what its own clients hold from before this reign, until it serves
+	changes     []pendingChange // of its clients, until it serves
 
 	loans  map[string]*loan // by name: grants that their members may keep
 	visits []visit
@@ -115,7 +115,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 		out.Note(protocol.Serving{Reign: c.table.Reign()})
 		c.table.Resume(now, &m.scratch)
 		m.publish(now, seqKey{}, out)
-		m.extendDeferred(now, out)
+		m.changeDeferred(now, out)
 	case !serves && !c.paused:
 		c.paused = true
 		c.table.Pause()
@@ -198,7 +198,7 @@ func (m *Machine) authorityCancel(now protocol.Time, r *protocol.Cancel, out *pr
 
 // authorityExtend replaces a hold limit.
 func (m *Machine) authorityExtend(now protocol.Time, r *protocol.Extend, out *protocol.Effects) {
-	if m.extendsLater(r, out) {
+	if m.withholds(protocol.Mutated("no limit is extended before it serves")) && m.changesLater(pendingChange{extend: r}, out) {
 		return
 	}
 	d := lock.Decision{Kind: lock.Granted, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Hold: r.Hold}
@@ -255,7 +255,7 @@ func (m *Machine) publish(now protocol.Time, answered seqKey, out *protocol.Effe
 			}
 			m.authority.limits.bound(now, d)
 			m.holderDecided(d, out)
-			m.endExtension(d, out)
+			m.endChanges(d, out)
 			continue
 		}
 		m.notifyPeer(now, d, answered, out)

@@ -133,6 +133,7 @@
 //	view.go        a view, a reign, the end of one
 //	holder.go      a holder's calls
 //	amend.go       values that holders set
+//	change.go      changes that wait for a table
 //	repeat.go      what a holder sends
 //	records.go     a holder's records
 //	report.go      a holder's report

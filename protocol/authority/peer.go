@@ -316,7 +316,7 @@ func (m *Machine) onRelease(now protocol.Time, p *peer, e Released, name string,
 }
 
 func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protocol.Effects) {
-	if m.withholds() {
+	if m.withholds(protocol.Mutated("no limit is extended before it serves")) {
 		out.Send(p.id, Acks{Stamp: m.authorityStamp(p)}) // it is heard, and asks again
 		return
 	}

@@ -201,7 +201,7 @@ func (m *Machine) cease(now protocol.Time) {
 	m.holder.reign, m.holder.counted = c.table.Reign(), c.table.Count()
 	m.keepOwn(now, c.copyEntries(now))
 	m.holder.keepLimits(c.limits)
-	m.holder.keepExtensions(now, c.extends)
+	m.holder.keepChanges(now, c.changes)
 	m.keepVisits(c.visits)
 }
 

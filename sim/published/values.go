@@ -20,5 +20,10 @@ func values() []Row {
 			Hole: "The coordinator takes each value that arrives, in the order of their arrival. " +
 				"A late copy of an earlier message sets the value back.",
 		},
+		{
+			Rule: "no value is set before it serves", Protocol: "grantor", Source: "found by a seed", Breaks: "P11", Bias: sim.Bias{Values: true}, Budget: 3000,
+			Hole: "A grantor that recovers tells a holder that its value is set while the lease of the grantor before goes on, which knows nothing of that. " +
+				"A client that asks the one before is shown the old value.",
+		},
 	}
 }
