@@ -11,16 +11,15 @@ import (
 // AmendLock amends the grant of l, and waits until the authority has the amendment. Amendments of all locks are numbered
 // together, since a grant may be held by several.
 func (s *localSession) AmendLock(ctx context.Context, l *holdfast.Lock, a holdfast.Amendment) error {
-	select {
-	case s.amending <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	end, err := s.amending.take(ctx, l)
+	if err != nil {
+		return err
 	}
 	s.mu.Lock()
 	h, held := s.held.get(l.Request())
 	s.mu.Unlock()
 	if !held {
-		<-s.amending
+		end()
 		if err := l.Check(); err != nil {
 			return err
 		}
@@ -32,11 +31,11 @@ func (s *localSession) AmendLock(ctx context.Context, l *holdfast.Lock, a holdfa
 	}
 	line := make(chan lock.Decision, 1)
 	if err := s.send(h.port, amend, line); err != nil {
-		<-s.amending
+		end()
 		return notChanged(opAmend, l, err)
 	}
 	return s.outcome(ctx, line, func(d *lock.Decision) error {
-		defer func() { <-s.amending }()
+		defer end()
 		if d.Kind != lock.Refused {
 			return nil
 		}

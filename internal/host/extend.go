@@ -13,10 +13,9 @@ import (
 // ExtendLock requests a new hold limit. It belongs to the grant, so it applies to every lock that an owner has under
 // it.
 func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Duration) error {
-	select {
-	case s.extending <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	leave, err := s.extending.take(ctx, l)
+	if err != nil {
+		return err
 	}
 	sent := s.Now()
 	end := holdfast.Forever
@@ -27,7 +26,7 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	// never believes longer than the authority waits.
 	port, ok := s.shorten(l, end)
 	if !ok {
-		<-s.extending
+		leave()
 		if err := l.Check(); err != nil {
 			return err
 		}
@@ -36,11 +35,11 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	extend := &protocol.Extend{Session: s.id, Name: l.Name(), Token: l.Token(), Request: l.Request(), Hold: hold}
 	line := make(chan lock.Decision, 1)
 	if err := s.send(port, extend, line); err != nil {
-		<-s.extending
+		leave()
 		return notChanged(opExtend, l, err)
 	}
 	return s.outcome(ctx, line, func(d *lock.Decision) error {
-		defer func() { <-s.extending }()
+		defer leave()
 		return s.extended(l, port, end, d)
 	})
 }

@@ -31,8 +31,8 @@ type localSession struct {
 	alarms *clock.Alarms
 	begin  time.Duration // the member's time zero on the alarms' clock
 
-	extending     chan struct{}  // extensions act here in the order in which they act there
-	amending      chan struct{}  // holds one while an amendment is under way
+	extending     turns          // of hold limits
+	amending      turns          // of values
 	revisions     atomic.Uint64  // of amendments
 	acknowledging sync.WaitGroup // ends not yet reported to the authority
 	closing       sync.Once
@@ -75,19 +75,17 @@ func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID
 	who func(context.Context) (*membership.Self, error)) (*localSession, error) {
 	c, begin := driver.Clock()
 	s := &localSession{
-		driver:    driver,
-		ends:      make([]deadline, len(ends)),
-		called:    called,
-		port:      port,
-		who:       who,
-		alarms:    clock.NewAlarms(c),
-		begin:     begin,
-		extending: make(chan struct{}, 1),
-		amending:  make(chan struct{}, 1),
-		over:      make(chan struct{}),
-		waiting:   map[uint64]*wait{},
-		answers:   map[uint64]chan lock.Decision{},
-		early:     map[uint64]lock.Decision{},
+		driver:  driver,
+		ends:    make([]deadline, len(ends)),
+		called:  called,
+		port:    port,
+		who:     who,
+		alarms:  clock.NewAlarms(c),
+		begin:   begin,
+		over:    make(chan struct{}),
+		waiting: map[uint64]*wait{},
+		answers: map[uint64]chan lock.Decision{},
+		early:   map[uint64]lock.Decision{},
 	}
 	for i, at := range ends {
 		s.ends[i].at = at
