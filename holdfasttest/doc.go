@@ -20,11 +20,9 @@
 //   - [Locker.Pause] takes the authority away until [Locker.Resume]: nothing is granted, and Unlock waits.
 //
 // Each of these has acted when it returns. One that does nothing, such as a break of a name that is not held, fails the
-// test.
+// test. [Locker.Values] returns what the locks on a name publish (see [holdfast.Value]), for a test to compare.
 //
 // # What is checked
-//
-// [Locker.Values] returns what the locks on a name publish (see [holdfast.Value]), for a test to compare.
 //
 // A lock that is still held at the end of the test fails it, with the name, the owner and the line that took the lock.
 // [LeaveHeld] allows such locks. All Lockers are closed at that time, so calls that still wait return ErrClosed.
