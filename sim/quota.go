@@ -116,7 +116,9 @@ func (c *client) hears(event *schema.Event) {
 		}
 		c.endCharge(event.GetId())
 	case *schema.Event_Lost:
-		c.endCharge(event.GetId())
+		if !kind.Lost.GetMustRelease() { // its place is taken until the client has released it
+			c.endCharge(event.GetId())
+		}
 	case *schema.Event_Released:
 		if p := kind.Released.GetProblem(); p == nil || p.GetCode() == api.CodeNotHeld {
 			c.endCharge(event.GetId())
