@@ -118,6 +118,8 @@ func TestTheJudgeSeesValues(t *testing.T) {
 	earlier := grant{name: "n", token: 6, session: lock.SessionID{Member: 1, Number: 2}, request: 1, who: caller("user"), holder: always{}}
 	other := grant{name: "other", token: 7, session: holder.session, request: 2, who: caller("user"), holder: always{}}
 	lent := grant{name: "n", token: 8, session: lock.SessionID{Member: 1, Number: 3}, request: 1, who: caller("user"), holder: always{}}
+	again := earlier
+	again.holder = &request{again: true}
 	elsewhere := grant{name: "n", token: 8, session: lock.SessionID{Member: 2, Number: 1}, request: 1, who: caller("user"), holder: always{}}
 	for name, tt := range map[string]struct {
 		answered int // the latest value that is known to be set
@@ -130,7 +132,8 @@ func TestTheJudgeSeesValues(t *testing.T) {
 		"of a client of the member":  {2, "6", ""},
 		"an older one":               {2, "1", "P11"},
 		"none any more":              {1, "", "P11"},
-		"one that was never given":   {0, "8", "P11"},
+		"one that was never given":   {0, "9", "P11"},
+		"of a request sent again":    {2, "8", ""},
 		"of an earlier lock":         {2, "4", "P11"},
 		"of another name":            {2, "5", "P11"},
 		"of a client of another one": {2, "7", "P11"},
@@ -139,7 +142,7 @@ func TestTheJudgeSeesValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &world{protocol: &Protocol{}, judge: newWitness().judge}
 			w.judge.record("n").holders = []grant{holder}
-			for _, of := range []grant{holder, holder, holder, earlier, other, lent, elsewhere} {
+			for _, of := range []grant{holder, holder, holder, earlier, other, lent, elsewhere, again} {
 				w.judge.values.next(of)
 			}
 			for number := range tt.answered {

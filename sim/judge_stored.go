@@ -86,5 +86,5 @@ func (w *world) processOf(g *grant) string {
 func (j *judge) over(g *grant) bool {
 	r, known := g.holder.(*request)
 	f := j.requests[requestKey{g.session, g.request}]
-	return known && r.want.owner == "" && !r.again && f != nil && f.gone
+	return known && r.want.owner == "" && !g.askedAgain() && f != nil && f.gone
 }

@@ -40,6 +40,13 @@ func (v *values) answers() map[requestKey]int {
 	return latest
 }
 
+// askedAgain reports whether the request of a grant was sent in several sessions. An earlier one may live on at its member
+// and be granted the name as well, with the request's value.
+func (g *grant) askedAgain() bool {
+	r, known := g.holder.(*request)
+	return known && r.again
+}
+
 // checkValues checks P11 for a name that was shown by a question that was asked when users knew of these answers: a value
 // that its holder knew to be set is shown, or a later one, and no grant is shown with the value of an earlier one. A
 // grant that its member has lent to another client is shown as it was given, and has the value of that client. In
@@ -61,7 +68,9 @@ func (w *world) checkValues(shown *lock.Lock, answered map[requestKey]int) {
 				j.violate("P11", "%q is shown with the value %q, which no user has given", shown.Name, g.Value)
 				return
 			}
-			if of := &j.values.given[number-1].of; of.name != shown.Name || of.token != 0 && of.token < g.Token || of.token > g.Token && of.session.Member != g.Session.Member {
+			of := &j.values.given[number-1].of
+			another := of.token != 0 && of.token < g.Token || of.token > g.Token && of.session.Member != g.Session.Member
+			if of.name != shown.Name || another && !of.askedAgain() {
 				j.violate("P11", "token %d of %q is shown with value %d, and that is of another lock: %v", g.Token, shown.Name, number, of)
 				return
 			}
