@@ -36,6 +36,10 @@ type Config struct {
 	// authority that signs members' certificates. A guest without Data also proves its identity with it to the members
 	// through which it locks in spaces of protocol consensus. Zero means plain text.
 	TLS *tls.Config
+	// Members are the names of the members that this one accepts with TLS, or patterns of them as in path.Match, its own
+	// name included. Zero means every name for which RootCAs has signed a certificate that lists the extended key usages
+	// serverAuth and clientAuth: give members an authority of their own then.
+	Members []string
 	// Patience is how long the member waits for another one's answer: T of docs/design/membership.md §1. Zero means 250
 	// ms, or a twelfth of the lease if that is less. If members elect a coordinator, the wait follows the round trips,
 	// up to a quarter of the lease.
@@ -114,7 +118,7 @@ type Limits struct {
 // host returns the same configuration in the type of package host.
 func (c *Config) host() host.Config {
 	inside := host.Config{
-		Name: c.Name, Address: c.Address, Listen: c.Listen, TLS: c.TLS,
+		Name: c.Name, Address: c.Address, Listen: c.Listen, TLS: c.TLS, Members: c.Members,
 		Join: c.Join, Expect: c.Expect, Priority: c.Priority, Candidate: c.Candidate,
 		Patience: c.Patience, Lease: c.Lease, Drift: c.Drift, TTL: c.TTL, Limits: host.Limits(c.Limits),
 		Data: c.Data, State: c.State, Unanswered: c.Unanswered,

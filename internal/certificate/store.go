@@ -37,6 +37,7 @@ type Store struct {
 	fixed  *tls.Config // of Fixed; nil if there are files
 	auth   tls.ClientAuthType
 	names  []string // or patterns of them; empty for all
+	key    string   // of the names, in the configuration
 	lowest uint16   // version of TLS
 	logger *slog.Logger
 	now    func() time.Time
@@ -58,11 +59,9 @@ type made struct {
 
 // Open reads the files. The error names the faulty file.
 func Open(o Options) (*Store, error) {
-	s := &Store{files: o.Files, auth: o.ClientAuth, names: o.Names, lowest: cmp.Or(o.MinVersion, tls.VersionTLS13), logger: o.Logger, now: time.Now}
-	for _, pattern := range s.names {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, fmt.Errorf("tls.members: %q: %w", pattern, err)
-		}
+	s := &Store{files: o.Files, auth: o.ClientAuth, lowest: cmp.Or(o.MinVersion, tls.VersionTLS13), logger: o.Logger, now: time.Now}
+	if err := s.list("tls.members", o.Names); err != nil {
+		return nil, err
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
@@ -83,10 +82,24 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
+// list keeps the names of the members, or patterns of them, which have a key in the configuration.
+func (s *Store) list(key string, names []string) error {
+	for _, pattern := range names {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("%s: %q: %w", key, pattern, err)
+		}
+	}
+	s.key, s.names = key, names
+	return nil
+}
+
 // Fixed returns a Store of a fixed configuration: RootCAs are the members' authorities, and ClientCAs the clients', or,
-// if nil, RootCAs. Its MinVersion counts; zero means TLS 1.3.
-func Fixed(c *tls.Config) (*Store, error) {
+// if nil, RootCAs. Its MinVersion counts; zero means TLS 1.3. The names are those of Options.
+func Fixed(c *tls.Config, names ...string) (*Store, error) {
 	s := &Store{fixed: c.Clone(), auth: c.ClientAuth, lowest: cmp.Or(c.MinVersion, tls.VersionTLS13), logger: slog.New(slog.DiscardHandler), now: time.Now}
+	if err := s.list("Members", names); err != nil {
+		return nil, err
+	}
 	m := &Material{Members: c.RootCAs, Clients: c.ClientCAs, either: x509.NewCertPool()}
 	if m.Clients == nil {
 		m.Clients = c.RootCAs

@@ -56,17 +56,17 @@ func lacking(leaf *x509.Certificate) error {
 	return nil
 }
 
-// listed returns nil if Options.Names has a member's name, or is empty.
+// listed returns nil if the names have a member's, or are empty.
 func (s *Store) listed(name string) error {
 	for _, pattern := range s.names {
-		if is, err := path.Match(pattern, name); is || err != nil { // Open has checked the pattern
+		if is, err := path.Match(pattern, name); is || err != nil { // list has checked the pattern
 			return err
 		}
 	}
 	if len(s.names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("tls.members does not list member %s; it has %s: add the name there, at each member", printable(name), strings.Join(s.names, ", "))
+	return fmt.Errorf("%s does not list member %s; it has %s: add the name there, at each member", s.key, printable(name), strings.Join(s.names, ", "))
 }
 
 // Warnings returns a sentence for each choice that lets too many join as members; none if all is well.

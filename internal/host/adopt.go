@@ -36,6 +36,9 @@ func Adopt(ctx context.Context, c Config) (Config, error) {
 	if !c.guest() || len(c.Spaces) > 0 {
 		return c, nil
 	}
+	if err := c.checkProof(); err != nil {
+		return c, err
+	}
 	ask, err := c.termsSource()
 	if err != nil {
 		return c, err
@@ -97,7 +100,7 @@ func (c *Config) termsSource() (func(context.Context, string) ([]string, error),
 	newcomer := &grpc.Newcomer{Name: cmp.Or(c.Name, c.Address, c.Listen)}
 	if c.TLS != nil {
 		var err error
-		if newcomer.Certificates, err = certificate.Fixed(c.TLS); err != nil {
+		if newcomer.Certificates, err = certificate.Fixed(c.TLS, c.Members...); err != nil {
 			return nil, err
 		}
 	}

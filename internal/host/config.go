@@ -64,6 +64,9 @@ type Config struct {
 	// RootCAs is the authority of members' certificates. A guest without Data authenticates with it at the members
 	// through which it locks in spaces of protocol consensus. Zero means plain text.
 	TLS *tls.Config
+	// Members are the names of the members that TLS accepts, or patterns of them as in path.Match. Empty means every name
+	// for which RootCAs has signed a certificate.
+	Members []string
 	// Terms asks the member at an address for its cluster's terms, for a guest without Spaces; see transport.Identity.
 	// Zero means over gRPC, with TLS.
 	Terms func(ctx context.Context, address string) ([]string, error)
@@ -208,6 +211,9 @@ func (c *Config) check() error {
 		return err
 	}
 	if err := c.checkSpaces(); err != nil {
+		return err
+	}
+	if err := c.checkProof(); err != nil {
 		return err
 	}
 	if err := c.checkCluster(); err != nil {

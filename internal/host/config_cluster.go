@@ -44,6 +44,17 @@ func (c *Config) preempt() bool {
 // any reports whether every side of a partition continues alone.
 func (c *Config) any() bool { return c.Spaces[0].options.Views().Any }
 
+// checkProof returns what is wrong about the proof of members' names.
+func (c *Config) checkProof() error {
+	switch {
+	case len(c.Members) > 0 && c.TLS == nil:
+		return fmt.Errorf("config: Members lists names, and TLS is nil: without TLS nothing proves a member's name; set TLS, or leave Members out")
+	case c.TLS != nil && strings.HasPrefix(c.Listen, "unix://"):
+		return fmt.Errorf("config: Listen is %q, and TLS is set: a Unix socket is not encrypted, so it proves no member's name; listen at HOST:PORT, or leave TLS out", c.Listen)
+	}
+	return nil
+}
+
 // checkCluster returns what is wrong with the configuration of the cluster's other members.
 func (c *Config) checkCluster() error {
 	c.Address = cmp.Or(c.Address, c.Listen)

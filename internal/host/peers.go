@@ -51,7 +51,7 @@ func (n *Member) listen() error {
 	if err != nil {
 		return err
 	}
-	t, err := NewTransport(n.introduce, Link{TLS: n.config.TLS, Patience: n.config.Patience, Logger: n.logger})
+	t, err := NewTransport(n.introduce, Link{TLS: n.config.TLS, Members: n.config.Members, Patience: n.config.Patience, Logger: n.logger})
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -70,6 +70,8 @@ type Link struct {
 	Certificates *certificate.Store
 	// TLS is used if Certificates is nil. Nil means plain text.
 	TLS *tls.Config
+	// Members are the names of the members that TLS accepts, or patterns of them. Empty means every name.
+	Members []string
 	// Patience is how long to wait for an answer. Zero means the transport's default.
 	Patience time.Duration
 	// Policy returns the digest of this member's access policy. Nil means that other members do not learn it.
@@ -83,7 +85,7 @@ type Link struct {
 // NewTransport returns a gRPC transport to other members, with deadlines that match a patience. A server that shares
 // its port with members registers it: see grpc.Transport.Register.
 func NewTransport(introduce func() transport.Identity, link Link) (*grpc.Transport, error) {
-	c := grpc.Config{Identity: introduce, Certificates: link.Certificates, TLS: link.TLS, Policy: link.Policy, Observer: link.Observer, Logger: link.Logger}
+	c := grpc.Config{Identity: introduce, Certificates: link.Certificates, TLS: link.TLS, Members: link.Members, Policy: link.Policy, Observer: link.Observer, Logger: link.Logger}
 	if link.Patience > 0 {
 		c.Deadline = min(100*time.Millisecond, link.Patience/2)
 	}

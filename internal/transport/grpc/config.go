@@ -48,6 +48,9 @@ type Config struct {
 	// TLS is used if Certificates is nil: its certificate, which must carry this member's name, and RootCAs, the
 	// members' authority. Nil means plain text.
 	TLS *tls.Config
+	// Members are the names of the members, or patterns of them as in path.Match, that TLS accepts. Empty means every
+	// name. Certificates has its own list.
+	Members []string
 	// Deadline is how long a frame may stay unconfirmed before its stream is closed: at most half of the protocols'
 	// wait for an answer. Zero means 100 ms. If two round trips of the stream take longer, they are the deadline, up to
 	// ten times Deadline or 250 ms, whichever is more.
@@ -115,7 +118,7 @@ func (c *Config) prove() (err error) {
 	if c.TLS.RootCAs == nil {
 		return errors.New("transport: TLS.RootCAs is nil; give the authority that signs members' certificates")
 	}
-	if c.Certificates, err = certificate.Fixed(c.TLS); err == nil {
+	if c.Certificates, err = certificate.Fixed(c.TLS, c.Members...); err == nil {
 		err = c.Certificates.Require(c.Identity().Name)
 	}
 	if err != nil {
