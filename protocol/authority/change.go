@@ -78,15 +78,16 @@ func (m *Machine) changesLater(change pendingChange, out *protocol.Effects) bool
 	return true
 }
 
-// endChanges refuses the deferred changes of a grant that has ended.
+// endChanges refuses the deferred changes of a grant, or of one of the requests that hold it, that has ended.
 func (m *Machine) endChanges(d *lock.Decision, out *protocol.Effects) {
 	c := m.authority
-	if len(c.changes) == 0 || d.Kind != lock.Lost && d.Kind != lock.Released || c.table.Held(d.Session, d.Name, d.Token) {
+	if len(c.changes) == 0 || d.Kind != lock.Lost && d.Kind != lock.Released {
 		return
 	}
+	over := !c.table.Held(d.Session, d.Name, d.Token)
 	c.changes = slices.DeleteFunc(c.changes, func(x pendingChange) bool {
-		grant, _ := x.of()
-		ended := grant == heldGrant{d.Session, d.Name, d.Token}
+		grant, request := x.of()
+		ended := grant == heldGrant{d.Session, d.Name, d.Token} && (over || request == d.Request)
 		if ended {
 			x.refuse(holdfast.ErrNotHeld, out)
 		}
@@ -123,7 +124,7 @@ func (h *holder) keepChanges(now protocol.Time, changes []pendingChange) {
 		grant, request := changes[i].of()
 		r := h.findHeld(grant.session, grant.name, grant.token, request)
 		if r == nil {
-			continue
+			continue // it has ended, and endChanges has answered
 		}
 		h.changing++
 		if a := changes[i].amend; a != nil {
