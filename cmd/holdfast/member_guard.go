@@ -29,13 +29,8 @@ func (m *member) openGuard(name, state string) error {
 	return nil
 }
 
-// followGuard reads the policy again when it changes and, on HUP, opens the audit log anew, until ctx ends.
-func (m *member) followGuard(ctx context.Context) {
-	hup := make(chan os.Signal, 1)
-	if reloads() {
-		signal.Notify(hup, syscall.SIGHUP)
-		defer signal.Stop(hup)
-	}
+// followGuard reads the policy again when it changes and, after each of hangups, opens the audit log anew, until ctx ends.
+func (m *member) followGuard(ctx context.Context, hangups <-chan os.Signal) {
 	followed := make(chan struct{})
 	go func() {
 		defer close(followed)
@@ -43,7 +38,7 @@ func (m *member) followGuard(ctx context.Context) {
 	}()
 	for {
 		select {
-		case <-hup:
+		case <-hangups:
 			m.log.Info("the policy is read again, and the audit log opened anew", "signal", syscall.SIGHUP.String())
 			m.guard.Reload()
 			if err := m.audit.Reopen(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 
 // serveUntil accepts clients and other members until ctx ends, a port fails, or the member has left by an operator's
 // call. It calls ready once, when every space can grant. Clients are served before that, too: they wait, or get the
-// error that no member can grant.
-func (m *member) serveUntil(ctx context.Context, ready func()) error {
+// error that no member can grant. Each of hangups is an operator's signal to read the policy again.
+func (m *member) serveUntil(ctx context.Context, hangups <-chan os.Signal, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var work sync.WaitGroup
@@ -37,7 +38,7 @@ func (m *member) serveUntil(ctx context.Context, ready func()) error {
 	if m.web != nil {
 		accept(m.server.AcceptHTTP, m.web)
 	}
-	work.Go(func() { m.followGuard(ctx) })
+	work.Go(func() { m.followGuard(ctx, hangups) })
 	waiting, served := context.WithCancel(ctx)
 	work.Go(func() { m.logRecovery(waiting) })
 	work.Go(func() {

@@ -100,7 +100,8 @@ func (p *program) serve(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := p.untilSignal(ctx, log)
+	hangups := make(chan os.Signal, 1) // one that comes before the member heeds it waits here
+	ctx, stop := p.untilSignal(ctx, log, hangups)
 	defer stop()
 	m, err := p.startMember(ctx, settings, log)
 	switch {
@@ -109,7 +110,7 @@ func (p *program) serve(ctx context.Context, c *cli.Command) error {
 	case err != nil:
 		return err
 	}
-	err = m.serveUntil(ctx, func() { p.ready(m, log) })
+	err = m.serveUntil(ctx, hangups, func() { p.ready(m, log) })
 	notify("STOPPING=1", log) // after READY=1, if that was sent
 	return errors.Join(err, m.stop())
 }
@@ -130,15 +131,16 @@ func (p *program) ready(m *member, log *slog.Logger) {
 	notify("READY=1", log)
 }
 
-// untilSignal returns a context that a first INT or TERM ends and, on a terminal, a HUP. A second one ends the program
-// at once; see heedEnd for what counts as one. A signal that was ignored when the program started stays ignored.
-func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Context, func()) {
+// untilSignal returns a context that a first INT or TERM ends and, on a terminal, a HUP, which otherwise goes to hangups.
+// A second one ends the program at once; see heedEnd for what counts as one. A signal that was ignored when the program
+// started stays ignored.
+func (p *program) untilSignal(ctx context.Context, log *slog.Logger, hangups chan<- os.Signal) (context.Context, func()) {
 	// A log without a reader must not end a member that has made promises.
 	signal.Ignore(syscall.SIGPIPE)
 	arrived := make(chan os.Signal, 2)
 	ends := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if reloads() {
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // it ends nothing, also before the member heeds it
+		signal.Notify(hangups, syscall.SIGHUP)
 	} else {
 		ends = append(ends, syscall.SIGHUP)
 	}
@@ -158,6 +160,7 @@ func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Co
 	})
 	return ctx, func() {
 		signal.Stop(arrived)
+		signal.Stop(hangups)
 		close(over)
 		cancel()
 	}
