@@ -123,21 +123,17 @@ func TestBreak(t *testing.T) {
 		if err := lock.Check(); err != nil {
 			t.Errorf("that broke the lock: %v", err)
 		}
-		stopped := make(chan struct{})
-		context.AfterFunc(lock.Context(), func() {
-			close(stopped)
-			if err := lock.Unlock(context.WithoutCancel(t.Context())); holdfast.Why(err) != holdfast.Broken {
-				t.Errorf("it was lost as %v", err)
-			}
-		})
+		unlocked := make(chan error, 1)
+		context.AfterFunc(lock.Context(), func() { unlocked <- lock.Unlock(context.WithoutCancel(t.Context())) })
 		broken, err := operator.Break(t.Context(), "job", 0)
 		if err != nil || broken.RID == "" {
 			t.Fatalf("%+v, %v", broken, err)
 		}
-		select {
-		case <-stopped:
-		default:
+		if lock.Context().Err() == nil {
 			t.Error("the break was done before the holder had stopped")
+		}
+		if err := <-unlocked; holdfast.Why(err) != holdfast.Broken {
+			t.Errorf("it was lost as %v", err)
 		}
 		second, err := next.TryLock(t.Context(), "job")
 		if err != nil || second.Token() <= lock.Token() {
