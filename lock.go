@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,8 @@ type Backing interface {
 	ExtendLock(ctx context.Context, l *Lock, hold time.Duration) error
 	// AmendLock makes an amendment of l known to the authority, and returns when it is. See [Lock.SetValue].
 	AmendLock(ctx context.Context, l *Lock, a Amendment) error
+	// ObserveLock observes the name of l until ctx ends. See [Observer] and [Lock.Wanted].
+	ObserveLock(ctx context.Context, l *Lock) iter.Seq2[State, error]
 }
 
 // Lock is a granted lock. Its methods are safe for concurrent use.
@@ -70,6 +73,7 @@ type ending struct {
 	inner      context.Context
 	cancel     context.CancelCauseFunc
 	cancelWork context.CancelCauseFunc // of the context that Do gives its function; nil without one
+	wanted     chan struct{}           // nil until Wanted is called
 }
 
 // NewLock returns the Lock of a grant. It is for implementations of [Locker]: request is the id of the granted request,

@@ -3,6 +3,7 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,11 +21,12 @@ type backing struct {
 	queued        atomic.Int32
 	extended      atomic.Int64
 	amended       atomic.Pointer[holdfast.Amendment]
-	err           error // what the calls return
+	observed      chan holdfast.State // the states of the name
+	err           error               // what the calls return
 }
 
 func newBacking(deadline time.Duration) *backing {
-	b := &backing{}
+	b := &backing{observed: make(chan holdfast.State)}
 	b.now.Store(int64(time.Hour))
 	b.deadline.Store(int64(deadline))
 	return b
@@ -52,6 +54,23 @@ func (b *backing) ExtendLock(_ context.Context, l *holdfast.Lock, hold time.Dura
 		l.SetHoldEnd(b.Now() + hold)
 	}
 	return b.err
+}
+
+// ObserveLock yields the states that the test has put into observed, until ctx ends.
+func (b *backing) ObserveLock(ctx context.Context, _ *holdfast.Lock) iter.Seq2[holdfast.State, error] {
+	return func(yield func(holdfast.State, error) bool) {
+		for {
+			select {
+			case state := <-b.observed:
+				if !yield(state, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(holdfast.State{}, ctx.Err())
+				return
+			}
+		}
+	}
 }
 
 func (b *backing) AmendLock(_ context.Context, _ *holdfast.Lock, a holdfast.Amendment) error {

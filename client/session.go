@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -39,6 +40,11 @@ func (s *backing) QueueUnlock(l *holdfast.Lock) error {
 // ExtendLock requests a new hold limit and waits for the answer.
 func (s *backing) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Duration) error {
 	return s.client.extend(ctx, s, l, hold)
+}
+
+// ObserveLock observes the name of l.
+func (s *backing) ObserveLock(ctx context.Context, l *holdfast.Lock) iter.Seq2[holdfast.State, error] {
+	return func(yield func(holdfast.State, error) bool) { yield(holdfast.State{}, holdfast.ErrUnsupported) }
 }
 
 // AmendLock amends the grant of l, and waits until the authority has the amendment.

@@ -3,6 +3,7 @@ package holdfasttest
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -77,6 +78,11 @@ type extension struct {
 // later even if ctx ends.
 func (s *session) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Duration) error {
 	return s.outcome(ctx, l, s.extend(l, hold).done)
+}
+
+// ObserveLock observes the name of l.
+func (s *session) ObserveLock(ctx context.Context, l *holdfast.Lock) iter.Seq2[holdfast.State, error] {
+	return func(yield func(holdfast.State, error) bool) { yield(holdfast.State{}, holdfast.ErrUnsupported) }
 }
 
 // AmendLock amends the grant of a lock. While the locks are paused, it waits; the grant is amended later even if ctx

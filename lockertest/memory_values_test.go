@@ -2,6 +2,7 @@ package lockertest
 
 import (
 	"context"
+	"iter"
 	"testing"
 	"time"
 
@@ -38,6 +39,10 @@ func (a *authority) begin(w *want) {
 	case a.fault == "value outlives its lock" && w.Value == "":
 		w.Value = a.lasts[w.place]
 	}
+}
+
+func (w *want) ObserveLock(ctx context.Context, l *holdfast.Lock) iter.Seq2[holdfast.State, error] {
+	return func(yield func(holdfast.State, error) bool) { yield(holdfast.State{}, holdfast.ErrUnsupported) }
 }
 
 func (w *want) AmendLock(ctx context.Context, l *holdfast.Lock, amendment holdfast.Amendment) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -66,6 +67,11 @@ func (p *presence) QueueUnlock(l *holdfast.Lock) error {
 // ExtendLock is never called: a user asks for another hold limit with extendTo, and does not wait.
 func (p *presence) ExtendLock(context.Context, *holdfast.Lock, time.Duration) error {
 	panic("sim: a user waits for an extend")
+}
+
+// ObserveLock is never called.
+func (p *presence) ObserveLock(context.Context, *holdfast.Lock) iter.Seq2[holdfast.State, error] {
+	panic("sim: a user waits for the states of a name")
 }
 
 // AmendLock is never called: a user amends a grant with amend, and does not wait.

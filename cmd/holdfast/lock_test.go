@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"os"
 	"runtime"
 	"slices"
@@ -30,6 +31,10 @@ func (b *testBacking) UnlockLock(context.Context, *holdfast.Lock) error { return
 func (b *testBacking) QueueUnlock(*holdfast.Lock) error                 { return nil }
 func (b *testBacking) ExtendLock(context.Context, *holdfast.Lock, time.Duration) error {
 	return nil
+}
+
+func (b *testBacking) ObserveLock(context.Context, *holdfast.Lock) iter.Seq2[holdfast.State, error] {
+	panic("not called")
 }
 
 func (b *testBacking) AmendLock(context.Context, *holdfast.Lock, holdfast.Amendment) error {

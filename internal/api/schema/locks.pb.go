@@ -1406,7 +1406,9 @@ type Wait struct {
 	// Members whose permission it waits for. Absent if it has asked none.
 	For []string `protobuf:"bytes,11,rep,name=for,proto3" json:"for,omitempty"`
 	// The value that it will have. Absent if it is empty.
-	Value         string `protobuf:"bytes,12,opt,name=value,proto3" json:"value,omitempty"`
+	Value string `protobuf:"bytes,12,opt,name=value,proto3" json:"value,omitempty"`
+	// The number of the request in its session.
+	Request       uint64 `protobuf:"varint,13,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1523,6 +1525,13 @@ func (x *Wait) GetValue() string {
 		return x.Value
 	}
 	return ""
+}
+
+func (x *Wait) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
 }
 
 // A request to take a lock away from its holders.
@@ -1784,7 +1793,14 @@ type WatchEvent struct {
 	// With events granted and value: the value of the grant. Absent if it is empty.
 	Value string `protobuf:"bytes,16,opt,name=value,proto3" json:"value,omitempty"`
 	// With event value: counts the values of the grant.
-	Revision      uint64 `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision uint64 `protobuf:"varint,17,opt,name=revision,proto3" json:"revision,omitempty"`
+	// With events granted and waiting: the mode of the request. Absent if it is exclusive.
+	Mode Mode `protobuf:"varint,18,opt,name=mode,proto3,enum=holdfast.v1.Mode" json:"mode,omitempty"`
+	// With these events, in mode slots: the units of the request and of the name.
+	Units    int32 `protobuf:"varint,19,opt,name=units,proto3" json:"units,omitempty"`
+	Capacity int32 `protobuf:"varint,20,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	// The number of the request in its session. Absent if there is none.
+	Request       uint64 `protobuf:"varint,21,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1938,6 +1954,188 @@ func (x *WatchEvent) GetRevision() uint64 {
 	return 0
 }
 
+func (x *WatchEvent) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_MODE_EXCLUSIVE
+}
+
+func (x *WatchEvent) GetUnits() int32 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *WatchEvent) GetCapacity() int32 {
+	if x != nil {
+		return x.Capacity
+	}
+	return 0
+}
+
+func (x *WatchEvent) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+// A request for the states of one name.
+type ObserveRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lockspace, usually default.
+	Space string `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Name  string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Continue after the state with this id. A browser's EventSource sends it as the header Last-Event-ID, which takes
+	// precedence. If the member no longer knows what followed, the first state has missed true.
+	After         string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObserveRequest) Reset() {
+	*x = ObserveRequest{}
+	mi := &file_locks_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObserveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObserveRequest) ProtoMessage() {}
+
+func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_locks_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
+func (*ObserveRequest) Descriptor() ([]byte, []int) {
+	return file_locks_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ObserveRequest) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *ObserveRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ObserveRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+// The state of a name at one moment. A free name has no holders.
+type Observed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Space string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// In the order of their tokens. A holder whose lock was lost or broken is left out, even where the name stays taken
+	// until it has stopped.
+	Holders []*Grant `protobuf:"bytes,3,rep,name=holders,proto3" json:"holders,omitempty"`
+	// In the order of the queue.
+	Waiters []*Wait `protobuf:"bytes,4,rep,name=waiters,proto3" json:"waiters,omitempty"`
+	// The name may have had other states between the one before and this one. Absent if not.
+	Missed bool `protobuf:"varint,5,opt,name=missed,proto3" json:"missed,omitempty"`
+	// The id for after, at the same member.
+	Id            string `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Observed) Reset() {
+	*x = Observed{}
+	mi := &file_locks_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Observed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Observed) ProtoMessage() {}
+
+func (x *Observed) ProtoReflect() protoreflect.Message {
+	mi := &file_locks_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Observed.ProtoReflect.Descriptor instead.
+func (*Observed) Descriptor() ([]byte, []int) {
+	return file_locks_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Observed) GetSpace() string {
+	if x != nil {
+		return x.Space
+	}
+	return ""
+}
+
+func (x *Observed) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Observed) GetHolders() []*Grant {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+func (x *Observed) GetWaiters() []*Wait {
+	if x != nil {
+		return x.Waiters
+	}
+	return nil
+}
+
+func (x *Observed) GetMissed() bool {
+	if x != nil {
+		return x.Missed
+	}
+	return false
+}
+
+func (x *Observed) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 // A refusal, by RFC 9457.
 type ProblemDocument struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1981,7 +2179,7 @@ type ProblemDocument struct {
 
 func (x *ProblemDocument) Reset() {
 	*x = ProblemDocument{}
-	mi := &file_locks_proto_msgTypes[23]
+	mi := &file_locks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2191,7 @@ func (x *ProblemDocument) String() string {
 func (*ProblemDocument) ProtoMessage() {}
 
 func (x *ProblemDocument) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[23]
+	mi := &file_locks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2204,7 @@ func (x *ProblemDocument) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemDocument.ProtoReflect.Descriptor instead.
 func (*ProblemDocument) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{23}
+	return file_locks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ProblemDocument) GetType() string {
@@ -2253,7 +2451,7 @@ const file_locks_proto_rawDesc = "" +
 	"\x05token\x18\x06 \x01(\x04B\r\x8a\xce\x18\x05Token\x98\xce\x18\x01R\x05token\x12,\n" +
 	"\aholders\x18\a \x03(\v2\x12.holdfast.v1.GrantR\aholders\x12+\n" +
 	"\awaiters\x18\b \x03(\v2\x11.holdfast.v1.WaitR\awaiters\x12,\n" +
-	"\ahistory\x18\t \x03(\v2\x12.holdfast.v1.GrantR\ahistory\"\x84\x03\n" +
+	"\ahistory\x18\t \x03(\v2\x12.holdfast.v1.GrantR\ahistory\"\x9e\x03\n" +
 	"\x04Wait\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12'\n" +
 	"\asession\x18\x02 \x01(\tB\r\x8a\xce\x18\tSessionIDR\asession\x12\x16\n" +
@@ -2267,7 +2465,8 @@ const file_locks_proto_rawDesc = "" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x16\n" +
 	"\x03for\x18\v \x03(\tB\x04\x98\xce\x18\x01R\x03for\x12\x1a\n" +
-	"\x05value\x18\f \x01(\tB\x04\x98\xce\x18\x01R\x05value\"\xab\x01\n" +
+	"\x05value\x18\f \x01(\tB\x04\x98\xce\x18\x01R\x05value\x12\x18\n" +
+	"\arequest\x18\r \x01(\x04R\arequest\"\xab\x01\n" +
 	"\fBreakRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12 \n" +
 	"\x04name\x18\x02 \x01(\tB\f\x8a\xce\x18\x04Name\x90\xce\x18\x01R\x04name\x12\x1f\n" +
@@ -2281,7 +2480,7 @@ const file_locks_proto_rawDesc = "" +
 	"\fWatchRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12!\n" +
-	"\x05after\x18\x03 \x01(\tB\v\x8a\xce\x18\aEventIDR\x05after\"\xc0\x04\n" +
+	"\x05after\x18\x03 \x01(\tB\v\x8a\xce\x18\aEventIDR\x05after\"\xcb\x05\n" +
 	"\n" +
 	"WatchEvent\x12#\n" +
 	"\x05event\x18\x01 \x01(\tB\r\x8a\xce\x18\tEventKindR\x05event\x124\n" +
@@ -2301,7 +2500,22 @@ const file_locks_proto_rawDesc = "" +
 	"\x06reason\x18\x0e \x01(\tB\x04\x98\xce\x18\x01R\x06reason\x12\x1c\n" +
 	"\x06holder\x18\x0f \x01(\tB\x04\x98\xce\x18\x01R\x06holder\x12\x1a\n" +
 	"\x05value\x18\x10 \x01(\tB\x04\x98\xce\x18\x01R\x05value\x12 \n" +
-	"\brevision\x18\x11 \x01(\x04B\x04\x98\xce\x18\x01R\brevision\"\x97\x04\n" +
+	"\brevision\x18\x11 \x01(\x04B\x04\x98\xce\x18\x01R\brevision\x12+\n" +
+	"\x04mode\x18\x12 \x01(\x0e2\x11.holdfast.v1.ModeB\x04\x98\xce\x18\x01R\x04mode\x12\x1a\n" +
+	"\x05units\x18\x13 \x01(\x05B\x04\x98\xce\x18\x01R\x05units\x12 \n" +
+	"\bcapacity\x18\x14 \x01(\x05B\x04\x98\xce\x18\x01R\bcapacity\x12\x1e\n" +
+	"\arequest\x18\x15 \x01(\x04B\x04\x98\xce\x18\x01R\arequest\"k\n" +
+	"\x0eObserveRequest\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12 \n" +
+	"\x04name\x18\x02 \x01(\tB\f\x8a\xce\x18\x04Name\x90\xce\x18\x01R\x04name\x12!\n" +
+	"\x05after\x18\x03 \x01(\tB\v\x8a\xce\x18\aEventIDR\x05after\"\xca\x01\n" +
+	"\bObserved\x12\x14\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12,\n" +
+	"\aholders\x18\x03 \x03(\v2\x12.holdfast.v1.GrantR\aholders\x12+\n" +
+	"\awaiters\x18\x04 \x03(\v2\x11.holdfast.v1.WaitR\awaiters\x12\x1c\n" +
+	"\x06missed\x18\x05 \x01(\bB\x04\x98\xce\x18\x01R\x06missed\x12\x1b\n" +
+	"\x02id\x18\x06 \x01(\tB\v\x8a\xce\x18\aEventIDR\x02id\"\x97\x04\n" +
 	"\x0fProblemDocument\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -2321,7 +2535,7 @@ const file_locks_proto_rawDesc = "" +
 	"\x06others\x18\x0f \x01(\x05B\x04\x98\xce\x18\x01R\x06others\x12\x18\n" +
 	"\x04gone\x18\x10 \x01(\bB\x04\x98\xce\x18\x01R\x04gone\x12\x1a\n" +
 	"\x05grace\x18\x11 \x01(\bB\x04\x98\xce\x18\x01R\x05grace\x12/\n" +
-	"\x05until\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x05until2\x8a\v\n" +
+	"\x05until\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x05until2\x85\f\n" +
 	"\x05Locks\x12\xc4\x01\n" +
 	"\aAcquire\x12\x1b.holdfast.v1.AcquireRequest\x1a\x18.holdfast.v1.AcquiredAll\"\x81\x01\x82\xce\x18X\n" +
 	"\x04held\n" +
@@ -2356,7 +2570,8 @@ const file_locks_proto_rawDesc = "" +
 	"/v1/status\x12_\n" +
 	"\x05Watch\x12\x19.holdfast.v1.WatchRequest\x1a\x17.holdfast.v1.WatchEvent\" \x82\xce\x18\n" +
 	" \x01*\x04read0\x01\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/events0\x01B8Z6github.com/holdfast-locks/holdfast/internal/api/schemab\x06proto3"
+	"/v1/events0\x01\x12y\n" +
+	"\aObserve\x12\x1b.holdfast.v1.ObserveRequest\x1a\x15.holdfast.v1.Observed\"8\x82\xce\x18\b \x01*\x04read\x82\xd3\xe4\x93\x02&\x12$/v1/spaces/{space}/observe/{name=**}0\x01B8Z6github.com/holdfast-locks/holdfast/internal/api/schemab\x06proto3"
 
 var (
 	file_locks_proto_rawDescOnce sync.Once
@@ -2370,7 +2585,7 @@ func file_locks_proto_rawDescGZIP() []byte {
 	return file_locks_proto_rawDescData
 }
 
-var file_locks_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_locks_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_locks_proto_goTypes = []any{
 	(*AcquireRequest)(nil),        // 0: holdfast.v1.AcquireRequest
 	(*Acquired)(nil),              // 1: holdfast.v1.Acquired
@@ -2395,77 +2610,84 @@ var file_locks_proto_goTypes = []any{
 	(*StatusRequest)(nil),         // 20: holdfast.v1.StatusRequest
 	(*WatchRequest)(nil),          // 21: holdfast.v1.WatchRequest
 	(*WatchEvent)(nil),            // 22: holdfast.v1.WatchEvent
-	(*ProblemDocument)(nil),       // 23: holdfast.v1.ProblemDocument
-	(Mode)(0),                     // 24: holdfast.v1.Mode
-	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
-	(Class)(0),                    // 26: holdfast.v1.Class
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
-	(*Grant)(nil),                 // 28: holdfast.v1.Grant
-	(*Status)(nil),                // 29: holdfast.v1.Status
+	(*ObserveRequest)(nil),        // 23: holdfast.v1.ObserveRequest
+	(*Observed)(nil),              // 24: holdfast.v1.Observed
+	(*ProblemDocument)(nil),       // 25: holdfast.v1.ProblemDocument
+	(Mode)(0),                     // 26: holdfast.v1.Mode
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(Class)(0),                    // 28: holdfast.v1.Class
+	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
+	(*Grant)(nil),                 // 30: holdfast.v1.Grant
+	(*Status)(nil),                // 31: holdfast.v1.Status
 }
 var file_locks_proto_depIdxs = []int32{
-	24, // 0: holdfast.v1.AcquireRequest.mode:type_name -> holdfast.v1.Mode
-	25, // 1: holdfast.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
-	25, // 2: holdfast.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
-	25, // 3: holdfast.v1.AcquireRequest.hold:type_name -> google.protobuf.Duration
-	26, // 4: holdfast.v1.AcquireRequest.require:type_name -> holdfast.v1.Class
-	24, // 5: holdfast.v1.Acquired.mode:type_name -> holdfast.v1.Mode
-	27, // 6: holdfast.v1.Acquired.since:type_name -> google.protobuf.Timestamp
-	27, // 7: holdfast.v1.Acquired.until:type_name -> google.protobuf.Timestamp
-	25, // 8: holdfast.v1.Acquired.ttl:type_name -> google.protobuf.Duration
-	25, // 9: holdfast.v1.Acquired.expires_in:type_name -> google.protobuf.Duration
-	26, // 10: holdfast.v1.Acquired.class:type_name -> holdfast.v1.Class
+	26, // 0: holdfast.v1.AcquireRequest.mode:type_name -> holdfast.v1.Mode
+	27, // 1: holdfast.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
+	27, // 2: holdfast.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
+	27, // 3: holdfast.v1.AcquireRequest.hold:type_name -> google.protobuf.Duration
+	28, // 4: holdfast.v1.AcquireRequest.require:type_name -> holdfast.v1.Class
+	26, // 5: holdfast.v1.Acquired.mode:type_name -> holdfast.v1.Mode
+	29, // 6: holdfast.v1.Acquired.since:type_name -> google.protobuf.Timestamp
+	29, // 7: holdfast.v1.Acquired.until:type_name -> google.protobuf.Timestamp
+	27, // 8: holdfast.v1.Acquired.ttl:type_name -> google.protobuf.Duration
+	27, // 9: holdfast.v1.Acquired.expires_in:type_name -> google.protobuf.Duration
+	28, // 10: holdfast.v1.Acquired.class:type_name -> holdfast.v1.Class
 	1,  // 11: holdfast.v1.AcquiredAll.locks:type_name -> holdfast.v1.Acquired
-	25, // 12: holdfast.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
-	25, // 13: holdfast.v1.OpenedSession.ttl:type_name -> google.protobuf.Duration
-	25, // 14: holdfast.v1.OpenedSession.expires_in:type_name -> google.protobuf.Duration
-	27, // 15: holdfast.v1.OpenedSession.until:type_name -> google.protobuf.Timestamp
-	25, // 16: holdfast.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	25, // 17: holdfast.v1.Renewed.ttl:type_name -> google.protobuf.Duration
-	25, // 18: holdfast.v1.Renewed.expires_in:type_name -> google.protobuf.Duration
-	27, // 19: holdfast.v1.Renewed.until:type_name -> google.protobuf.Timestamp
+	27, // 12: holdfast.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
+	27, // 13: holdfast.v1.OpenedSession.ttl:type_name -> google.protobuf.Duration
+	27, // 14: holdfast.v1.OpenedSession.expires_in:type_name -> google.protobuf.Duration
+	29, // 15: holdfast.v1.OpenedSession.until:type_name -> google.protobuf.Timestamp
+	27, // 16: holdfast.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	27, // 17: holdfast.v1.Renewed.ttl:type_name -> google.protobuf.Duration
+	27, // 18: holdfast.v1.Renewed.expires_in:type_name -> google.protobuf.Duration
+	29, // 19: holdfast.v1.Renewed.until:type_name -> google.protobuf.Timestamp
 	4,  // 20: holdfast.v1.SessionReleased.released:type_name -> holdfast.v1.ReleasedLock
 	16, // 21: holdfast.v1.LockPage.locks:type_name -> holdfast.v1.Lock
-	24, // 22: holdfast.v1.Lock.mode:type_name -> holdfast.v1.Mode
-	28, // 23: holdfast.v1.Lock.holders:type_name -> holdfast.v1.Grant
+	26, // 22: holdfast.v1.Lock.mode:type_name -> holdfast.v1.Mode
+	30, // 23: holdfast.v1.Lock.holders:type_name -> holdfast.v1.Grant
 	17, // 24: holdfast.v1.Lock.waiters:type_name -> holdfast.v1.Wait
-	28, // 25: holdfast.v1.Lock.history:type_name -> holdfast.v1.Grant
-	24, // 26: holdfast.v1.Wait.mode:type_name -> holdfast.v1.Mode
-	27, // 27: holdfast.v1.Wait.since:type_name -> google.protobuf.Timestamp
-	27, // 28: holdfast.v1.Wait.until:type_name -> google.protobuf.Timestamp
-	28, // 29: holdfast.v1.Broken.broken:type_name -> holdfast.v1.Grant
-	27, // 30: holdfast.v1.WatchEvent.time:type_name -> google.protobuf.Timestamp
-	27, // 31: holdfast.v1.WatchEvent.since:type_name -> google.protobuf.Timestamp
-	27, // 32: holdfast.v1.WatchEvent.until:type_name -> google.protobuf.Timestamp
-	27, // 33: holdfast.v1.ProblemDocument.since:type_name -> google.protobuf.Timestamp
-	25, // 34: holdfast.v1.ProblemDocument.until:type_name -> google.protobuf.Duration
-	0,  // 35: holdfast.v1.Locks.Acquire:input_type -> holdfast.v1.AcquireRequest
-	3,  // 36: holdfast.v1.Locks.Release:input_type -> holdfast.v1.ReleaseRequest
-	5,  // 37: holdfast.v1.Locks.SetValue:input_type -> holdfast.v1.SetValueRequest
-	7,  // 38: holdfast.v1.Locks.OpenSession:input_type -> holdfast.v1.OpenSessionRequest
-	9,  // 39: holdfast.v1.Locks.Renew:input_type -> holdfast.v1.RenewRequest
-	11, // 40: holdfast.v1.Locks.EndSession:input_type -> holdfast.v1.EndSessionRequest
-	13, // 41: holdfast.v1.Locks.List:input_type -> holdfast.v1.ListRequest
-	15, // 42: holdfast.v1.Locks.Show:input_type -> holdfast.v1.ShowRequest
-	18, // 43: holdfast.v1.Locks.Break:input_type -> holdfast.v1.BreakRequest
-	20, // 44: holdfast.v1.Locks.Status:input_type -> holdfast.v1.StatusRequest
-	21, // 45: holdfast.v1.Locks.Watch:input_type -> holdfast.v1.WatchRequest
-	2,  // 46: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquiredAll
-	4,  // 47: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleasedLock
-	6,  // 48: holdfast.v1.Locks.SetValue:output_type -> holdfast.v1.ValueSet
-	8,  // 49: holdfast.v1.Locks.OpenSession:output_type -> holdfast.v1.OpenedSession
-	10, // 50: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.Renewed
-	12, // 51: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.SessionReleased
-	14, // 52: holdfast.v1.Locks.List:output_type -> holdfast.v1.LockPage
-	16, // 53: holdfast.v1.Locks.Show:output_type -> holdfast.v1.Lock
-	19, // 54: holdfast.v1.Locks.Break:output_type -> holdfast.v1.Broken
-	29, // 55: holdfast.v1.Locks.Status:output_type -> holdfast.v1.Status
-	22, // 56: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.WatchEvent
-	46, // [46:57] is the sub-list for method output_type
-	35, // [35:46] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	30, // 25: holdfast.v1.Lock.history:type_name -> holdfast.v1.Grant
+	26, // 26: holdfast.v1.Wait.mode:type_name -> holdfast.v1.Mode
+	29, // 27: holdfast.v1.Wait.since:type_name -> google.protobuf.Timestamp
+	29, // 28: holdfast.v1.Wait.until:type_name -> google.protobuf.Timestamp
+	30, // 29: holdfast.v1.Broken.broken:type_name -> holdfast.v1.Grant
+	29, // 30: holdfast.v1.WatchEvent.time:type_name -> google.protobuf.Timestamp
+	29, // 31: holdfast.v1.WatchEvent.since:type_name -> google.protobuf.Timestamp
+	29, // 32: holdfast.v1.WatchEvent.until:type_name -> google.protobuf.Timestamp
+	26, // 33: holdfast.v1.WatchEvent.mode:type_name -> holdfast.v1.Mode
+	30, // 34: holdfast.v1.Observed.holders:type_name -> holdfast.v1.Grant
+	17, // 35: holdfast.v1.Observed.waiters:type_name -> holdfast.v1.Wait
+	29, // 36: holdfast.v1.ProblemDocument.since:type_name -> google.protobuf.Timestamp
+	27, // 37: holdfast.v1.ProblemDocument.until:type_name -> google.protobuf.Duration
+	0,  // 38: holdfast.v1.Locks.Acquire:input_type -> holdfast.v1.AcquireRequest
+	3,  // 39: holdfast.v1.Locks.Release:input_type -> holdfast.v1.ReleaseRequest
+	5,  // 40: holdfast.v1.Locks.SetValue:input_type -> holdfast.v1.SetValueRequest
+	7,  // 41: holdfast.v1.Locks.OpenSession:input_type -> holdfast.v1.OpenSessionRequest
+	9,  // 42: holdfast.v1.Locks.Renew:input_type -> holdfast.v1.RenewRequest
+	11, // 43: holdfast.v1.Locks.EndSession:input_type -> holdfast.v1.EndSessionRequest
+	13, // 44: holdfast.v1.Locks.List:input_type -> holdfast.v1.ListRequest
+	15, // 45: holdfast.v1.Locks.Show:input_type -> holdfast.v1.ShowRequest
+	18, // 46: holdfast.v1.Locks.Break:input_type -> holdfast.v1.BreakRequest
+	20, // 47: holdfast.v1.Locks.Status:input_type -> holdfast.v1.StatusRequest
+	21, // 48: holdfast.v1.Locks.Watch:input_type -> holdfast.v1.WatchRequest
+	23, // 49: holdfast.v1.Locks.Observe:input_type -> holdfast.v1.ObserveRequest
+	2,  // 50: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquiredAll
+	4,  // 51: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleasedLock
+	6,  // 52: holdfast.v1.Locks.SetValue:output_type -> holdfast.v1.ValueSet
+	8,  // 53: holdfast.v1.Locks.OpenSession:output_type -> holdfast.v1.OpenedSession
+	10, // 54: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.Renewed
+	12, // 55: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.SessionReleased
+	14, // 56: holdfast.v1.Locks.List:output_type -> holdfast.v1.LockPage
+	16, // 57: holdfast.v1.Locks.Show:output_type -> holdfast.v1.Lock
+	19, // 58: holdfast.v1.Locks.Break:output_type -> holdfast.v1.Broken
+	31, // 59: holdfast.v1.Locks.Status:output_type -> holdfast.v1.Status
+	22, // 60: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.WatchEvent
+	24, // 61: holdfast.v1.Locks.Observe:output_type -> holdfast.v1.Observed
+	50, // [50:62] is the sub-list for method output_type
+	38, // [38:50] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_locks_proto_init() }
@@ -2484,7 +2706,7 @@ func file_locks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_locks_proto_rawDesc), len(file_locks_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,6 +34,7 @@ const (
 	Locks_Break_FullMethodName       = "/holdfast.v1.Locks/Break"
 	Locks_Status_FullMethodName      = "/holdfast.v1.Locks/Status"
 	Locks_Watch_FullMethodName       = "/holdfast.v1.Locks/Watch"
+	Locks_Observe_FullMethodName     = "/holdfast.v1.Locks/Observe"
 )
 
 // LocksClient is the client API for Locks service.
@@ -72,6 +73,10 @@ type LocksClient interface {
 	// comment follows after each 15 s without events. A reader that is too slow gets a comment that says so, and the
 	// stream ends.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchEvent], error)
+	// Stream the state of one name, the current one first, and then each change of it in order: over HTTP as server-sent
+	// events whose data is an Observed. Without a change an Observed without a name (over HTTP, a comment) follows every
+	// few seconds. If the member cannot tell the state for some time, the stream ends as unavailable.
+	Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Observed], error)
 }
 
 type locksClient struct {
@@ -201,6 +206,25 @@ func (c *locksClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Locks_WatchClient = grpc.ServerStreamingClient[WatchEvent]
 
+func (c *locksClient) Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Observed], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Locks_ServiceDesc.Streams[1], Locks_Observe_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ObserveRequest, Observed]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Locks_ObserveClient = grpc.ServerStreamingClient[Observed]
+
 // LocksServer is the server API for Locks service.
 // All implementations must embed UnimplementedLocksServer
 // for forward compatibility.
@@ -237,6 +261,10 @@ type LocksServer interface {
 	// comment follows after each 15 s without events. A reader that is too slow gets a comment that says so, and the
 	// stream ends.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchEvent]) error
+	// Stream the state of one name, the current one first, and then each change of it in order: over HTTP as server-sent
+	// events whose data is an Observed. Without a change an Observed without a name (over HTTP, a comment) follows every
+	// few seconds. If the member cannot tell the state for some time, the stream ends as unavailable.
+	Observe(*ObserveRequest, grpc.ServerStreamingServer[Observed]) error
 	mustEmbedUnimplementedLocksServer()
 }
 
@@ -279,6 +307,9 @@ func (UnimplementedLocksServer) Status(context.Context, *StatusRequest) (*Status
 }
 func (UnimplementedLocksServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchEvent]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedLocksServer) Observe(*ObserveRequest, grpc.ServerStreamingServer[Observed]) error {
+	return status.Error(codes.Unimplemented, "method Observe not implemented")
 }
 func (UnimplementedLocksServer) mustEmbedUnimplementedLocksServer() {}
 func (UnimplementedLocksServer) testEmbeddedByValue()               {}
@@ -492,6 +523,17 @@ func _Locks_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Locks_WatchServer = grpc.ServerStreamingServer[WatchEvent]
 
+func _Locks_Observe_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ObserveRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(LocksServer).Observe(m, &grpc.GenericServerStream[ObserveRequest, Observed]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Locks_ObserveServer = grpc.ServerStreamingServer[Observed]
+
 // Locks_ServiceDesc is the grpc.ServiceDesc for Locks service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -544,6 +586,11 @@ var Locks_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Watch",
 			Handler:       _Locks_Watch_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Observe",
+			Handler:       _Locks_Observe_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -588,6 +588,10 @@ type MemberEvent struct {
 	Holder        string                 `protobuf:"bytes,11,opt,name=holder,proto3" json:"holder,omitempty"`
 	Value         string                 `protobuf:"bytes,12,opt,name=value,proto3" json:"value,omitempty"`
 	Revision      uint64                 `protobuf:"varint,13,opt,name=revision,proto3" json:"revision,omitempty"`
+	Mode          Mode                   `protobuf:"varint,14,opt,name=mode,proto3,enum=holdfast.v1.Mode" json:"mode,omitempty"`
+	Units         int32                  `protobuf:"varint,15,opt,name=units,proto3" json:"units,omitempty"`
+	Capacity      int32                  `protobuf:"varint,16,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	Request       uint64                 `protobuf:"varint,17,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -713,11 +717,39 @@ func (x *MemberEvent) GetRevision() uint64 {
 	return 0
 }
 
+func (x *MemberEvent) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_MODE_EXCLUSIVE
+}
+
+func (x *MemberEvent) GetUnits() int32 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *MemberEvent) GetCapacity() int32 {
+	if x != nil {
+		return x.Capacity
+	}
+	return 0
+}
+
+func (x *MemberEvent) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
 var File_members_proto protoreflect.FileDescriptor
 
 const file_members_proto_rawDesc = "" +
 	"\n" +
-	"\rmembers.proto\x12\vholdfast.v1\">\n" +
+	"\rmembers.proto\x12\vholdfast.v1\x1a\x0eholdfast.proto\">\n" +
 	"\x0eMemberNewcomer\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"Q\n" +
@@ -757,7 +789,7 @@ const file_members_proto_rawDesc = "" +
 	"\x06events\x18\x02 \x03(\v2\x18.holdfast.v1.MemberEventR\x06events\x12\x0e\n" +
 	"\x02at\x18\x03 \x01(\x03R\x02at\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\x04R\x05count\x12\x12\n" +
-	"\x04last\x18\x05 \x01(\bR\x04last\"\xb3\x02\n" +
+	"\x04last\x18\x05 \x01(\bR\x04last\"\xa6\x03\n" +
 	"\vMemberEvent\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +
@@ -772,7 +804,11 @@ const file_members_proto_rawDesc = "" +
 	" \x01(\tR\x06reason\x12\x16\n" +
 	"\x06holder\x18\v \x01(\tR\x06holder\x12\x14\n" +
 	"\x05value\x18\f \x01(\tR\x05value\x12\x1a\n" +
-	"\brevision\x18\r \x01(\x04R\brevision2\x91\x02\n" +
+	"\brevision\x18\r \x01(\x04R\brevision\x12%\n" +
+	"\x04mode\x18\x0e \x01(\x0e2\x11.holdfast.v1.ModeR\x04mode\x12\x14\n" +
+	"\x05units\x18\x0f \x01(\x05R\x05units\x12\x1a\n" +
+	"\bcapacity\x18\x10 \x01(\x05R\bcapacity\x12\x18\n" +
+	"\arequest\x18\x11 \x01(\x04R\arequest2\x91\x02\n" +
 	"\aMembers\x12@\n" +
 	"\x04Link\x12\x18.holdfast.v1.MemberFrame\x1a\x1a.holdfast.v1.MemberReceipt(\x010\x01\x12@\n" +
 	"\x06Gossip\x12\x18.holdfast.v1.MemberChunk\x1a\x18.holdfast.v1.MemberChunk(\x010\x01\x12B\n" +
@@ -802,6 +838,7 @@ var file_members_proto_goTypes = []any{
 	(*MemberInterest)(nil), // 6: holdfast.v1.MemberInterest
 	(*MemberEvents)(nil),   // 7: holdfast.v1.MemberEvents
 	(*MemberEvent)(nil),    // 8: holdfast.v1.MemberEvent
+	(Mode)(0),              // 9: holdfast.v1.Mode
 }
 var file_members_proto_depIdxs = []int32{
 	2,  // 0: holdfast.v1.MemberFrame.hello:type_name -> holdfast.v1.MemberHello
@@ -810,19 +847,20 @@ var file_members_proto_depIdxs = []int32{
 	2,  // 3: holdfast.v1.MemberInterest.hello:type_name -> holdfast.v1.MemberHello
 	2,  // 4: holdfast.v1.MemberEvents.welcome:type_name -> holdfast.v1.MemberHello
 	8,  // 5: holdfast.v1.MemberEvents.events:type_name -> holdfast.v1.MemberEvent
-	3,  // 6: holdfast.v1.Members.Link:input_type -> holdfast.v1.MemberFrame
-	5,  // 7: holdfast.v1.Members.Gossip:input_type -> holdfast.v1.MemberChunk
-	6,  // 8: holdfast.v1.Members.Events:input_type -> holdfast.v1.MemberInterest
-	0,  // 9: holdfast.v1.Members.Terms:input_type -> holdfast.v1.MemberNewcomer
-	4,  // 10: holdfast.v1.Members.Link:output_type -> holdfast.v1.MemberReceipt
-	5,  // 11: holdfast.v1.Members.Gossip:output_type -> holdfast.v1.MemberChunk
-	7,  // 12: holdfast.v1.Members.Events:output_type -> holdfast.v1.MemberEvents
-	1,  // 13: holdfast.v1.Members.Terms:output_type -> holdfast.v1.MemberTerms
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	9,  // 6: holdfast.v1.MemberEvent.mode:type_name -> holdfast.v1.Mode
+	3,  // 7: holdfast.v1.Members.Link:input_type -> holdfast.v1.MemberFrame
+	5,  // 8: holdfast.v1.Members.Gossip:input_type -> holdfast.v1.MemberChunk
+	6,  // 9: holdfast.v1.Members.Events:input_type -> holdfast.v1.MemberInterest
+	0,  // 10: holdfast.v1.Members.Terms:input_type -> holdfast.v1.MemberNewcomer
+	4,  // 11: holdfast.v1.Members.Link:output_type -> holdfast.v1.MemberReceipt
+	5,  // 12: holdfast.v1.Members.Gossip:output_type -> holdfast.v1.MemberChunk
+	7,  // 13: holdfast.v1.Members.Events:output_type -> holdfast.v1.MemberEvents
+	1,  // 14: holdfast.v1.Members.Terms:output_type -> holdfast.v1.MemberTerms
+	11, // [11:15] is the sub-list for method output_type
+	7,  // [7:11] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_members_proto_init() }
@@ -830,6 +868,7 @@ func file_members_proto_init() {
 	if File_members_proto != nil {
 		return
 	}
+	file_holdfast_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"iter"
 	"net"
 	"runtime"
 	"slices"
@@ -188,11 +189,15 @@ func grant(mode holdfast.Mode, units, capacity int) *holdfast.Lock {
 
 type forever struct{}
 
-func (forever) Now() time.Duration                                                  { return 0 }
-func (forever) Deadline() time.Duration                                             { return time.Hour }
-func (forever) UnlockLock(context.Context, *holdfast.Lock) error                    { return nil }
-func (forever) QueueUnlock(*holdfast.Lock) error                                    { return nil }
-func (forever) ExtendLock(context.Context, *holdfast.Lock, time.Duration) error     { return nil }
+func (forever) Now() time.Duration                                              { return 0 }
+func (forever) Deadline() time.Duration                                         { return time.Hour }
+func (forever) UnlockLock(context.Context, *holdfast.Lock) error                { return nil }
+func (forever) QueueUnlock(*holdfast.Lock) error                                { return nil }
+func (forever) ExtendLock(context.Context, *holdfast.Lock, time.Duration) error { return nil }
+func (forever) ObserveLock(context.Context, *holdfast.Lock) iter.Seq2[holdfast.State, error] {
+	return nil
+}
+
 func (forever) AmendLock(context.Context, *holdfast.Lock, holdfast.Amendment) error { return nil }
 
 // TestRoom: who may be inside together.
