@@ -30,6 +30,37 @@ func (s *service) Watch(r *schema.WatchRequest, stream grpc.ServerStreamingServe
 	return err
 }
 
+// Observe sends the states of a name. Its header says that it has begun.
+func (s *service) Observe(r *schema.ObserveRequest, stream grpc.ServerStreamingServer[schema.Observed]) error {
+	err := s.observeFor(stream.Context(), callerOf(stream.Context()), r, grpcObserver{stream})
+	switch {
+	case stream.Context().Err() != nil:
+		return status.FromContextError(stream.Context().Err()).Err()
+	case errors.Is(err, errLeaving):
+		return status.Error(codes.Unavailable, errLeaving.Error())
+	}
+	return err
+}
+
+// grpcObserver is the stream of an observer.
+type grpcObserver struct {
+	stream grpc.ServerStreamingServer[schema.Observed]
+}
+
+func (o grpcObserver) begin() error { return o.stream.SendHeader(metadata.MD{}) }
+
+// idle sends a state without a name: the connection may be alive where this process does not run.
+func (o grpcObserver) idle() error { return o.stream.Send(&schema.Observed{}) }
+
+func (o grpcObserver) states(states []*schema.Observed) error {
+	for _, state := range states {
+		if err := o.stream.Send(state); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // grpcFeed is the stream of a watcher.
 type grpcFeed struct {
 	stream grpc.ServerStreamingServer[schema.WatchEvent]

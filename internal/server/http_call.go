@@ -67,10 +67,13 @@ func (h *web) calls(service protoreflect.ServiceDescriptor, served grpc.ServiceD
 		t.call = c
 		t.serve = func(x *exchange) error { return h.answerCall(x, c) }
 		if method.IsStreamingServer() {
-			t.serve = func(x *exchange) error { return h.events(x, c) }
-			if method.Name() == "WatchAudit" {
-				t.serve = func(x *exchange) error { return h.audit(x, c) }
+			stream, known := map[protoreflect.Name]func(*exchange, *webCall) error{
+				"Watch": h.events, "Observe": h.observe, "WatchAudit": h.audit,
+			}[method.Name()]
+			if !known {
+				panic("server: no stream for call " + method.FullName())
 			}
+			t.serve = func(x *exchange) error { return stream(x, c) }
 		}
 		routes = append(routes, t)
 	}

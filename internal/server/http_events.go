@@ -40,6 +40,40 @@ func (h *web) events(c *exchange, t *webCall) error {
 	return nil
 }
 
+// observe answers Observe with server-sent events until either side ends it. Its comments are as those of events.
+func (h *web) observe(c *exchange, t *webCall) error {
+	request := &schema.ObserveRequest{}
+	if err := h.read(c, t, request); err != nil {
+		return err
+	}
+	if err := h.service.enter(c.caller, h.service.rights[schema.Locks_Observe_FullMethodName], request); err != nil {
+		return err
+	}
+	if last := c.r.Header.Get("Last-Event-ID"); last != "" {
+		request.After = last
+	}
+	to := &webFeed{h: h, c: c}
+	err := h.service.observeFor(c.context(), c.caller, request, to)
+	if !to.begun {
+		return err
+	}
+	if !errors.Is(err, errHead) && c.r.Context().Err() == nil {
+		err = errors.Join(err, to.comment("closed: "+err.Error()))
+	}
+	h.service.logger.Debug("a stream of states has ended", "client", c.r.RemoteAddr, "error", err)
+	return nil
+}
+
+// states sends states.
+func (f *webFeed) states(states []*schema.Observed) error {
+	var text []byte
+	for _, state := range states {
+		text = append(text, "id: "+state.GetId()+"\nevent: state\ndata: "...)
+		text = append(f.h.json.Append(text, state), "\n\n"...)
+	}
+	return f.write(text)
+}
+
 // errHead ends the feed of a HEAD request.
 var errHead = errors.New("the header was asked for")
 

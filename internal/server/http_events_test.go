@@ -80,7 +80,7 @@ func (s *sse) next() (string, map[string]any) {
 	if numbered {
 		whole["id"] = id
 	}
-	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/ServerSentEvent"}, whole, "event"); err != nil {
+	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/ServerSentWatchEvent"}, whole, "event"); err != nil {
 		s.t.Error(err)
 	}
 	return kind, event

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
+	"github.com/holdfast-locks/holdfast/internal/server/observe"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -47,6 +48,7 @@ type service struct {
 	moved             func(*edge.Roster)                 // notifies the streams; nil if there are none
 	observer          *Observer
 	gatherer          *events.Gatherer // events of other members
+	hub               *observe.Hub     // names that are observed
 	feeds             feedPace
 	limits            Limits
 	doors             *doors
@@ -124,6 +126,7 @@ func newService(c Config) (*service, error) {
 	if s.lag = c.Lag; s.lag == nil {
 		s.lag = c.Driver.Lag
 	}
+	s.hub = s.newHub()
 	life, end := context.WithCancelCause(context.Background())
 	s.life, s.stop = life, func() { end(errClosing) }
 	protocols := member.Protocols()
@@ -145,6 +148,7 @@ func newService(c Config) (*service, error) {
 func (s *service) close() {
 	s.stop()
 	s.admin.Close()
+	s.hub.Close()
 	s.gatherer.Close()
 	s.background.Wait()
 	for _, q := range s.requests.close() {

@@ -105,6 +105,11 @@ func (s *service) Show(ctx context.Context, r *schema.ShowRequest) (answer *sche
 		return nil, failed("show", "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, "show", err) }()
+	return s.lookUp(ctx, space, r)
+}
+
+// lookUp is Show in a space.
+func (s *service) lookUp(ctx context.Context, space *Space, r *schema.ShowRequest) (*schema.Lock, error) {
 	name := r.GetName()
 	if err := s.checkKnown(name); err != nil {
 		return nil, failed("show", space.Name, strings.ToValidUTF8(name, "\uFFFD"), err)
@@ -141,7 +146,7 @@ func (s *service) lockDocument(p *paper, space *Space, l *lock.Lock) *schema.Loc
 		waits := &schema.Wait{
 			Owner: w.Owner, Session: w.Session.String(), Member: p.view.Name(protocol.ID(w.Session.Member)), Client: w.Client,
 			Mode: api.ToMode(w.Mode), Units: int32(w.Units), Since: s.wall(w.Since), Until: s.wallOrNone(w.Until),
-			Position: int32(i), Reason: w.Reason, Value: w.Value,
+			Position: int32(i), Reason: w.Reason, Value: w.Value, Request: w.Request,
 		}
 		for _, id := range w.For {
 			waits.For = append(waits.For, p.view.Name(protocol.ID(id)))
@@ -164,11 +169,15 @@ func (s *service) holderDocument(p *paper, g lock.Grant) *schema.Grant {
 }
 
 func (s *service) grantDocument(p *paper, g lock.Grant) *schema.Grant {
-	return &schema.Grant{
+	document := &schema.Grant{
 		Owner: g.Owner, Session: g.Session.String(), Member: p.view.Name(protocol.ID(g.Session.Member)), Client: g.Client,
 		Mode: api.ToMode(g.Mode), Units: int32(g.Units), Token: uint64(g.Token),
-		Since: s.wall(g.Since), Until: s.wallOrNone(g.Until), Reason: g.Reason, Grace: g.Grace, Value: g.Value, Revision: g.Revision,
+		Since: s.wall(g.Since), Until: s.wallOrNone(g.Until), Reason: g.Reason, Grace: g.Grace, Value: g.Value, Revision: g.Revision, Revoked: g.Revoked,
 	}
+	if g.Holds > 1 {
+		document.Holds = int32(g.Holds)
+	}
+	return document
 }
 
 // sessionEnd returns when a session ends unless it is renewed, as far as this member knows; Never if it does not end by

@@ -47,7 +47,11 @@ type Grant struct {
 	// The value that the holder has published. Absent if it is empty, and in a history.
 	Value string `protobuf:"bytes,12,opt,name=value,proto3" json:"value,omitempty"`
 	// Counts the values of the grant. Absent if the value is the requested one.
-	Revision      uint64 `protobuf:"varint,13,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision uint64 `protobuf:"varint,13,opt,name=revision,proto3" json:"revision,omitempty"`
+	// How many locks its owner has under this token. Absent if one.
+	Holds int32 `protobuf:"varint,14,opt,name=holds,proto3" json:"holds,omitempty"`
+	// It was broken, or its member was lost, and the name stays taken until its holder has stopped. Absent if not.
+	Revoked       bool `protobuf:"varint,15,opt,name=revoked,proto3" json:"revoked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -171,6 +175,20 @@ func (x *Grant) GetRevision() uint64 {
 		return x.Revision
 	}
 	return 0
+}
+
+func (x *Grant) GetHolds() int32 {
+	if x != nil {
+		return x.Holds
+	}
+	return 0
+}
+
+func (x *Grant) GetRevoked() bool {
+	if x != nil {
+		return x.Revoked
+	}
+	return false
 }
 
 // The cluster and its spaces, as one member sees them.
@@ -1419,7 +1437,7 @@ var File_status_proto protoreflect.FileDescriptor
 
 const file_status_proto_rawDesc = "" +
 	"\n" +
-	"\fstatus.proto\x12\vholdfast.v1\x1a\faccess.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\"\xb0\x03\n" +
+	"\fstatus.proto\x12\vholdfast.v1\x1a\faccess.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\"\xec\x03\n" +
 	"\x05Grant\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12'\n" +
 	"\asession\x18\x02 \x01(\tB\r\x8a\xce\x18\tSessionIDR\asession\x12\x16\n" +
@@ -1434,7 +1452,9 @@ const file_status_proto_rawDesc = "" +
 	" \x01(\tR\x06reason\x12\x1a\n" +
 	"\x05grace\x18\v \x01(\bB\x04\x98\xce\x18\x01R\x05grace\x12\x1a\n" +
 	"\x05value\x18\f \x01(\tB\x04\x98\xce\x18\x01R\x05value\x12 \n" +
-	"\brevision\x18\r \x01(\x04B\x04\x98\xce\x18\x01R\brevision\"\xb1\x04\n" +
+	"\brevision\x18\r \x01(\x04B\x04\x98\xce\x18\x01R\brevision\x12\x1a\n" +
+	"\x05holds\x18\x0e \x01(\x05B\x04\x98\xce\x18\x01R\x05holds\x12\x1e\n" +
+	"\arevoked\x18\x0f \x01(\bB\x04\x98\xce\x18\x01R\arevoked\"\xb1\x04\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x121\n" +

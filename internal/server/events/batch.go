@@ -12,6 +12,7 @@ type Item struct {
 	*schema.WatchEvent
 	Wire, Text Encoded
 
+	Gap    Gap    // what it reports of a member's events
 	number uint64 // among the events delivered to watchers here; 0 if it reports a gap
 }
 

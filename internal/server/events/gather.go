@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -118,6 +119,17 @@ func (g *Gatherer) Watch(ctx context.Context, want Filter, after, member string,
 	if after != "" {
 		defer feed.resume(keeper, process, number, at, member)
 	}
+	return g.complete(ctx, feed)
+}
+
+// Attend is Watch for a reader that does not come again: nothing is kept for it. Of all names with the prefix, it may get
+// more than it wants.
+func (g *Gatherer) Attend(ctx context.Context, want Filter, member string) (*Feed, error) {
+	return g.complete(ctx, g.source.watch(want, member, math.MaxInt))
+}
+
+// complete waits until every other member sends its events to a feed, or does not answer.
+func (g *Gatherer) complete(ctx context.Context, feed *Feed) (*Feed, error) {
 	if g.peers == nil {
 		return feed, nil
 	}

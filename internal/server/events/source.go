@@ -120,15 +120,32 @@ func (s *Source) decided(space string, d *lock.Decision) {
 	}
 	count := s.count.Add(1)
 	if s.open.Load() > 0 {
-		e := &schema.WatchEvent{
-			Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: uint64(d.Token), Why: why(event, d), Session: d.Session.String(),
-			Client: d.Client, Reason: d.Reason, Holder: holder(event, d),
-		}
-		if event == Granted || event == Value {
-			e.Value, e.Revision = d.Value, d.Revision
-		}
-		s.emit(count, e)
+		s.emit(count, describe(event, space, d))
 	}
+}
+
+// Of returns the event of a decision, without its time and member; nil if it makes none. Waited means that its request
+// was queued before.
+func Of(space string, d *lock.Decision, waited bool) *schema.WatchEvent {
+	if event := eventOf(d, waited); event != "" {
+		return describe(event, space, d)
+	}
+	return nil
+}
+
+// describe returns the event of a decision.
+func describe(event, space string, d *lock.Decision) *schema.WatchEvent {
+	e := &schema.WatchEvent{
+		Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: uint64(d.Token), Why: why(event, d), Session: d.Session.String(),
+		Client: d.Client, Reason: d.Reason, Holder: holder(event, d), Request: d.Request,
+	}
+	if event == Granted || event == Waiting {
+		e.Mode, e.Units, e.Capacity = api.ToMode(d.Mode), int32(d.Units), int32(d.Capacity)
+	}
+	if event == Granted || event == Value {
+		e.Value, e.Revision = d.Value, d.Revision
+	}
+	return e
 }
 
 // releases are the latest ones of protocols that answer a repeated release like the first one, as at the end of a session.

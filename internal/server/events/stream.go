@@ -80,6 +80,7 @@ func sendAll(taken portion, last bool, send func(*schema.MemberEvents) error) er
 		m.Events = append(m.Events, &schema.MemberEvent{
 			Event: e.Event, Time: e.Time.AsTime().UnixNano(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: e.Token, Why: e.Why, Session: e.Session,
 			Client: e.Client, Reason: e.Reason, Holder: e.Holder, Value: e.Value, Revision: e.Revision,
+			Mode: e.Mode, Units: e.Units, Capacity: e.Capacity, Request: e.Request,
 		})
 		bytes += len(e.Name) + len(e.Owner) + len(e.Why) + len(e.Client) + len(e.Reason) + len(e.Holder) + len(e.Value)
 		if (len(m.Events) == messageEvents || bytes >= messageBytes) && i+1 < len(all) {
@@ -110,10 +111,16 @@ func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
 	possible := (known || e.GetSession() == "") && e.GetToken() <= math.MaxInt64 && lock.CheckKnown(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
 		lock.CheckKnownText("owner", e.GetOwner()) == nil && lock.CheckKnownText("why", e.GetWhy()) == nil &&
 		lock.CheckKnownText("client", e.GetClient()) == nil && lock.CheckKnownText("reason", e.GetReason()) == nil && lock.CheckKnownText("holder", e.GetHolder()) == nil && holdfast.CheckValue(e.GetValue()) == nil
+	mode, err := api.FromMode(e.GetMode())
+	shape := holdfast.Shape{Mode: mode, Units: int(e.GetUnits()), Capacity: int(e.GetCapacity())}
+	if err != nil || shape.CheckShape() != nil {
+		possible = false
+	}
 	return &schema.WatchEvent{
 		Event: e.GetEvent(), Time: api.Stamp(api.AtNanoseconds(e.GetTime()).Time), Space: e.GetSpace(), Name: e.GetName(),
 		Owner: e.GetOwner(), Token: e.GetToken(), Why: e.GetWhy(), Member: member, Session: e.GetSession(),
 		Client: e.GetClient(), Reason: e.GetReason(), Holder: e.GetHolder(), Value: e.GetValue(), Revision: e.GetRevision(),
+		Mode: e.GetMode(), Units: e.GetUnits(), Capacity: e.GetCapacity(), Request: e.GetRequest(),
 	}, possible && aboutLocks(e.GetEvent())
 }
 

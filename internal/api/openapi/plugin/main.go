@@ -237,7 +237,7 @@ func (d *document) answers(method *protogen.Method, posted bool) object {
 	options := callOf(method)
 	kind, answer := "application/json", d.message(method.Output, nil)
 	if options.GetEvents() {
-		kind, answer = "text/event-stream", reference("schemas", "ServerSentEvent")
+		kind, answer = "text/event-stream", reference("schemas", "ServerSent"+string(method.Output.Desc.Name()))
 	}
 	if alone := options.GetAlone(); alone != "" {
 		one := method.Output.Desc.Fields().ByName(protoreflect.Name(alone)).Message()
