@@ -326,7 +326,6 @@ func conformsInACluster(t *testing.T, protocol string) {
 // conformsWith runs the suite with the Lockers that open opens, in a cluster with m and others.
 func conformsWith(t *testing.T, protocol string, m *served, others *others, open func(testing.TB) holdfast.Locker) {
 	lockertest.Run(t, open, lockertest.Caps{
-		NoObserve:         true,
 		Rounds:            fewer(),
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(protocol),

@@ -205,7 +205,6 @@ func conforms(t *testing.T, rounds int, n *host.Member, address string, options 
 		}
 		return &wired{locks, way}
 	}, lockertest.Caps{
-		NoObserve:         true,
 		Rounds:            rounds,
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(n.Spaces()[0].Protocol),
