@@ -61,6 +61,12 @@ func (s *sse) line() string {
 // next returns the next event, checked against the document.
 func (s *sse) next() (string, map[string]any) {
 	s.t.Helper()
+	return s.nextOf("ServerSentWatchEvent")
+}
+
+// nextOf is next for a stream whose events have a schema of their own.
+func (s *sse) nextOf(schema string) (string, map[string]any) {
+	s.t.Helper()
 	line := s.line()
 	id, numbered := strings.CutPrefix(line, "id: ")
 	if numbered {
@@ -80,7 +86,7 @@ func (s *sse) next() (string, map[string]any) {
 	if numbered {
 		whole["id"] = id
 	}
-	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/ServerSentWatchEvent"}, whole, "event"); err != nil {
+	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/" + schema}, whole, "event"); err != nil {
 		s.t.Error(err)
 	}
 	return kind, event

@@ -304,7 +304,7 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 			gauge(c.quotas, used.Shares[i].Part, quota)
 		}
 	}
-	gauge(c.watchers, float64(c.service.observer.source.Watchers()))
+	gauge(c.watchers, float64(c.service.observer.source.Watchers()+c.service.hub.Observers()))
 	gauge(c.requests, float64(c.service.requests.remembered()))
 	if status.Disk != nil {
 		gauge(c.sync, status.Disk.Sync.AsDuration().Seconds())

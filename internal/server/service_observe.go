@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/internal/server/observe"
@@ -57,12 +58,16 @@ func (s *service) observe(ctx context.Context, r *schema.ObserveRequest, may fun
 		s.observer.operation(space.Name, "observe", err)
 	}()
 	name := r.GetName()
-	if err := s.checkKnown(name); err != nil {
+	err = s.checkKnown(name)
+	if name == "" {
+		err = holdfast.CheckName(name)
+	}
+	if err != nil {
 		return failed("observe", space.Name, strings.ToValidUTF8(name, "\uFFFD"), err)
 	}
-	from, err := s.hub.Observe(space.Name, name, r.GetAfter())
+	from, err := s.hub.Observe(space.Name, name, r.GetAfter(), s.limits.Watchers-s.observer.source.Watchers())
 	if err != nil {
-		return failed("observe", space.Name, name, err)
+		return failed("observe", space.Name, name, s.wholeLimit(err))
 	}
 	defer from.Close()
 	if err := to.begin(); err != nil {
@@ -88,6 +93,15 @@ func (s *service) observe(ctx context.Context, r *schema.ObserveRequest, may fun
 			return err
 		}
 	}
+}
+
+// wholeLimit returns a refusal of a watcher or an observer, which share a limit, with the limit and not what it left.
+func (s *service) wholeLimit(err error) error {
+	var limit *holdfast.LimitError
+	if errors.As(err, &limit) && limit.Limit == "watchers" {
+		return &holdfast.LimitError{Limit: limit.Limit, Value: int64(s.limits.Watchers)}
+	}
+	return err
 }
 
 // observeFor is observe for a caller, within its share of the feeds of this member.

@@ -145,9 +145,9 @@ func (s *service) watch(ctx context.Context, r *schema.WatchRequest) (f *events.
 			return nil, failed("watch", "", "", err)
 		}
 	}
-	f, err = s.gatherer.Watch(ctx, events.Filter{Space: r.GetSpace(), Prefix: r.GetPrefix()}, r.GetAfter(), s.identity().Member.GetName(), s.limits.Watchers)
+	f, err = s.gatherer.Watch(ctx, events.Filter{Space: r.GetSpace(), Prefix: r.GetPrefix()}, r.GetAfter(), s.identity().Member.GetName(), s.limits.Watchers-s.hub.Observers())
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", holdfast.ErrUnavailable, err)
 	}
-	return f, failed("watch", "", "", err)
+	return f, failed("watch", "", "", s.wholeLimit(err))
 }

@@ -48,6 +48,7 @@ type Feed struct {
 	want   Filter
 	other  bool       // read by another member: it wants events about locks, and their count
 	keeper bool       // without a reader: it keeps the last events of its filter for returning watchers
+	own    bool       // read by this member itself
 	shares *gathering // source of other members' events; nil without others
 	ends   func()     // called at its end; may be nil
 
@@ -72,6 +73,16 @@ func (s *Source) watch(want Filter, member string, most int) *Feed {
 	s.watchers++
 	s.member = member
 	return s.admit(&Feed{source: s, want: want})
+}
+
+// attend opens a feed for a reader of this member itself, which is none of its watchers.
+func (s *Source) attend(want Filter, member string) *Feed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hand()
+	s.keepers++
+	s.member = member
+	return s.admit(&Feed{source: s, want: want, own: true})
 }
 
 // keep opens a keeper.
@@ -245,7 +256,7 @@ func (s *Source) remove(f *Feed) (open bool) {
 	delete(s.feeds, f)
 	s.open.Store(int32(len(s.feeds)))
 	switch {
-	case f.keeper:
+	case f.keeper, f.own:
 		s.keepers--
 	case !f.other:
 		s.watchers--

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 	"time"
 
@@ -122,10 +121,9 @@ func (g *Gatherer) Watch(ctx context.Context, want Filter, after, member string,
 	return g.complete(ctx, feed)
 }
 
-// Attend is Watch for a reader that does not come again: nothing is kept for it. Of all names with the prefix, it may get
-// more than it wants.
+// Attend is Watch for a reader of this member itself, which is not counted as a watcher and does not come again.
 func (g *Gatherer) Attend(ctx context.Context, want Filter, member string) (*Feed, error) {
-	return g.complete(ctx, g.source.watch(want, member, math.MaxInt))
+	return g.complete(ctx, g.source.attend(want, member))
 }
 
 // complete waits until every other member sends its events to a feed, or does not answer.

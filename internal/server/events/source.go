@@ -61,7 +61,7 @@ type Source struct {
 	mu       sync.Mutex
 	feeds    map[*Feed]struct{}
 	watchers int     // number of feeds of watchers here
-	keepers  int     // number of keepers
+	keepers  int     // number of keepers, and of feeds that this member reads itself
 	member   string  // this member's name, for them
 	gathered []*Item // not yet delivered to them
 	handing  bool    // the timer will deliver them

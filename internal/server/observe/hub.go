@@ -45,6 +45,7 @@ type Hub struct {
 
 	mu    sync.Mutex
 	names map[key]*named
+	all   int    // observers
 	alone int    // names without an observer
 	count uint64 // of the states of all names: ids
 }
@@ -95,12 +96,15 @@ type Observer struct {
 }
 
 // Observe returns an Observer that begins with the present state or, with the id of a state, with the one that followed
-// it.
-func (h *Hub) Observe(space, name, after string) (*Observer, error) {
+// it. The error is an ErrLimit named watchers if there are most observers already.
+func (h *Hub) Observe(space, name, after string, most int) (*Observer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.life.Err() != nil {
 		return nil, errClosed
+	}
+	if h.all >= most {
+		return nil, &holdfast.LimitError{Limit: "watchers", Value: int64(most)}
 	}
 	k := key{space, name}
 	n := h.names[k]
@@ -108,12 +112,20 @@ func (h *Hub) Observe(space, name, after string) (*Observer, error) {
 		n = h.begin(k)
 	}
 	n.observers++
+	h.all++
 	if n.timer != nil {
 		n.timer.Stop()
 		n.timer = nil
 		h.alone--
 	}
 	return &Observer{n, n.ring.from(after)}, nil
+}
+
+// Observers returns the number of observers.
+func (h *Hub) Observers() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.all
 }
 
 // begin observes a name. It is called with the mutex held.
@@ -159,6 +171,7 @@ func (o *Observer) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n.observers--
+	h.all--
 	if n.observers > 0 || h.names[n.key] != n {
 		return
 	}

@@ -65,7 +65,7 @@ func (s *stage) cycle(name string) {
 
 func (s *stage) observe(after string) *Observer {
 	s.t.Helper()
-	o, err := s.hub.Observe(holdfast.DefaultSpace, observed, after)
+	o, err := s.hub.Observe(holdfast.DefaultSpace, observed, after, 5)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -141,6 +141,10 @@ func TestObservers(t *testing.T) {
 		other := s.observe("xyz-1")
 		s.want(other, "free missed")
 		other.Close()
+		other.named.hub.all = 5
+		if _, err := s.hub.Observe(holdfast.DefaultSpace, observed, "", 5); !errors.Is(err, holdfast.ErrLimit) {
+			t.Errorf("one more than the limit: %v", err)
+		}
 	})
 }
 
@@ -213,7 +217,7 @@ func TestClosedHub(t *testing.T) {
 			t.Errorf("an observer of a closed hub: %v", err)
 		}
 		o.Close()
-		if _, err := s.hub.Observe(holdfast.DefaultSpace, observed, ""); !errors.Is(err, holdfast.ErrUnavailable) {
+		if _, err := s.hub.Observe(holdfast.DefaultSpace, observed, "", 5); !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Errorf("a new observer: %v", err)
 		}
 	})
@@ -224,7 +228,7 @@ func TestKeptNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		for i := range keptAlone + 10 {
-			o, err := s.hub.Observe(holdfast.DefaultSpace, fmt.Sprint("n", i), "")
+			o, err := s.hub.Observe(holdfast.DefaultSpace, fmt.Sprint("n", i), "", 5)
 			if err != nil {
 				t.Fatal(err)
 			}
