@@ -30,6 +30,9 @@ type Admin struct {
 	settings *settings
 	members  []*member // one per address
 	stale    bool      // lists and lookups may return old state
+
+	over context.Context // ends with Close
+	end  context.CancelFunc
 }
 
 // DialAdmin prepares calls to a target, as for [Dial]. It does not connect yet.
@@ -46,6 +49,7 @@ func DialAdmin(target string, o ...Option) (*Admin, error) {
 		return nil, &holdfast.Error{Op: "dial", Err: err}
 	}
 	a := &Admin{settings: settings}
+	a.over, a.end = context.WithCancel(context.Background())
 	for _, place := range addresses {
 		m, err := newMember(settings, place)
 		if err != nil {
@@ -58,6 +62,7 @@ func DialAdmin(target string, o ...Option) (*Admin, error) {
 
 // Close closes the connections and ends calls in progress.
 func (a *Admin) Close() error {
+	a.end()
 	var all []error
 	for _, m := range a.members {
 		all = append(all, m.conn.Close())

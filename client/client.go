@@ -50,7 +50,11 @@ type Client struct {
 	refusal clock.Alarm   // of a Dial whose addresses all refuse
 }
 
-var _ holdfast.Locker = (*Client)(nil)
+var (
+	_ holdfast.Locker   = (*Client)(nil)
+	_ holdfast.Observer = (*Client)(nil)
+	_ holdfast.Observer = (*space)(nil)
+)
 
 // dialLimit is Dial's time limit if its context has no deadline.
 const dialLimit = 5 * time.Second

@@ -96,7 +96,7 @@ func (m *served) start(t *testing.T, config host.Config) {
 		t.Fatal(err)
 	}
 	observer := server.NewObserver([]string{"default", "billing"})
-	config.Observe = observer.Observe
+	config.Observe, config.Events = observer.Observe, observer.Source()
 	config.Peers = func(introduce func() transport.Identity) (transport.Transport, error) {
 		var err error
 		m.members, err = host.NewTransport(introduce, host.Link{TLS: m.tls})
@@ -113,7 +113,7 @@ func (m *served) start(t *testing.T, config host.Config) {
 	}
 	m.server, err = server.New(server.Config{
 		Driver: m.node.Driver(), Spaces: spaces, View: m.node.View, Who: m.node.Who, Observer: observer,
-		Members: m.members, TLS: m.tls, Insiders: m.node.Insiders, Leave: m.node.Leave, Drain: m.node.Drain,
+		Members: m.members, Others: m.members, TLS: m.tls, Insiders: m.node.Insiders, Leave: m.node.Leave, Drain: m.node.Drain,
 		Identity: func() server.Identity {
 			self := m.node.Identity()
 			return server.Identity{Cluster: fmt.Sprint(self.Cluster), Member: &schema.Member{Name: config.Name, Id: uint64(self.ID), Address: m.address}}

@@ -70,6 +70,13 @@
 // release is acknowledged. UnlockAsync queues it and returns; [Client.Settle] waits until the releases are acknowledged
 // and reports whether one was refused.
 //
+// # Observing a name
+//
+// [Client.Observe] needs no session. It has one stream at a time, at the first address that serves. When the stream
+// breaks, or has been silent for 15 s, it goes on elsewhere; a member sends a word every few seconds. The member of a
+// broken stream is asked first for what has followed the last state. Another member shows its present state: if that
+// differs, it comes with Missed. Observations have connections of their own; up to 500 in a process share one.
+//
 // # Inside
 //
 // A pure machine, [github.com/holdfast-locks/holdfast/internal/client/session], makes all decisions about a session:
@@ -79,6 +86,7 @@
 //
 // One mutex guards everything. Three goroutines serve a Client. One per address being tried opens the stream, and reads
 // it one frame at a time if it is the one served. One writes everything queued in one frame, without waiting for it to
-// fill. One keeps the time, with a single timer for all alarms. link.go has the connections. While a second stream is
-// being opened there are more goroutines; only the latest welcomed stream is read and has the queue.
+// fill. One keeps the time, with a single timer for all alarms. link.go has the connections, and shared.go those of
+// observations. While a second stream is being opened there are more goroutines; only the latest welcomed stream is read
+// and has the queue.
 package client

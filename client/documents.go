@@ -20,6 +20,8 @@ type (
 	Status = schema.Status
 	// Event is an event in a space.
 	Event = schema.WatchEvent
+	// Observed is the state of a name at one moment.
+	Observed = schema.Observed
 	// Transferred is a transfer of a space's authority.
 	Transferred = schema.Transferred
 	// Shards are the voters of a space of protocol consensus.

@@ -61,8 +61,9 @@ type linkKey struct {
 type links struct {
 	turns *turns.Turns // turns to connect: Clients with a session first
 
-	mu   sync.Mutex
-	open map[linkKey][]*link
+	mu     sync.Mutex
+	open   map[linkKey][]*link
+	shared map[linkKey][]*shared
 }
 
 // mostMade is the maximum number of connections that the Clients of this process make at a time. A silent address
@@ -70,7 +71,7 @@ type links struct {
 const mostMade = 64
 
 func newLinks() *links {
-	return &links{turns: turns.New(mostMade, session.RaceDelay), open: map[linkKey][]*link{}}
+	return &links{turns: turns.New(mostMade, session.RaceDelay), open: map[linkKey][]*link{}, shared: map[linkKey][]*shared{}}
 }
 
 // ours has the connections of all Clients of this process: the only state that Clients share, like the connections of

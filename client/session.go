@@ -44,7 +44,7 @@ func (s *backing) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Du
 
 // ObserveLock observes the name of l.
 func (s *backing) ObserveLock(ctx context.Context, l *holdfast.Lock) iter.Seq2[holdfast.State, error] {
-	return func(yield func(holdfast.State, error) bool) { yield(holdfast.State{}, holdfast.ErrUnsupported) }
+	return s.client.observe(ctx, l.Space(), l.Name())
 }
 
 // AmendLock amends the grant of l, and waits until the authority has the amendment.

@@ -14,5 +14,15 @@
 //     long as its session lives, and no longer.
 //   - A leader that resigns hands over at once.
 //
-// The value of a candidate, an address for example, is published with its leadership; see [holdfast.Value].
+// The value of a candidate, an address for example, is published with its leadership; see [holdfast.Value]. [Observe]
+// shows the leader and each change to all that want to know:
+//
+//	for leader, err := range elect.Observe(ctx, locks, "scheduler") {
+//		if err != nil {
+//			return err
+//		}
+//		use(leader.Value) // "" while there is no leader
+//	}
+//
+// run.go has [Run], term.go campaigns and their terms, observe.go observers, and options.go the options.
 package elect

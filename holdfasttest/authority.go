@@ -35,6 +35,8 @@ type authority struct {
 	resumed   chan struct{}     // closed by Resume; nil unless paused
 	changes   []func(lock.Time) // of grants, that wait for Resume
 	revisions uint64            // of amendments
+
+	observers []*observer
 }
 
 // lockspace is a lockspace and its table.
@@ -103,6 +105,7 @@ func (a *authority) step(act func(now lock.Time, out *[]lock.Decision)) {
 	clear(a.out)
 	a.out = a.out[:0]
 	a.setAlarm(now)
+	a.look()
 }
 
 // carryOut carries out one decision. An end comes before the grants that it makes possible, so a lock ends here before
@@ -228,6 +231,11 @@ func (a *authority) close(c *client) {
 	for _, r := range a.endSession(c.session, holdfast.ErrClosed) {
 		r.decide(holdfast.ErrClosed)
 	}
+	for _, o := range a.observers {
+		if o.client == c {
+			o.signal()
+		}
+	}
 }
 
 // endSession ends a session and its locks because of why. It returns the requests that wait, in order, of which the
@@ -277,6 +285,7 @@ func (a *authority) resume() {
 	a.step(func(now lock.Time, out *[]lock.Decision) {
 		for _, change := range a.changes {
 			change(now)
+			a.look()
 		}
 		for _, s := range a.spaces {
 			s.table.Resume(now, out)

@@ -20,7 +20,8 @@
 //   - [Locker.Pause] takes the authority away until [Locker.Resume]: nothing is granted, and Unlock waits.
 //
 // Each of these has acted when it returns. One that does nothing, such as a break of a name that is not held, fails the
-// test. [Locker.Values] returns what the locks on a name publish (see [holdfast.Value]), for a test to compare.
+// test. [Locker.Values] returns what the locks on a name publish (see [holdfast.Value]), for a test to compare, and
+// [Locker.Observe] shows each change.
 //
 // # What is checked
 //

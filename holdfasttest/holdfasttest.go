@@ -14,7 +14,10 @@ type Locker struct {
 	view   bool // Close has no effect
 }
 
-var _ holdfast.Locker = (*Locker)(nil)
+var (
+	_ holdfast.Locker   = (*Locker)(nil)
+	_ holdfast.Observer = (*Locker)(nil)
+)
 
 // client is a client of an authority. The authority's mutex guards its state.
 type client struct {

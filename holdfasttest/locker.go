@@ -142,9 +142,15 @@ func (r *request) limit(now, end lock.Time) {
 	r.stop()
 	r.lock.SetHoldEnd(end)
 	if end != holdfast.Forever {
-		held := r.lock
-		// Check ends a lock whose time has come. The table will report it as well.
-		r.holdOver = time.AfterFunc(end-now, func() { _ = held.Check() })
+		held, a := r.lock, r.authority
+		r.holdOver = time.AfterFunc(end-now, func() {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			// Check ends a lock whose time has come. The table will report it as well.
+			if _ = held.Check(); !a.ended {
+				a.look()
+			}
+		})
 	}
 }
 

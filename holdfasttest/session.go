@@ -82,7 +82,7 @@ func (s *session) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Du
 
 // ObserveLock observes the name of l.
 func (s *session) ObserveLock(ctx context.Context, l *holdfast.Lock) iter.Seq2[holdfast.State, error] {
-	return func(yield func(holdfast.State, error) bool) { yield(holdfast.State{}, holdfast.ErrUnsupported) }
+	return (&Locker{client: s.client, space: l.Space()}).Observe(ctx, l.Name())
 }
 
 // AmendLock amends the grant of a lock. While the locks are paused, it waits; the grant is amended later even if ctx

@@ -197,6 +197,10 @@ func (s *stage) useAndClose(name string) {
 	cancelled, closed := s.queueWith(ctx, locks, name), s.queue(locks, name)
 	giveUp()
 	s.gaveUp(cancelled, context.Canceled)
+	if !s.caps.NoObserve {
+		lock.Wanted()
+		defer s.observe(locks, name).wait()
+	}
 	if !s.caps.NoHold {
 		s.lost(s.lockBriefly(locks, s.name("short")), holdfast.HoldLimit)
 	}

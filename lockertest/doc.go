@@ -25,7 +25,7 @@
 // [Caps] describes what the implementation lacks, and what it offers in addition. It must refuse a missing feature with
 // ErrUnsupported rather than offer a part of it. Some events can only be caused from outside (the loss of a session, an
 // operator's break, a release under another session's token): Caps has a hook for each, and a subtest whose hook is nil
-// is skipped with a message. A Locker does not show the values of locks: a hook reads them.
+// is skipped with a message. The values of locks are read by a hook as well.
 //
 // # How the suite waits
 //

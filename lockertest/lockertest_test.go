@@ -10,7 +10,7 @@ import (
 func (a *authority) caps() Caps {
 	return Caps{
 		Class: a.class, Spaces: a.spaces[1:], MaxWaitersPerName: a.maxWaiters, LocksPerSession: a.locksPerSession,
-		Kill: a.kill, Break: a.breakName, Release: a.release, Values: a.values,
+		Kill: a.kill, Break: a.breakName, Release: a.release, Values: a.values, Elsewhere: a.open,
 	}
 }
 

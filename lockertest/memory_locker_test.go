@@ -212,6 +212,7 @@ func (m *memory) Close() error {
 		return holdfast.ErrClosed
 	}
 	m.session.closed = true
+	defer a.wakeWatchers()
 	for _, w := range slices.Clone(m.session.wants) {
 		switch {
 		case w.lock == nil && a.fault == "close leaves waiters", w.lock != nil && a.fault == "close leaves locks":

@@ -28,6 +28,7 @@ type authority struct {
 	lasts    map[place]string // the values that were set last
 	count    holdfast.Token
 	requests uint64
+	watchers []*watcher
 }
 
 type place struct{ space, name string }
@@ -113,6 +114,7 @@ func (a *authority) request(w *want) int {
 		return -1
 	}
 	e.waiters = append(e.waiters, w)
+	a.changed(w.place)
 	return len(e.waiters) - 1
 }
 
@@ -194,6 +196,7 @@ func (a *authority) grant(e *entry, w *want, token holdfast.Token) {
 	}, w.id, end, w, w.values)
 	e.holders = append(e.holders, w)
 	w.decide(nil)
+	a.changed(w.place)
 }
 
 func (w *want) decide(err error) {
@@ -244,10 +247,14 @@ func (a *authority) drop(w *want) bool {
 		e.holders = slices.DeleteFunc(e.holders, func(h *want) bool { return h.token == w.token })
 	}
 	w.session.wants = slices.DeleteFunc(w.session.wants, gone)
+	if waited || a.fault != "end comes with the next grant" {
+		a.changed(w.place)
+	}
 	mute := a.fault == "cancel wakes no waiter" && waited || a.fault == "release wakes no waiter" && !waited
 	if !mute {
 		a.promote(e, w.place)
 	}
+	a.changed(w.place)
 	return len(e.holders)+len(e.waiters) != before
 }
 

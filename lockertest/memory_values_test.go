@@ -2,7 +2,6 @@ package lockertest
 
 import (
 	"context"
-	"iter"
 	"testing"
 	"time"
 
@@ -39,10 +38,6 @@ func (a *authority) begin(w *want) {
 	case a.fault == "value outlives its lock" && w.Value == "":
 		w.Value = a.lasts[w.place]
 	}
-}
-
-func (w *want) ObserveLock(ctx context.Context, l *holdfast.Lock) iter.Seq2[holdfast.State, error] {
-	return func(yield func(holdfast.State, error) bool) { yield(holdfast.State{}, holdfast.ErrUnsupported) }
 }
 
 func (w *want) AmendLock(ctx context.Context, l *holdfast.Lock, amendment holdfast.Amendment) error {
@@ -86,6 +81,9 @@ func (w *want) setValue(l *holdfast.Lock, value string) error {
 		if mine {
 			h.Value, a.lasts[w.place] = value, value
 		}
+	}
+	if a.fault != "observer sees no values" {
+		a.changed(w.place)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ type Caps struct {
 	NoReentry bool // a named owner that holds a name is refused a second lock
 	NoHold    bool // hold limits are refused with ErrUnsupported
 	NoFIFO    bool // there is no queue: a waiter may be overtaken
+	NoObserve bool // a name cannot be observed: the Lockers are no holdfast.Observers, or refuse with ErrUnsupported
 
 	// LooseTokens means that tokens of shared and slots grants are identifiers without order. False means that every
 	// new grant of a name has a larger token.
@@ -28,6 +29,10 @@ type Caps struct {
 	// Keeps means that a released name stays with its process for a while, for the next lock there: a TryLock elsewhere
 	// may be refused in the meantime.
 	Keeps bool
+
+	// ObserveMerges means that an observer looks from time to time: states between two looks may be merged. False means
+	// that it sees each grant, each value and each end.
+	ObserveMerges bool
 
 	// Class is the safety class of the default space. Zero means advisory: the suite then checks that a stronger
 	// requirement is refused.
@@ -117,6 +122,7 @@ func checks() []check {
 		exclusionChecks(), modeChecks(), orderChecks(), waitChecks(), raceChecks(), reentryChecks(),
 		tokenChecks(), unlockChecks(), holdChecks(), lossChecks(), lockAllChecks(), limitChecks(),
 		closeChecks(), contextChecks(), inputChecks(), spaceChecks(), adapterChecks(), doChecks(), valueChecks(),
+		observeChecks(),
 	)
 }
 
@@ -147,6 +153,10 @@ func needFIFO(c Caps) string    { return when(c.NoFIFO, "there is no queue") }
 func needHold(c Caps) string    { return when(c.NoHold, "hold limits are not offered") }
 func needHandOver(c Caps) string {
 	return when(c.Keeps, "what is released is kept for a while")
+}
+func needSpaces(c Caps) string { return when(len(c.Spaces) == 0, "no further spaces exist") }
+func needElsewhere(c Caps) string {
+	return when(c.Elsewhere == nil, "no further member exists")
 }
 func needKill(c Caps) string    { return when(c.Kill == nil, "no hook to kill a session") }
 func needBreak(c Caps) string   { return when(c.Break == nil, "no hook to break a lock") }

@@ -10,9 +10,7 @@ func spaceChecks() []check {
 	return []check{
 		{name: "default_space", run: (*stage).defaultSpace},
 		{name: "unknown_space", run: (*stage).unknownSpace},
-		{name: "spaces_are_independent", need: func(c Caps) string {
-			return when(len(c.Spaces) == 0, "no further spaces exist")
-		}, run: (*stage).spacesAreIndependent},
+		{name: "spaces_are_independent", need: needSpaces, run: (*stage).spacesAreIndependent},
 	}
 }
 

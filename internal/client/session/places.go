@@ -37,8 +37,8 @@ func (k *cluster) strange(given []api.Address, place api.Address, cluster string
 	return !slices.Contains(given, place) && cluster != k.id
 }
 
-// places lists the addresses to contact: first the one of the session, or of the preferred member for a new one.
-func (m *Machine) places() []api.Address {
+// Places lists the addresses to contact: first the one of the session, or of the preferred member for a new one.
+func (m *Machine) Places() []api.Address {
 	first := m.cluster.last
 	switch {
 	case m.session != nil && m.session.at != api.Address{}:

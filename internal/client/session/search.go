@@ -71,7 +71,7 @@ func (m *Machine) seek() {
 	case m.answering():
 		q.phase, q.pause = resting, minPause
 	default:
-		q.left, q.before, q.any = m.places(), m.session, false
+		q.left, q.before, q.any = m.Places(), m.session, false
 		q.rounds++
 		m.askNext()
 	}
