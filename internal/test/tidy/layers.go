@@ -73,9 +73,9 @@ var table = []row{
 	})},
 	{[]string{"internal/run", "internal/trace"}, slices.Concat(contract, leaves, []string{"internal/member/..."})},
 	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat(contract, []string{"internal/member/...", "internal/api/...", "internal/run"})},
-	{[]string{"internal/server/observe"}, []string{"", "internal/api/schema", "internal/backoff", "internal/server/events"}},
+	{[]string{"internal/server/observe"}, []string{"", "protocol", "internal/api/schema", "internal/backoff", "internal/server/events"}},
 	// The simulator knows a protocol only by its descriptor.
-	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/client/session", "internal/server/edge", "internal/takeall", "internal/api/...", "internal/trace", "storage/memory", switchFolder})},
+	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/client/session", "internal/server/edge", "internal/server/events", "internal/server/observe", "internal/takeall", "internal/api/...", "internal/trace", "storage/memory", switchFolder})},
 
 	{[]string{"internal/server/edge"}, []string{"", "lock", "protocol", "internal/api", "internal/api/schema", "internal/member/session"}},
 	// Edges do not know each other. A member gets its store drivers as values; a guest locks through members, like any
