@@ -10,7 +10,7 @@ import (
 )
 
 // kept is how many of the latest states of a name are kept.
-const kept = 256
+const kept = 1024
 
 // ring has the latest states of a name, for readers of any speed. It is safe for concurrent use.
 type ring struct {
