@@ -17,24 +17,27 @@ import (
 )
 
 // All observers of a name in one Locker or Operator share a reader, which looks at the name's row when the store reports
-// a change, and every lookPause. It passes each look to each of its observers, which makes states of what differs.
+// a change, and every lookPause; at most once in leastPause. It passes each look to each of its observers, which makes states of what differs.
 
 var _ holdfast.Observer = (*Locker)(nil)
 
 // Observe observes a name of the default space: see [holdfast.Observer], and [Locker.Space] for other spaces. A store has
-// no log of changes. The row of the name is read when the store reports a change, and every 250 ms; what happens between
-// two looks merges. State.Missed is then set if more than one grant, one end and one value differ, and after a failure of
-// the store, which does not end the loop.
+// no log of changes. The row of the name is read when the store reports a change, at most every 10 ms, and every 250 ms
+// without one. What happens between two looks merges. State.Missed is set if more than one end, one grant and one value
+// have merged, and if something differs after a failure of the store, which does not end the loop.
 //
-// Three things leave no trace. With [CAS] a value that was set just before the end of its lock is not seen. A request
-// that has come and gone is not, in both ways; nor is one that waits behind another one of its own process. A process with
-// [HoldOn] keeps a lock for its own users, and is shown as one holder for as long as it does so, with the first token of
-// that time; at first sight that is known only if this process has HoldOn, too.
+// Some changes leave no trace. With [CAS] a value that was set just before the end of its lock does not. Nor does a
+// request that waited between two looks, or behind another request of its own process. A process with [HoldOn] is shown
+// as one holder for as long as it keeps a lock for its own users, with the first token of that time. An observer that
+// has not seen the row free before takes each holder for one with HoldOn if its own Locker has it, and for one without
+// it otherwise.
 //
-// With [CAS] a process that waits marks the row for all, so there is one Waiter without a Client. Otherwise waiters are
-// processes, and the oldest claim counts as a hold when it has stood for the wait. Member, Owner and Reason are not in a
-// store. Each new observer, also of a name that others observe, costs the store one read at once. The error is an
-// ErrUnavailable if the store will never answer, as after its Close.
+// The Client is the process. Member, Owner and Reason are not in a store. With [CAS] a process that waits marks the row
+// for all, so there is one Waiter without a Client. With claims the oldest claim counts as a hold when it has stood for
+// the wait.
+//
+// All observers of a name share the reads of one Locker. A new one costs a read of its own, so its first state is not
+// older than the call. The error is an ErrUnavailable if the store will never answer, as after its Close.
 func (l *Locker) Observe(ctx context.Context, name string) iter.Seq2[holdfast.State, error] {
 	return l.node.Observe(ctx, name)
 }
@@ -86,6 +89,9 @@ type observers struct {
 	mu      sync.Mutex
 	readers map[string]*reader // by name
 }
+
+// leastPause is the shortest time from one look at a row to the next one, however often the row changes.
+const leastPause = 10 * time.Millisecond
 
 // reader reads the row of a name for as long as it has observers.
 type reader struct {
@@ -193,7 +199,7 @@ func (r *reader) run(ctx context.Context) {
 		if now.Due > 0 {
 			pause = min(pause, now.Due)
 		}
-		if r.await(ctx, pause) != nil {
+		if r.await(ctx, pause) != nil || backoff.Sleep(ctx, now.At+leastPause-r.operator.clock.Now()) != nil {
 			return
 		}
 	}

@@ -514,23 +514,23 @@ func TestObserveKept(t *testing.T) {
 	store := newStore()
 	keeper := opened(t, store, quick(storelock.CAS(), storelock.HoldOn(50*time.Millisecond))...)
 	other := opened(t, store, quick(storelock.CAS())...)
-	own, far := observe(t, keeper, "job"), observe(t, other, "job")
-	own.next()
-	far.next()
+	// Each observer sees the free row first, so it knows whether the next token is one of a block.
 	unlocked(t, locked(t, other, "job"))
+	all := []*observation{observe(t, keeper, "job"), observe(t, other, "job")}
+	see := func(fits func(holdfast.State) bool) {
+		t.Helper()
+		for _, one := range all {
+			one.until(fits)
+		}
+	}
+	see(isFree)
 	for range 3 {
-		// The other one has seen the free row, so it knows that the next token is one of a block.
-		far.until(isFree)
-		lock := locked(t, keeper, "job")
-		own.until(isHeld(lock, ""))
-		far.until(isHeld(lock, ""))
-		unlocked(t, lock)
-		own.until(isFree)
-		far.until(isFree)
-		lock = locked(t, other, "job")
-		own.until(isHeld(lock, ""))
-		far.until(isHeld(lock, ""))
-		unlocked(t, lock)
+		for _, locks := range []holdfast.Locker{keeper, other} {
+			lock := locked(t, locks, "job")
+			see(isHeld(lock, ""))
+			unlocked(t, lock)
+			see(isFree)
+		}
 	}
 }
 
@@ -579,7 +579,7 @@ func TestObserveSlowly(t *testing.T) {
 		if state, err, _ := next(); err != nil || !isHeld(lock, "")(state) {
 			t.Fatalf("the first state is %+v, %v", state, err)
 		}
-		const values = 200
+		const values = 100
 		gate.shut.Store(true)
 		for n := range values {
 			valued(t, lock, fmt.Sprint(n))
