@@ -26,6 +26,7 @@ func (n *Member) openSession() (*localSession, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.observes = n.observes
 	n.sessions[s] = struct{}{}
 	return s, nil
 }

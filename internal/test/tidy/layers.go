@@ -89,7 +89,7 @@ var table = []row{
 	{[]string{"internal/server"}, engines},
 	// A host writes the first logs of a cluster that begins with a snapshot.
 	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/...", "internal/takeall", "protocol/consensus"})},
-	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/api/schema", "internal/clock"}},
+	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/api/schema", "internal/backoff", "internal/clock"}},
 
 	{[]string{"internal/pki"}, []string{"internal/private"}},
 
