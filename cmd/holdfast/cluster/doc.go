@@ -17,6 +17,8 @@
 //	watch_test.go           events of all members, watched at one
 //	leave_test.go           orderly leave, a rolling restart
 //	network_linux_test.go  members in separate network namespaces, links cut
+//	elections_linux_test.go leaders killed, paused, cut off and resigning; observers at all members
+//	candidate_test.go       the process of a candidate
 //	figures_test.go         durations that matter to operators
 //	gap_test.go             the same for leaders, less the detection of their failure
 //
@@ -36,5 +38,6 @@
 //	go test ./cmd/holdfast/cluster -v -run TestLastingGap -stay 5ms -lease 3s -crashes 40
 //	go test ./cmd/holdfast/cluster -v -run TestTransferGap -stay 5ms -transfers 1000
 //	go test ./cmd/holdfast/cluster -v -run TestReconcile -lease 3s -held 100000
+//	go test ./cmd/holdfast/cluster -v -run TestElections -elections 200 -timeout 60m
 //	go test ./cmd/holdfast/cluster -v -run TestFirstView -lease 3s -members 3,5,7,25
 package cluster

@@ -29,6 +29,7 @@ var (
 	crashes = flag.Int("crashes", 2, "TestGap, TestGrantorGap, TestLeaderGap, TestLastingGap: how often a member is killed")
 	moves   = flag.Int("transfers", 60, "TestTransferGap: how often grantorship is handed over")
 	held    = flag.Int("held", 5000, "TestReconcile: how many locks are held")
+	elects  = flag.Int("elections", 10, "TestElections: how often the leader of each protocol is killed, paused, cut off, or resigns")
 	sizes   = flag.String("members", "3,5", "TestFirstView: how many members, separated by commas")
 )
 
@@ -36,6 +37,9 @@ var (
 var program string
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == candidateWord {
+		os.Exit(runCandidate(os.Args[2:]))
+	}
 	parallel.Programs()
 	flag.Parse()
 	if testing.Short() {
@@ -121,7 +125,7 @@ func prepare(t *testing.T, settings clustertest.Settings) *harness {
 	if testing.Short() {
 		t.Skip("real clusters take a minute or two; run without -short")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience+time.Duration(*crashes)*patience/12)
+	ctx, cancel := context.WithTimeout(context.Background(), patience+time.Duration(*crashes+*elects)*patience/12)
 	settings.Program, settings.Folder, settings.Lease = program, t.TempDir(), cmp.Or(settings.Lease, *lease)
 	settings.Patience = settings.Lease / 10
 	settings.LogLevel = cmp.Or(settings.LogLevel, *level)

@@ -63,11 +63,14 @@ func layNetworkOf(t *testing.T, workers int, settings clustertest.Settings) (*ha
 		settings.Addresses = append(settings.Addresses, n.address(i))
 	}
 	settings.Flags = append(settings.Flags, "--insecure")
-	settings.Around = func(i int) []string { return []string{"ip", "netns", "exec", n.space(i)} }
+	settings.Around = n.around
 	b := prepare(t, settings)
 	b.begin(workers)
 	return b, n
 }
+
+// around is the beginning of a command that runs on a machine.
+func (n *network) around(i int) []string { return []string{"ip", "netns", "exec", n.space(i)} }
 
 func (n *network) space(i int) string   { return fmt.Sprintf("%s-%d", n.name, i) }
 func (n *network) link(i int) string    { return fmt.Sprintf("%s%d", n.name, i) }
