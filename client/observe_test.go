@@ -170,7 +170,7 @@ func followAt(t *testing.T, f *fake, target string, options ...Option) *observed
 	return follow(t, f, func(ctx context.Context) iter.Seq2[holdfast.State, error] {
 		return func(yield func(holdfast.State, error) bool) {
 			for state, err := range a.Observe(ctx, "", "x") {
-				if !yield(stateOf(state), err) {
+				if !yield(api.FromObserved(state), err) {
 					return
 				}
 			}
