@@ -60,7 +60,7 @@ func (s *stage) observeCurrent() {
 		first := held.judge.last
 		leader, is := first.Leader()
 		if !is || len(first.Holders) != 1 || leader.Token != lock.Token() || leader.Value != "second" || leader.Reason != "to be seen" && !s.caps.ObserveMerges ||
-			leader.Mode != holdfast.ModeExclusive || leader.Client == "" || leader.Since.IsZero() {
+			leader.Mode != holdfast.ModeExclusive || leader.Client+leader.Member == "" || leader.Since.IsZero() {
 			s.Errorf("a name that is held under token %v is observed as %q", lock.Token(), describe(first))
 		}
 		held.end()

@@ -15,7 +15,7 @@ var _ holdfast.Observer = (*Member)(nil)
 
 // Observe observes a name. See holdfast.Observer.
 func (l locker) Observe(ctx context.Context, name string) iter.Seq2[holdfast.State, error] {
-	return l.session.observe(ctx, l.node.observes(l.space), l.space, name)
+	return l.session.observe(ctx, l.session.observes(l.space), l.space, name)
 }
 
 // ObserveLock observes the name of l.
@@ -23,20 +23,23 @@ func (s *localSession) ObserveLock(ctx context.Context, l *holdfast.Lock) iter.S
 	return s.observe(ctx, s.observes(l.Space()), l.Space(), l.Name())
 }
 
-// observes returns how names of a space are observed; nil for an unknown space.
-func (n *Member) observes(space string) Observes {
-	port := n.portOf(space)
-	if port == 0 {
+// observes returns how a session observes names of a space; nil for an unknown space.
+func (n *Member) observes(s *localSession, space string) Observes {
+	l := n.lockerOf(s, space)
+	if l.port == 0 {
 		return nil
 	}
-	s := &n.config.Spaces[port-1]
-	if s.Observes == nil {
+	of := &n.config.Spaces[l.port-1]
+	switch {
+	case of.Observes != nil:
+		return of.Observes
+	case of.Store != nil: // other processes lock there, too
 		return func(context.Context, string) iter.Seq2[holdfast.State, error] {
-			err := fmt.Errorf("%w: names of protocol %s cannot be observed", holdfast.ErrUnsupported, s.Protocol)
+			err := fmt.Errorf("%w: names of protocol %s cannot be observed through a member", holdfast.ErrUnsupported, of.Protocol)
 			return only(&holdfast.Error{Op: opObserve, Space: space, Err: err})
 		}
 	}
-	return s.Observes
+	return l.observed
 }
 
 // observe observes a name until the session ends, which is an ErrClosed.
