@@ -288,8 +288,8 @@ func TestObserveResumes(t *testing.T) {
 	o.shows(8, true)
 }
 
-// TestObserveElsewhere has members end. Another one that serves is asked for its present state, and what may have been
-// missed until then is said once.
+// TestObserveElsewhere has members end. Another one that serves is asked for its present state, and one state reports
+// what may have been missed until then.
 func TestObserveElsewhere(t *testing.T) {
 	one, two := newShower(t), newShower(t)
 	o := followAt(t, one.fake, one.address+","+two.address)

@@ -21,8 +21,8 @@ type States struct {
 // Cut notes that states may be missing before the next one.
 func (s *States) Cut() { s.missed = true }
 
-// Next adds a state. It reports whether that differs from the one before, and whether others may have been missed since:
-// what was missed until then is said with a state that differs. The error says why no member shows such a state.
+// Next adds a state. It reports whether that differs from the one before, and if it does, whether others may have been
+// missed since the last one that did. The error says why no member shows such a state.
 func (s *States) Next(state *schema.Observed) (missed, differs bool, err error) {
 	if err := s.check(state); err != nil {
 		return false, false, err
