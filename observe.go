@@ -47,7 +47,7 @@ func (s State) Leader() (Holder, bool) {
 
 // Holder is a grant as an observer sees it.
 type Holder struct {
-	Client string // what the client calls itself, or where it connects from
+	Client string // what the client calls itself, or where it connects from; "" if it is the member's own process
 	Owner  string // see Owner; "" if it has none
 	Member string // the member that its client uses; "" in a store
 	Reason string // see Reason; "" if it has none

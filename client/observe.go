@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -60,7 +59,7 @@ func (c *Client) observe(ctx context.Context, space, name string) iter.Seq2[hold
 	return func(yield func(holdfast.State, error) bool) {
 		o := &observation{
 			settings: c.settings, over: c.ctx, space: space, name: name, places: c.places,
-			yield: func(state *schema.Observed) bool { return yield(stateOf(state), nil) },
+			yield: func(state *schema.Observed) bool { return yield(api.FromObserved(state), nil) },
 		}
 		if err := o.run(ctx); err != nil {
 			yield(holdfast.State{}, err)
@@ -87,13 +86,12 @@ type observation struct {
 	yield       func(*schema.Observed) bool
 	pauses      backoff.Backoff
 
-	at      api.Address      // of the member that has shown the last state
-	id      string           // of that state there
-	last    *schema.Observed // as yielded; nil before the first
-	missed  bool             // states may have been missed since
-	served  bool             // the round in progress has had a stream with a state
-	away    bool             // that member has said itself that it cannot go on: the others are asked first
-	stopped bool             // the caller has stopped the loop
+	states  api.States
+	at      api.Address // of the member that has shown the last state
+	id      string      // of that state there
+	served  bool        // the round in progress has had a stream with a state
+	away    bool        // that member has said itself that it cannot go on: the others are asked first
+	stopped bool        // the caller has stopped the loop
 }
 
 // opObserve is the name of the call in errors.
@@ -111,6 +109,7 @@ func (o *observation) run(ctx context.Context) error {
 	bound, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(o.over, cancel)()
+	o.states = api.States{Space: o.space, Name: o.name}
 	o.pauses = backoff.Backoff{Least: leastBackoff, Most: mostBackoff}
 	for {
 		places := o.order()
@@ -211,7 +210,7 @@ func (o *observation) passing(err error) error {
 		return err
 	}
 	known := api.FromStatus(opObserve, err)
-	older := o.last != nil && errors.Is(known, holdfast.ErrUnsupported) // than the member before
+	older := o.id != "" && errors.Is(known, holdfast.ErrUnsupported) // than the member before
 	if errors.Is(known, holdfast.ErrUnavailable) || isFinal(known) && !older {
 		return err
 	}
@@ -247,15 +246,19 @@ func (o *observation) attend(ctx context.Context, m *member) error {
 		case got.state.GetName() == "":
 			continue // a sign of life
 		}
-		if err := o.check(got.state); err != nil {
+		if first && question.After == "" {
+			o.states.Cut()
+		}
+		first = false
+		missed, differs, err := o.states.Next(got.state)
+		if err != nil {
 			return err
 		}
-		if first && question.After == "" {
-			o.missed = true // since the last state, if there is one
-		}
-		first, o.served, o.at, o.id = false, true, m.place, got.state.GetId()
+		o.served, o.at, o.id = true, m.place, got.state.GetId()
 		m.heard.Store(int64(o.settings.clock.Now()))
-		o.show(got.state)
+		if got.state.Missed = missed; differs {
+			o.stopped = !o.yield(got.state)
+		}
 	}
 	return nil
 }
@@ -298,62 +301,4 @@ func (o *observation) next(ctx context.Context, heard <-chan received, timer clo
 			return received{err: ctx.Err()}
 		}
 	}
-}
-
-// check returns why a state cannot be what was asked for.
-func (o *observation) check(state *schema.Observed) error {
-	if state.GetName() != o.name || state.GetSpace() != o.space {
-		return api.Fail(api.CodeInternal, fmt.Sprintf("the member shows %.80q in %.80q", state.GetName(), state.GetSpace()))
-	}
-	for _, g := range state.GetHolders() {
-		if _, err := api.FromMode(g.GetMode()); err != nil || g.GetToken() > math.MaxInt64 {
-			return api.Fail(api.CodeInternal, fmt.Sprintf("the member shows a holder in mode %d with token %d", g.GetMode(), g.GetToken()))
-		}
-	}
-	for _, w := range state.GetWaiters() {
-		if _, err := api.FromMode(w.GetMode()); err != nil {
-			return api.Fail(api.CodeInternal, fmt.Sprintf("the member shows a waiter in mode %d", w.GetMode()))
-		}
-	}
-	return nil
-}
-
-// show yields a state, unless it is the one before. What was missed until then is said with the next one that differs.
-func (o *observation) show(state *schema.Observed) {
-	o.missed = o.last != nil && (o.missed || state.GetMissed())
-	if o.last != nil && isSame(o.last, state) {
-		return
-	}
-	state.Missed, o.missed, o.last = o.missed, false, state
-	o.stopped = !o.yield(state)
-}
-
-// isSame reports whether two states of a name have the same grants and the same requests. Members may differ about
-// times.
-func isSame(one, two *schema.Observed) bool {
-	return slices.EqualFunc(one.GetHolders(), two.GetHolders(), func(x, y *schema.Grant) bool {
-		return x.GetToken() == y.GetToken() && x.GetValue() == y.GetValue() && x.GetMember() == y.GetMember() &&
-			x.GetMode() == y.GetMode() && x.GetUnits() == y.GetUnits()
-	}) && slices.EqualFunc(one.GetWaiters(), two.GetWaiters(), func(x, y *schema.Wait) bool {
-		return x.GetSession() == y.GetSession() && x.GetRequest() == y.GetRequest() && x.GetMember() == y.GetMember() &&
-			x.GetMode() == y.GetMode() && x.GetUnits() == y.GetUnits() && x.GetOwner() == y.GetOwner() && x.GetReason() == y.GetReason()
-	})
-}
-
-// stateOf converts a state that was checked.
-func stateOf(o *schema.Observed) holdfast.State {
-	state := holdfast.State{Space: o.GetSpace(), Name: o.GetName(), Missed: o.GetMissed()}
-	for _, g := range o.GetHolders() {
-		state.Holders = append(state.Holders, holdfast.Holder{
-			Client: g.GetClient(), Owner: g.GetOwner(), Member: g.GetMember(), Reason: g.GetReason(), Value: g.GetValue(),
-			Token: holdfast.Token(g.GetToken()), Mode: holdfast.Mode(g.GetMode()), Units: int(g.GetUnits()), Since: g.GetSince().AsTime(),
-		})
-	}
-	for _, w := range o.GetWaiters() {
-		state.Waiters = append(state.Waiters, holdfast.Waiter{
-			Client: w.GetClient(), Owner: w.GetOwner(), Member: w.GetMember(), Reason: w.GetReason(),
-			Mode: holdfast.Mode(w.GetMode()), Units: int(w.GetUnits()), Since: w.GetSince().AsTime(),
-		})
-	}
-	return state
 }

@@ -170,7 +170,7 @@ func followAt(t *testing.T, f *fake, target string, options ...Option) *observed
 	return follow(t, f, func(ctx context.Context) iter.Seq2[holdfast.State, error] {
 		return func(yield func(holdfast.State, error) bool) {
 			for state, err := range a.Observe(ctx, "", "x") {
-				if !yield(stateOf(state), err) {
+				if !yield(api.FromObserved(state), err) {
 					return
 				}
 			}
@@ -288,8 +288,8 @@ func TestObserveResumes(t *testing.T) {
 	o.shows(8, true)
 }
 
-// TestObserveElsewhere has members end. Another one that serves is asked for its present state, and what may have been
-// missed until then is said once.
+// TestObserveElsewhere has members end. Another one that serves is asked for its present state, and one state reports
+// what may have been missed until then.
 func TestObserveElsewhere(t *testing.T) {
 	one, two := newShower(t), newShower(t)
 	o := followAt(t, one.fake, one.address+","+two.address)

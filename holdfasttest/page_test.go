@@ -2,7 +2,10 @@ package holdfasttest_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -37,6 +40,45 @@ func TestRepriceStops(t *testing.T) {
 			t.Errorf("the work has ended with %v", err)
 		}
 	})
+}
+
+// watch passes each state of an order to show.
+func watch(ctx context.Context, locks *holdfasttest.Locker, show func(held bool, client, value string, waiting int, missed bool)) error {
+	for state, err := range locks.Observe(ctx, "orders/42") {
+		if err != nil {
+			return err // that of ctx, or one that no member would answer otherwise
+		}
+		holder, held := state.Leader()
+		show(held, holder.Client, holder.Value, len(state.Waiters), state.Missed)
+	}
+	return nil
+}
+
+// TestPageOfObservers checks that the page for Go users shows the loop of watch as it is, and that it works.
+func TestPageOfObservers(t *testing.T) {
+	locks := holdfasttest.New(t)
+	lock := must(locks.Client("job").Lock(t.Context(), "orders/42", holdfast.Value("half")))
+	ctx, cancel := context.WithCancel(t.Context())
+	var shown []string
+	err := watch(ctx, locks, func(held bool, client, value string, waiting int, missed bool) {
+		shown = append(shown, fmt.Sprintf("%v,%s,%s,%d,%v", held, client, value, waiting, missed))
+		if !held {
+			cancel()
+			return
+		}
+		if err := lock.Unlock(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if want := []string{"true,job,half,0,false", "false,,,0,false"}; !errors.Is(err, context.Canceled) || !slices.Equal(shown, want) {
+		t.Errorf("shown: %q, error %v", shown, err)
+	}
+	source, page := string(must(os.ReadFile("page_test.go"))), string(must(os.ReadFile("../docs/go.md")))
+	_, loop, _ := strings.Cut(source, "missed bool)) error {\n")
+	loop, _, _ = strings.Cut(loop, "\treturn nil\n")
+	if loop = strings.ReplaceAll("\n"+loop, "\n\t", "\n"); len(loop) < 100 || !strings.Contains(page, "```go"+loop+"```\n") {
+		t.Errorf("docs/go.md does not show%s", loop)
+	}
 }
 
 // TestPage checks that the page for Go users shows TestRepriceStops as it is, in less than 20 lines.

@@ -133,12 +133,11 @@ func (a *authority) changed(p place) {
 		if w.place != p || describe(now) == describe(w.last) && a.fault != "states come twice" {
 			continue
 		}
-		if w.last = now; len(w.unread) == mostUnread {
-			w.unread = w.unread[:0]
-			now.Missed = a.fault != "gaps are hidden"
+		w.last, now.Missed = now, a.fault == "always missed"
+		if len(w.unread) == mostUnread {
+			w.unread, now.Missed = nil, a.fault != "gaps are hidden"
 		}
 		w.unread = append(w.unread, now)
-		now.Missed = false
 		w.signal()
 	}
 }

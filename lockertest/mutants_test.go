@@ -115,6 +115,7 @@ var mutants = []struct {
 	// observers
 	{fault: "no current state", check: "observe_current_state", says: "no state of", hangs: true},
 	{fault: "observer sees no values", check: "observe_grants_values_and_releases", says: "is observed as"},
+	{fault: "always missed", check: "observe_grants_values_and_releases", says: "were missed, 4 times"},
 	{fault: "states come twice", check: "observe_grants_values_and_releases", says: "comes twice"},
 	{fault: "observation ends without an error", check: "observe_ends", says: "want one of each"},
 	{fault: "end comes with the next grant", check: "observe_waiters", says: "is not seen before the next holder"},

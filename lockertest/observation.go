@@ -116,6 +116,27 @@ func (o *observation) judged(state holdfast.State) {
 	if err := o.judge.next(state); err != nil {
 		o.stage.Errorf("%v", err)
 	}
+	o.stage.gap = o.stage.gap || state.Missed
+}
+
+// merges reports whether states may be missing in what was observed so far.
+func (o *observation) merges() bool { return o.stage.caps.ObserveMerges || o.judge.gaps > 0 }
+
+// gapTrials is the number of trials with a gap after which gaps count as a fault. A machine that is too busy may cause
+// one.
+const gapTrials = 4
+
+// withoutGap repeats a check in which states were missed, unless that is usual.
+func withoutGap(run func(*stage)) func(*stage) {
+	return func(s *stage) {
+		for range gapTrials {
+			s.gap = false
+			if run(s); !s.gap || s.caps.ObserveMerges {
+				return
+			}
+		}
+		s.Errorf("states of %q were missed, %d times", s.name(), gapTrials)
+	}
 }
 
 // until waits for a state that fits, which may be the one that was read last.
@@ -166,7 +187,7 @@ func (o *observation) wait() {
 type judge struct {
 	loose       bool // see Caps.LooseTokens
 	space, name string
-	mayMiss     bool
+	gaps        int // states that say that others were missed
 	count       int
 	last        holdfast.State
 	top         holdfast.Token // the highest one so far
@@ -182,9 +203,9 @@ func (j *judge) next(now holdfast.State) error {
 	switch {
 	case j.count == 1 && now.Missed:
 		return fmt.Errorf("the first state of %q says that others were missed", j.name)
-	case now.Missed && !j.mayMiss:
-		return fmt.Errorf("states of %q were missed between %q and %q", j.name, describe(before), describe(now))
-	case j.count > 1 && !now.Missed && describe(before) == describe(now):
+	case now.Missed:
+		j.gaps++
+	case j.count > 1 && describe(before) == describe(now):
 		return fmt.Errorf("the state %q of %q comes twice", describe(now), j.name)
 	}
 	for _, h := range before.Holders {

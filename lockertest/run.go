@@ -30,8 +30,8 @@ type Caps struct {
 	// may be refused in the meantime.
 	Keeps bool
 
-	// ObserveMerges means that an observer looks from time to time: states between two looks may be merged. False means
-	// that it sees each grant, each value and each end.
+	// ObserveMerges means that an observer looks at a store from time to time: states between two looks may be merged,
+	// and owners and reasons are not shown. False means that it sees each grant, each value and each end.
 	ObserveMerges bool
 
 	// Class is the safety class of the default space. Zero means advisory: the suite then checks that a stronger

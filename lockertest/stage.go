@@ -20,6 +20,7 @@ type stage struct {
 	open   func(testing.TB) holdfast.Locker
 	opened []holdfast.Locker
 	killed map[holdfast.Locker]bool
+	gap    bool // an observation has missed states
 }
 
 // locker opens a Locker with a separate session.

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -14,7 +15,10 @@ import (
 // use.
 type Node struct{ member *host.Member }
 
-var _ holdfast.Locker = (*Node)(nil)
+var (
+	_ holdfast.Locker   = (*Node)(nil)
+	_ holdfast.Observer = (*Node)(nil)
+)
 
 // StartError is an error of Start whose text says what to do about it: the folders belong to another member or cluster,
 // or have other spaces; their contents are damaged or missing; or a space has an option, or a store, that its protocol
@@ -55,7 +59,14 @@ func (n *Node) LockAll(ctx context.Context, names []string, o ...holdfast.Option
 	return n.member.LockAll(ctx, names, o...)
 }
 
-// Space returns the Locker of another space of this member, with the same session.
+// Observe yields the current state of a name and each change of it. See holdfast.Observer. A member that cannot tell the
+// state for a time, as without a quorum, goes on when it can again. A space whose locks are in a store is an
+// ErrUnsupported: observe it with package storelock.
+func (n *Node) Observe(ctx context.Context, name string) iter.Seq2[holdfast.State, error] {
+	return n.member.Observe(ctx, name)
+}
+
+// Space returns the Locker of another space of this member, with the same session. It is a holdfast.Observer as well.
 func (n *Node) Space(name string) holdfast.Locker { return n.member.Space(name) }
 
 // Session opens another session of this process: a Locker with separate owners, whose Close releases only the locks

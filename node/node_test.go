@@ -101,8 +101,7 @@ func TestConformance(t *testing.T) {
 		}
 		return locks
 	}, lockertest.Caps{
-		NoObserve: true,
-		Class:     holdfast.Fenced, Spaces: []string{"billing"}, MaxWaitersPerName: 300, LocksPerSession: 250,
+		Class: holdfast.Fenced, Spaces: []string{"billing"}, MaxWaitersPerName: 300, LocksPerSession: 250,
 		Break: func(tb testing.TB, space, name string) {
 			if err := n.Break(tb.Context(), space, name, "conformance"); err != nil {
 				tb.Error(err)

@@ -96,6 +96,7 @@ type Locker struct {
 	node            *host.Member
 	settings        Settings
 	mediator        *mediator
+	operators       map[string]*Operator // by space, for its observers
 }
 
 // Open returns a Locker over a store once its settings agree with those of all other users of the store. The store
@@ -112,13 +113,25 @@ func Open(ctx context.Context, store storage.Store, options ...Option) (*Locker,
 	if !c.whole && !c.claim.StoreClock && !c.claim.Cleaner {
 		c.claim.CAS = c.claim.CAS || store.Features().PrefersSwap
 	}
-	n, err := host.Start(ctx, host.Config{
-		Name: "storelock", Spaces: c.spacesOver(store), Limits: c.limits, Logger: c.logger, Clock: c.clock,
-	})
+	l := &Locker{mediator: newMediator(), operators: map[string]*Operator{}}
+	spaces := c.spacesOver(store)
+	for i := range spaces {
+		if s := &spaces[i]; s.Name != cells {
+			s.Observes = l.observes(s.Name)
+		}
+	}
+	n, err := host.Start(ctx, host.Config{Name: "storelock", Spaces: spaces, Limits: c.limits, Logger: c.logger, Clock: c.clock})
 	if err != nil {
 		return nil, fmt.Errorf("open locks in %s: %w", store.Features().Name, err)
 	}
-	l := &Locker{Locker: n, node: n, settings: *n.Spaces()[0].Resolved().(*Settings), mediator: newMediator()}
+	l.Locker, l.node, l.settings = n, n, *n.Spaces()[0].Resolved().(*Settings)
+	if c.clock == nil {
+		c.clock = clock.Real()
+	}
+	for _, s := range n.Spaces() {
+		settings := s.Resolved().(*Settings)
+		l.operators[s.Name] = &Operator{store: store, group: settings.Group, settings: settings, clock: c.clock}
+	}
 	if err := n.WaitReady(ctx); err != nil {
 		closed := n.Close()
 		if closed != nil {

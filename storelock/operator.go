@@ -24,15 +24,25 @@ type Shown struct {
 // Operator reads and breaks the locks of a store, and takes none: it is what commands such as holdfast locks use. Its
 // methods are safe for concurrent use.
 type Operator struct {
-	store    storage.Store
-	settings *Settings // nil: no process has locked anything
-	clock    clock.Clock
+	store     storage.Store
+	group     string
+	settings  *Settings // nil: no process has locked anything
+	clock     clock.Clock
+	observers observers
 }
 
 // Operate returns an Operator for the locks of a group: the name of a lockspace, unless the processes set option Group.
 // How the locks are written is read from the settings that stand next to them.
 func Operate(ctx context.Context, store storage.Store, group string) (*Operator, error) {
-	o := &Operator{store: store, clock: clock.Real()}
+	settings, err := agreed(ctx, store, group)
+	if err != nil {
+		return nil, err
+	}
+	return &Operator{store: store, group: group, settings: settings, clock: clock.Real()}, nil
+}
+
+// agreed returns the settings that stand next to the locks, for a group; nil if no process has locked anything.
+func agreed(ctx context.Context, store storage.Store, group string) (settings *Settings, err error) {
 	written, err := StoredSettings(ctx, store)
 	if err != nil {
 		return nil, err
@@ -41,12 +51,12 @@ func Operate(ctx context.Context, store storage.Store, group string) (*Operator,
 		if !w.Accepted {
 			continue
 		}
-		if o.settings, err = claim.ParseSettings(w.Settings); err != nil {
+		if settings, err = claim.ParseSettings(w.Settings); err != nil {
 			return nil, err
 		}
-		o.settings.Group = group
+		settings.Group = group
 	}
-	return o, nil
+	return settings, nil
 }
 
 // Locks returns the locks whose names begin with prefix and that are held or wanted, in the order of their names. It
@@ -163,7 +173,7 @@ func (o *Operator) Break(ctx context.Context, name string, token holdfast.Token)
 	case token != 0 && token != first.Token:
 		return Shown{Name: name}, fmt.Errorf("%w under token %v: the holder has token %v", holdfast.ErrNotHeld, token, first.Token)
 	}
-	w := &wearing{operator: o, name: name, first: first, changed: make(chan struct{}, 1)}
+	w := &wearing{operator: o, name: name, first: first, notices: newNotices()}
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if o.store.Features().Watch {
@@ -183,7 +193,7 @@ func (o *Operator) Break(ctx context.Context, name string, token holdfast.Token)
 	}
 }
 
-// lookPause is how often a row is read again that is waited for: the store may not report changes, or miss one.
+// lookPause is how often a row is read again that is waited for, or observed: the store may not report changes, or miss one.
 const lookPause = 250 * time.Millisecond
 
 // wearing is the wait for the end of a broken hold.
@@ -191,28 +201,16 @@ type wearing struct {
 	operator *Operator
 	name     string
 	first    claim.State
-	changed  chan struct{}
+	notices
 
 	cell  string        // with CAS, its contents when they last changed
 	since time.Duration // since when they are as they are
 }
 
-func (w *wearing) notice() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
-}
-
 // next reads the row when it has changed, or after a while.
 func (w *wearing) next(ctx context.Context) ([]storage.Entry, error) {
-	timer := time.NewTimer(lookPause)
-	defer timer.Stop()
-	select {
-	case <-w.changed:
-	case <-timer.C:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := w.await(ctx, lookPause); err != nil {
+		return nil, err
 	}
 	_, entries, err := w.operator.read(ctx, w.name)
 	return entries, err

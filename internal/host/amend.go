@@ -2,17 +2,11 @@ package host
 
 import (
 	"context"
-	"iter"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
-
-// ObserveLock observes the name of l.
-func (s *localSession) ObserveLock(ctx context.Context, l *holdfast.Lock) iter.Seq2[holdfast.State, error] {
-	return func(yield func(holdfast.State, error) bool) { yield(holdfast.State{}, holdfast.ErrUnsupported) }
-}
 
 // AmendLock amends the grant of l, and waits until the authority has the amendment. Amendments of all locks are numbered
 // together, since a grant may be held by several.

@@ -134,6 +134,9 @@ type Space struct {
 	// Attends declares that no client outlives the process: then the store may report the process's end, which ends the
 	// process's locks at once. A member with clients in other processes must not set it.
 	Attends bool
+	// Observes is how names of the space are observed by this process's own users. Nil means through the
+	// member; names in a store then cannot be.
+	Observes Observes
 
 	tuning    option.Values        // options without a configuration key; see Tuned
 	described *protocol.Descriptor // set by check

@@ -170,7 +170,6 @@ func conforms(t *testing.T, n *host.Member, others ...*host.Member) {
 		rounds = elsewhereRounds
 	}
 	lockertest.Run(t, opens(n), lockertest.Caps{
-		NoObserve:         true,
 		Rounds:            rounds,
 		Elsewhere:         opens(others...),
 		Class:             holdfast.Fenced,

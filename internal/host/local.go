@@ -25,6 +25,9 @@ type localSession struct {
 	called func(protocol.ID) string
 	port   func(space string) protocol.Port
 	who    func(context.Context) (*membership.Self, error)
+	// observes returns how names of a space are observed; nil for an unknown space.
+	observes func(space string) Observes
+
 	id     lock.SessionID
 	sink   uint64
 	last   atomic.Uint64 // number of the last call that neither acquires nor releases

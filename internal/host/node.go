@@ -56,6 +56,7 @@ type Member struct {
 	hearing   sync.WaitGroup
 	roll      roll
 	forcing   sync.Mutex // held by one call at a time
+	observing observing
 
 	opening  sync.Mutex
 	sessions map[*localSession]struct{} // open sessions of this process; nil after Close

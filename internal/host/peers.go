@@ -122,7 +122,7 @@ func (n *Member) hear() (err error) {
 }
 
 // observer returns the function that sees the effects of every step: for Config.Observe, and for the source of this
-// member's events, which other members read.
+// member's events, which other members and observers in this process read.
 func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 	if n.events = n.config.Events; n.events != nil {
 		return n.config.Observe // it feeds the source
@@ -132,9 +132,6 @@ func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 		names = append(names, space.Name)
 	}
 	n.events = events.NewSource(names)
-	if n.transport == nil {
-		return n.config.Observe // there is no other member
-	}
 	return func(now protocol.Time, effects *protocol.Effects) {
 		n.events.Observe(effects)
 		if n.config.Observe != nil {

@@ -26,6 +26,7 @@ func (n *Member) openSession() (*localSession, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.observes = func(space string) Observes { return n.observes(s, space) }
 	n.sessions[s] = struct{}{}
 	return s, nil
 }
@@ -47,5 +48,6 @@ func (n *Member) closeSessions() {
 			n.logger.Warn("could not close a session at another member; it will expire", "error", err)
 		}
 	}
+	n.closeObserving()
 	n.admin.Close()
 }

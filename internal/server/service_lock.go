@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/server/observe"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -134,50 +136,33 @@ func (s *service) paper() *paper {
 	return &paper{s.view(), map[lock.SessionID]protocol.Time{}}
 }
 
-// lockDocument returns a lock as a document.
-func (s *service) lockDocument(p *paper, space *Space, l *lock.Lock) *schema.Lock {
-	document := &schema.Lock{
-		Space: space.Name, Name: l.Name, Mode: api.ToMode(l.Mode), Units: int32(l.Units), Capacity: int32(l.Capacity), Token: uint64(l.Token),
-	}
-	for _, g := range l.Holders {
-		document.Holders = append(document.Holders, s.holderDocument(p, g))
-	}
-	for i, w := range l.Waiters {
-		waits := &schema.Wait{
-			Owner: w.Owner, Session: w.Session.String(), Member: p.view.Name(protocol.ID(w.Session.Member)), Client: w.Client,
-			Mode: api.ToMode(w.Mode), Units: int32(w.Units), Since: s.wall(w.Since), Until: s.wallOrNone(w.Until),
-			Position: int32(i), Reason: w.Reason, Value: w.Value, Request: w.Request,
-		}
-		for _, id := range w.For {
-			waits.For = append(waits.For, p.view.Name(protocol.ID(id)))
-		}
-		document.Waiters = append(document.Waiters, waits)
-	}
-	for _, g := range l.History {
-		document.History = append(document.History, s.grantDocument(p, g))
-	}
-	return document
+// documents makes documents with the names of a paper.
+func (s *service) documents(p *paper) observe.Documents {
+	return observe.Documents{Name: p.view.Name, Wall: s.driver.Wall}
 }
 
-// holderDocument is grantDocument for a grant that has not ended: it ends with its session at the latest; but in its
-// grace it does not depend on its session.
+// lockDocument returns a lock as a document.
+func (s *service) lockDocument(p *paper, space *Space, l *lock.Lock) *schema.Lock {
+	shown := *l
+	shown.Holders = slices.Clone(l.Holders)
+	for i := range shown.Holders {
+		s.bound(p, &shown.Holders[i])
+	}
+	return s.documents(p).Lock(space.Name, &shown)
+}
+
+// holderDocument returns a grant that has not ended as a document.
 func (s *service) holderDocument(p *paper, g lock.Grant) *schema.Grant {
+	s.bound(p, &g)
+	return s.documents(p).Grant(&g)
+}
+
+// bound bounds a grant that has not ended: it ends with its session at the latest; but in its grace it does not depend
+// on its session.
+func (s *service) bound(p *paper, g *lock.Grant) {
 	if !g.Grace {
 		g.Until = min(g.Until, s.sessionEnd(p, g.Session))
 	}
-	return s.grantDocument(p, g)
-}
-
-func (s *service) grantDocument(p *paper, g lock.Grant) *schema.Grant {
-	document := &schema.Grant{
-		Owner: g.Owner, Session: g.Session.String(), Member: p.view.Name(protocol.ID(g.Session.Member)), Client: g.Client,
-		Mode: api.ToMode(g.Mode), Units: int32(g.Units), Token: uint64(g.Token),
-		Since: s.wall(g.Since), Until: s.wallOrNone(g.Until), Reason: g.Reason, Grace: g.Grace, Value: g.Value, Revision: g.Revision, Revoked: g.Revoked,
-	}
-	if g.Holds > 1 {
-		document.Holds = int32(g.Holds)
-	}
-	return document
 }
 
 // sessionEnd returns when a session ends unless it is renewed, as far as this member knows; Never if it does not end by
@@ -197,10 +182,7 @@ func (s *service) sessionEnd(p *paper, id lock.SessionID) protocol.Time {
 
 // wallOrNone returns nil for a time that never comes.
 func (s *service) wallOrNone(t protocol.Time) *timestamppb.Timestamp {
-	if t == protocol.Never {
-		return nil
-	}
-	return s.wall(t)
+	return observe.Documents{Wall: s.driver.Wall}.Until(t)
 }
 
 // Break takes a name from its holders. They get a revocation; the name is free when they have stopped, or can no longer

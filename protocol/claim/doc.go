@@ -164,4 +164,6 @@
 //	client.go  what clients need of it  condition.go how it is
 //	options.go what a space can have    notes.go     what is noted
 //	probe.go   what the simulator knows of it
+//	inspect.go listings, and operators' commands
+//	sight.go   looks at a row, one after the other
 package claim

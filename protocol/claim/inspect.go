@@ -100,40 +100,75 @@ func (o *Options) cutoff(micros int64) int64 {
 
 // Inspect returns the state of a lock from the entries of its row, at a wall time in microseconds.
 func (o *Options) Inspect(entries []storage.Entry, micros int64) (s State) {
-	cutoff := o.cutoff(micros)
-	var says saying
+	if o.CAS {
+		if c, is := decodeCell(CellOf(entries)); is {
+			s = c.state()
+		}
+		return s
+	}
+	all, _ := o.claimants(entries, o.cutoff(micros))
+	for i := range all {
+		p := &all[i]
+		if i > 0 {
+			s.Waiters = append(s.Waiters, Waiter{p.rid, o.timeOf(p.first)})
+			continue
+		}
+		since := o.timeOf(p.last)
+		s = State{
+			RID: p.rid, Token: holdfast.Token(p.last), Since: since, Until: since.Add(o.Expiry), Lease: o.Expiry,
+			Value: shownValue(p.says.value), Revision: p.says.revision, Breaking: p.broken >= p.last,
+		}
+	}
+	return s
+}
+
+// claimant is what the claims of one process in a row say.
+type claimant struct {
+	rid         string
+	first, last int64 // timestamps of the oldest and of the latest
+	written     int64 // when they were last written: the mark that their release leaves
+	broken      int64 // up to which an operator has broken the lock; -1 if that has not happened
+	says        saying
+}
+
+// mark is the highest token of a released lock that a row remembers, and the process that has released it.
+type mark struct {
+	stamp int64
+	by    string
+}
+
+// claimants returns the processes that have claims in a row, in the order of their oldest ones, and the row's mark.
+func (o *Options) claimants(entries []storage.Entry, cutoff int64) (all []claimant, m mark) {
 	for i := range entries {
 		e := &entries[i]
-		if o.CAS {
-			if c, is := decodeCell(e.Value); is && e.Column == cellColumn {
-				s = c.state()
+		if stamp, by, is := parseMark(e); is {
+			m = mark{stamp, by}
+			continue
+		}
+		named := func(rid string) int { return slices.IndexFunc(all, func(p claimant) bool { return p.rid == rid }) }
+		if stamp, rid, is := parseBreak(e.Column); is {
+			if at := named(rid); at >= 0 {
+				all[at].broken = max(all[at].broken, stamp)
 			}
 			continue
 		}
 		stamp, rid, is := ParseColumn(e.Column)
-		if broken, by, breaks := parseBreak(e.Column); breaks && by == s.RID && broken >= stampOf(s.Token) {
-			s.Breaking = true
-		}
 		if !is || stamp < cutoff {
 			continue
 		}
-		since := time.UnixMicro(o.Unit.micros(stamp))
-		switch {
-		case s.RID == "":
-			s.RID, s.Token, s.Since, s.Until, s.Lease = rid, holdfast.Token(stamp), since, since.Add(o.Expiry), o.Expiry
-			says = says.latest(e, stamp)
-		case rid == s.RID:
-			s.Token, s.Since, s.Until = holdfast.Token(stamp), since, since.Add(o.Expiry) // its renewal
-			says = says.latest(e, stamp)
-		default:
-			s.Waiters = append(s.Waiters, Waiter{rid, since})
+		at := named(rid)
+		if at < 0 {
+			at, all = len(all), append(all, claimant{rid: rid, first: stamp, broken: -1})
 		}
+		p := &all[at]
+		p.last, p.written = stamp, max(p.written, o.Unit.lastWriteOf(e, stamp))
+		p.says = p.says.latest(e, stamp)
 	}
-	if !o.CAS {
-		s.Value, s.Revision = shownValue(says.value), says.revision
-	}
-	return s
+	return all, m
 }
+
+// timeOf returns the time that a timestamp was made of.
+func (o *Options) timeOf(stamp int64) time.Time { return time.UnixMicro(o.Unit.micros(stamp)) }
 
 // Without returns the entries of a row without the claims of a process.
 func Without(entries []storage.Entry, rid string) []storage.Entry {

@@ -7,6 +7,7 @@
 //	ledger.go    what is over and may still be heard of
 //	hub.go       the names that are observed at this member, each once for all its observers
 //	run.go       one of them: its events, its looks, and when they fail
+//	document.go  what a look shows as documents
 //	ring.go      the latest states of a name, for observers that read at their own pace or come again
 //
 // # Two sources

@@ -73,7 +73,7 @@ var table = []row{
 	})},
 	{[]string{"internal/run", "internal/trace"}, slices.Concat(contract, leaves, []string{"internal/member/..."})},
 	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat(contract, []string{"internal/member/...", "internal/api/...", "internal/run"})},
-	{[]string{"internal/server/observe"}, []string{"", "protocol", "internal/api/schema", "internal/backoff", "internal/server/events"}},
+	{[]string{"internal/server/observe"}, []string{"", "lock", "protocol", "internal/api", "internal/api/schema", "internal/backoff", "internal/server/events"}},
 	// The simulator knows a protocol only by its descriptor.
 	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/client/session", "internal/server/edge", "internal/server/events", "internal/server/observe", "internal/takeall", "internal/api/...", "internal/trace", "storage/memory", switchFolder})},
 
@@ -89,7 +89,7 @@ var table = []row{
 	{[]string{"internal/server"}, engines},
 	// A host writes the first logs of a cluster that begins with a snapshot.
 	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/...", "internal/takeall", "protocol/consensus"})},
-	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/api/schema", "internal/clock"}},
+	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/api/schema", "internal/backoff", "internal/clock"}},
 
 	{[]string{"internal/pki"}, []string{"internal/private"}},
 
