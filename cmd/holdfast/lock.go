@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v3"
+	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
@@ -75,6 +79,7 @@ func underLockFlags() []cli.Flag {
 	return append(append(requestFlags(), lockStoreFlags()...),
 		durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's TTL (a sixth of expiry with --store) and a third of --hold"),
 		onLost,
+		textFlag("on-wanted", "`SIGNAL` for the command, once, when another request waits for one of its locks: USR1, HUP, …"),
 		switchFlag("detach", "release as soon as COMMAND itself ends; processes it left behind run on without the lock"),
 		textFlag("status-fd", "write events to file descriptor `N`, one JSON object per line"),
 	)
@@ -88,6 +93,7 @@ type lockOrder struct {
 	killAfter time.Duration
 	explicit  bool // --kill-after was given
 	onLost    string
+	onWanted  syscall.Signal // 0: none
 	skip      bool
 	detach    bool // do not wait for processes that the command leaves running
 }
@@ -122,10 +128,26 @@ func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
 	if o.onLost != lostTerm {
 		o.killAfter = 0
 	}
+	if text := c.String("on-wanted"); text != "" {
+		if o.onWanted = signalOf(text); o.onWanted == 0 {
+			return nil, usageError(c.Name, "flag --on-wanted: %q: want a signal by its name or number, such as USR1, HUP, TERM or 10", text)
+		}
+	}
 	if o.store, err = p.storeOrder(c); err != nil {
 		return nil, err
 	}
 	return o, o.check()
+}
+
+// signalOf returns a signal by its name, with or without SIG, or by its number; 0 if there is none.
+func signalOf(text string) syscall.Signal {
+	if number, err := strconv.Atoi(text); err == nil {
+		if sig := syscall.Signal(number); unix.SignalName(sig) != "" {
+			return sig
+		}
+		return 0
+	}
+	return unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(text), "SIG"))
 }
 
 // lock runs the command under the lock.

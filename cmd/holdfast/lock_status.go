@@ -193,6 +193,11 @@ func (s status) lost(l *holdfast.Lock, why holdfast.Loss) {
 	s.write(occurrence{Event: "lost", Name: l.Name(), Token: l.Token(), Why: string(why)})
 }
 
+// wanted reports that another request waits for the lock.
+func (s status) wanted(l *holdfast.Lock) {
+	s.write(occurrence{Event: "wanted", Name: l.Name(), Token: l.Token()})
+}
+
 // killing reports that the command is being ended.
 func (s status) killing(why holdfast.Loss) { s.write(occurrence{Event: "killing", Why: string(why)}) }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -45,7 +46,9 @@ type watch struct {
 	tries   int           // total number
 	pauseTo time.Duration // end of the present one
 	gone    chan int      // locks that have ended, by index
+	wanted  chan int      // a lock for which another request waits, by index
 
+	told   bool          // the command has its signal of --on-wanted
 	first  error         // why the first of the locks was lost
 	dying  bool          // the command is being ended
 	killAt time.Duration // time of KILL; clock.Never once it is sent
@@ -59,7 +62,7 @@ type watch struct {
 func newWatch(l *locking, lease time.Duration, session func() time.Duration) *watch {
 	w := &watch{
 		locking: l, session: session, renewed: l.renewed,
-		gone: make(chan int, len(l.locks)), ended: make(chan error, 2),
+		gone: make(chan int, len(l.locks)), wanted: make(chan int, len(l.locks)), ended: make(chan error, 2),
 	}
 	if l.order.hold > 0 {
 		lease = min(lease, l.order.hold)
@@ -124,6 +127,8 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 		stop := context.AfterFunc(lock.Context(), func() { w.gone <- i })
 		defer stop()
 	}
+	stop := w.heedWaiting()
+	defer stop()
 	done, left, remains := w.process.Done(), w.process.Left(), (<-chan time.Time)(nil)
 	for left != nil || w.ending > 0 {
 		w.timer.Reset(w.next())
@@ -137,6 +142,8 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 			done, left = nil, nil
 		case i := <-w.gone:
 			w.onLost(i)
+		case i := <-w.wanted:
+			w.onWanted(i)
 		case <-w.renewed:
 			w.onTime()
 		case <-w.timer.C():
@@ -163,6 +170,38 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 		}
 	}
 	return exit, w.first, err
+}
+
+// heedWaiting observes whether other requests wait for the locks, if the command is to know that, until stop is called.
+func (w *watch) heedWaiting() (stop func()) {
+	if w.order.onWanted == 0 {
+		return func() {}
+	}
+	over := make(chan struct{})
+	var work sync.WaitGroup
+	for i, lock := range w.locks {
+		work.Go(func() {
+			select {
+			case <-lock.Wanted():
+				w.wanted <- i
+			case <-over:
+			}
+		})
+	}
+	return func() { close(over); work.Wait() }
+}
+
+// onWanted sends the command its signal when the first of its locks is wanted.
+func (w *watch) onWanted(i int) {
+	w.status.wanted(w.locks[i])
+	sig := w.order.onWanted
+	if w.told || w.dying {
+		return
+	}
+	w.told = true
+	if err := w.process.Signal(sig); err != nil {
+		w.say.printf("%v", err)
+	}
 }
 
 // remainsAfter is how long after the end of a command processes that it has left running are reported. Most commands

@@ -311,6 +311,9 @@ func (p *Process) signal(sig syscall.Signal) error {
 	return nil
 }
 
+// Signal sends a signal to the whole group. A command that has ended gets none, which is no error.
+func (p *Process) Signal(sig syscall.Signal) error { return p.signal(sig) }
+
 // Terminate ends the whole group: TERM now, and KILL after killAfter for the remaining processes; KILL at once if
 // killAfter is 0. It returns as soon as no process of the group is left, or ErrSurvivors one second after KILL. Another
 // call of Terminate meanwhile can force a shorter grace. Wait then returns how the command itself ended.
