@@ -30,6 +30,7 @@ func (p *program) makers() []maker {
 		{"locks", p.locksCommand},
 		{"show", p.showCommand},
 		{"observe", p.observeCommand},
+		{"explain", p.explainCommand},
 		{"break", p.breakCommand},
 		{"suspend", p.suspendCommand},
 		{"resume", p.resumeCommand},

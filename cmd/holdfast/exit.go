@@ -25,6 +25,7 @@ const (
 	exitUnavailable   = 69 // no member reachable
 	exitInternal      = 70 // not expected
 	exitDenied        = 77 // authentication, permission
+	exitDeadlock      = 80 // explain: a deadlock
 	exitConfiguration = 78 // configuration or TLS material
 )
 

@@ -19,18 +19,20 @@ type scriptRequest struct {
 	name, space string
 	ttl         time.Duration
 	wait        bool
+	session     string // requests with the same one share a session; "" opens one
 	options     []holdfast.Option
 }
 
 // scriptRequestOf reads NAME and flags, in any order of the two.
 func scriptRequestOf(ts *testscript.TestScript, args []string) scriptRequest {
 	if len(args) == 0 {
-		ts.Fatalf("usage: hold NAME [-space S] [-owner ID] [-reason TEXT] [-shared] [-slots U/N] [-ttl D] [-wait]")
+		ts.Fatalf("usage: hold NAME [-space S] [-owner ID] [-reason TEXT] [-shared] [-slots U/N] [-ttl D] [-wait] [-session S]")
 	}
 	w := scriptRequest{name: args[0]}
 	flags := flag.NewFlagSet("hold", flag.ContinueOnError)
 	flags.SetOutput(ts.Stderr())
 	flags.StringVar(&w.space, "space", holdfast.DefaultSpace, "")
+	flags.StringVar(&w.session, "session", "", "")
 	flags.DurationVar(&w.ttl, "ttl", 0, "")
 	flags.BoolVar(&w.wait, "wait", false, "")
 	owner := flags.String("owner", "", "")
@@ -54,6 +56,10 @@ func scriptRequestOf(ts *testscript.TestScript, args []string) scriptRequest {
 // open opens a session for a request. It is closed by let-go, or at the end of the
 // script; a server that is gone by then does not hear of it.
 func (w scriptRequest) open(ts *testscript.TestScript) *client.Client {
+	sessions := backgroundOf(ts).sessions
+	if c := sessions[w.session]; c != nil {
+		return c
+	}
 	c, err := client.Dial(context.Background(), ts.Getenv("HOLDFAST_SERVER"), client.Name("test"), client.TTL(w.ttl), client.Space(w.space))
 	ts.Check(err)
 	ts.Defer(func() {
@@ -63,6 +69,12 @@ func (w scriptRequest) open(ts *testscript.TestScript) *client.Client {
 	})
 	b := backgroundOf(ts)
 	b.clients = append(b.clients, c)
+	if w.session != "" {
+		if b.sessions == nil {
+			b.sessions = map[string]*client.Client{}
+		}
+		b.sessions[w.session] = c
+	}
 	return c
 }
 

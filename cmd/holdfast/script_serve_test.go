@@ -27,6 +27,7 @@ type background struct {
 	servers   map[string]*runningServer // the newest of each label
 	watcher   *runningWatcher
 	clients   []*client.Client
+	sessions  map[string]*client.Client // those of clients that have a name
 	notified  *notifySocket
 
 	mu      sync.Mutex

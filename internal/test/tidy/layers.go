@@ -73,6 +73,7 @@ var table = []row{
 	})},
 	{[]string{"internal/run", "internal/trace"}, slices.Concat(contract, leaves, []string{"internal/member/..."})},
 	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat(contract, []string{"internal/member/...", "internal/api/...", "internal/run"})},
+	{[]string{"internal/waits"}, []string{"internal/api/schema"}},
 	{[]string{"internal/server/observe"}, []string{"", "lock", "protocol", "internal/api", "internal/api/schema", "internal/backoff", "internal/server/events"}},
 	// The simulator knows a protocol only by its descriptor.
 	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/client/session", "internal/server/edge", "internal/server/events", "internal/server/observe", "internal/takeall", "internal/api/...", "internal/trace", "storage/memory", switchFolder})},
