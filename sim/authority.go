@@ -197,6 +197,9 @@ func (m *process) reaches(sink, request uint64) bool {
 // decided records a member's answer about a request.
 func (w *world) decided(m *process, reply *protocol.Reply) {
 	d := &reply.Decision
+	if reply.Port == userSpace {
+		w.observer.decided(m, d)
+	}
 	if reply.Port != userSpace || w.protocol.Logs && !m.reaches(reply.To.Sink, d.Request) {
 		return // the client does not hear it, and gets its answer from another member
 	}

@@ -29,6 +29,8 @@ type Bias struct {
 	Far bool
 	// Values lets holders set values in every run, and often.
 	Values bool
+	// Observers lets a name be observed in every run.
+	Observers bool
 }
 
 // strandAgain lets the next coordinator leave in the same way.

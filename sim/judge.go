@@ -42,7 +42,7 @@ type judge struct {
 
 // Violation is a broken promise.
 type Violation struct {
-	Promise string // P1 … P11
+	Promise string // P1 … P12
 	At      instant
 	Detail  string // the observation, in a sentence
 }

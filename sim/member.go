@@ -143,6 +143,7 @@ func (m *process) start() {
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
 	w.reporter.life(timeline.Started, m, "")
 	m.wakeAt, m.keeping, m.deferred = protocol.Never, make([]uint64, len(m.world.protocol.Kept)), nil
+	w.observer.started(m)
 	m.step(protocol.Event{Kind: protocol.Start})
 }
 
@@ -384,6 +385,7 @@ func (m *process) end(how string) {
 		m.local.end()
 		m.local = nil
 	}
+	w.observer.ended(m)
 	w.gone(m)
 	w.ends(m)
 	w.store.ended(m)

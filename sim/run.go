@@ -187,6 +187,7 @@ func (w *world) phases() (settled time.Duration, complete bool) {
 		w.afar(farSettled)
 	}
 	w.checkCosts()
+	w.observer.settled()
 	w.checkCrossing()
 	w.checkUnlinked()
 	return settled, true
@@ -329,7 +330,10 @@ func (w *world) unsettled() (found []string) {
 	if len(found) > 0 {
 		return found
 	}
-	return w.leftovers()
+	if found = w.leftovers(); len(found) > 0 {
+		return found
+	}
+	return w.observer.unsettled()
 }
 
 // unserved describes what is missing until all members are in one view and one serves.

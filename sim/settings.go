@@ -57,6 +57,7 @@ type settings struct {
 	waiters         int // bounds; 0 means the defaults
 	locksPerSession int
 	sessions        int
+	observes        bool             // a name is observed (observer.go)
 	quota           int              // locks of every second client at each member; 0 means none (quota.go)
 	options         option.Values    // of the space, other than the defaults
 	known           probe.Known      // the simulator's knowledge of the options
@@ -395,6 +396,9 @@ func (s *settings) more(row func(name, format string, arguments ...any)) {
 	}
 	if s.quota > 0 {
 		row("quota", "%d locks of every second client", s.quota)
+	}
+	if s.observes {
+		row("observer", "of %q", s.names[0].name)
 	}
 	if s.gathers {
 		row("gatherers", "one in each client, which takes names together")

@@ -46,9 +46,10 @@ type world struct {
 	healedAt instant // when healing began
 	core     *core   // the healed members; nil if all are
 	cores    Core
-	meter    *meter  // nil while messages are not counted
-	settling bool    // and no more new work
-	until    instant // when the run loses interest; 0 means never
+	meter    *meter    // nil while messages are not counted
+	observer *observer // nil for none
+	settling bool      // and no more new work
+	until    instant   // when the run loses interest; 0 means never
 	tracing  bool
 	broken   breaks
 	brief    bool // the trace leaves out the defaults
@@ -84,6 +85,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	w.settings.drawDeaf(c, newDice(seed, 0x64656166))
 	w.settings.drawGathers(c, newDice(seed, 0x746f676574686572))
 	w.settings.drawQuota(c, newDice(seed, quotaStream))
+	w.settings.drawObserver(c, newDice(seed, observerStream))
 	w.compared, w.page = c.Linearizable || seed%slice == 0, c.History
 	w.stage()
 	w.observed(c.Observe)
@@ -149,6 +151,7 @@ func (w *world) stage() {
 	if w.protocol.Stores {
 		w.store = newStore(w)
 	}
+	w.addObserver()
 }
 
 // addClient makes a client with its own clock and its own order of the members.

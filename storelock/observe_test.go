@@ -64,11 +64,11 @@ func eachStore(t *testing.T, test func(t *testing.T, store storage.Store, o []st
 	for name, o := range map[string][]storelock.Option{"claims": quick(), "cas": quick(storelock.CAS())} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, memory.New(memory.Config{}), o)
+			test(t, memory.New(memory.Config{}), slices.Clip(o))
 		})
 		t.Run(name+" silent", func(t *testing.T) {
 			t.Parallel()
-			test(t, silent{memory.New(memory.Config{})}, o)
+			test(t, silent{memory.New(memory.Config{})}, slices.Clip(o))
 		})
 	}
 }
@@ -368,7 +368,7 @@ func TestObserveFailingStore(t *testing.T) {
 func TestObserveTheDead(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, store *memory.Store, o []storelock.Option) {
-		dying := &mortal{Store: store}
+		dying, o := &mortal{Store: store}, append(o, storelock.Expiry(time.Second))
 		locks, next := opened(t, dying, o...), opened(t, store, o...)
 		all := []*observation{observe(t, next, "job"), observe(t, operate(t, silent{store}), "job")}
 		lock := locked(t, locks, "job")
@@ -571,7 +571,7 @@ func TestObserveSlowly(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, store *memory.Store, o []storelock.Option) {
 		gate := &gated{Store: store, turns: make(chan struct{})}
-		locks := opened(t, store, o...)
+		locks := opened(t, store, append(o, storelock.Expiry(time.Minute))...)
 		lock := locked(t, locks, "job")
 		operator := operate(t, gate)
 		next, stop := iter.Pull2(operator.Observe(t.Context(), "job"))

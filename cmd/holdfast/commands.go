@@ -29,6 +29,7 @@ func (p *program) makers() []maker {
 		{"top", p.topCommand},
 		{"locks", p.locksCommand},
 		{"show", p.showCommand},
+		{"observe", p.observeCommand},
 		{"break", p.breakCommand},
 		{"suspend", p.suspendCommand},
 		{"resume", p.resumeCommand},

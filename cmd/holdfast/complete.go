@@ -217,7 +217,7 @@ func (p *program) argumentsOffered(ctx context.Context, t *typed) []candidate {
 		}
 	case "acquire":
 		return p.asked(ctx, t, p.namesOffered)
-	case "show", "break", "release", "value":
+	case "show", "observe", "break", "release", "value":
 		if first {
 			return p.asked(ctx, t, p.namesOffered)
 		}

@@ -168,7 +168,7 @@ func (w *watcher) align() {
 }
 
 // usualWidths are the least widths of the columns, so that few cells move the ones behind them.
-var usualWidths = map[string]int{"TIME": 12, "EVENT": 9, "TOKEN": 18, "NAME": 12, "OWNER": 12, "MEMBER": 6, "AGE": 5, "WHY": 3}
+var usualWidths = map[string]int{"TIME": 12, "EVENT": 9, "TOKEN": 18, "NAME": 12, "OWNER": 12, "MEMBER": 6, "AGE": 5, "WHY": 3, "STATE": 6, "HOLDER": 16, "WAITERS": 7, "VALUE": 5}
 
 // whyOf returns the cause of an event, and the reason for the lock; for a new value, that.
 func whyOf(event *schema.WatchEvent) string {

@@ -32,7 +32,11 @@ func scriptWatch(ts *testscript.TestScript, neg bool, args []string) {
 	program, err := exec.LookPath(name)
 	ts.Check(err)
 	w := &runningWatcher{ended: make(chan struct{}), more: make(chan struct{})}
-	w.command = exec.Command(program, append([]string{"locks", "--watch"}, args...)...)
+	observes := len(args) > 0 && args[0] == "observe"
+	if !observes {
+		args = append([]string{"locks", "--watch"}, args...)
+	}
+	w.command = exec.Command(program, args...)
 	w.command.Env = append(backgroundOf(ts).environment(ts), "HOLDFAST_SERVER="+ts.Getenv("HOLDFAST_SERVER"))
 	w.command.Stderr = &w.log
 	out, err := w.command.StdoutPipe()
@@ -48,7 +52,9 @@ func scriptWatch(ts *testscript.TestScript, neg bool, args []string) {
 		<-w.ended
 	})
 	backgroundOf(ts).watcher = w
-	w.provoke(ts)
+	if !observes { // it shows the present state
+		w.provoke(ts)
+	}
 }
 
 func (w *runningWatcher) read(from io.Reader) {

@@ -29,6 +29,7 @@ var promises = map[string]string{
 	"P1": "exclusion", "P2": "tokens never go back", "P3": "a holder learns of a loss in time", "P4": "no request is stranded", "P5": "order",
 	"P6": "exactly once", "P7": "only the holder unlocks", "P8": "bounds everywhere", "P9": "unavailable, not wrong", "P10": "nothing is trusted",
 	"P11": "values are current",
+	"P12": "states in order",
 }
 
 // headline names the broken promise, with the time.

@@ -160,7 +160,7 @@ func found() []Row {
 				"Any view that is to replace that one needs its promise, and so no other member can be elected.",
 		},
 		{
-			Rule: "opening a view that is not written", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 600, Asserted: true,
+			Rule: "opening a view that is not written", Protocol: "central", Source: "found here", Breaks: "P4", Budget: 3000, Asserted: true,
 			Faults: "disk-full,crash,partition", Bias: often(),
 			Hole: "A coordinator alone asks to be woken when its view may be opened, though only its disk can help: the view is not written yet. " +
 				"It asks again in the same instant, and does nothing else for ever.",

@@ -134,6 +134,9 @@ func (e *election) upset(kind string, leader clustertest.Event) clustertest.Even
 	case "killed":
 		e.enter(machine)
 	case "paused":
+		e.await("a write of the next leader", mark, func(event clustertest.Event) bool {
+			return event.Kind == clustertest.Wrote && event.Token > leader.Token
+		})
 		e.check(p.Continue())
 		e.await("the end of the paused term", mark, lost)
 		e.await("the write of a former leader to be refused", mark, func(event clustertest.Event) bool {

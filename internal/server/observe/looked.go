@@ -57,6 +57,9 @@ func (m *Machine) replace(now time.Duration, mark uint64, l *schema.Lock, missed
 	m.quiet = true
 	newest, before := slices.Max(append(tokens(l), 0)), slices.Concat(m.holders, m.pending)
 	m.holders, m.pending = m.held(l), nil
+	for _, h := range m.holders {
+		m.shown(h)
+	}
 	for _, h := range before {
 		i, shown := find(m.holders, h.Token)
 		switch {
@@ -162,7 +165,7 @@ func (m *Machine) together(now time.Duration, held []hold, mark uint64) {
 			}
 		}
 		m.pending = m.pending[1:]
-		m.begin(next)
+		m.begin(next) // it is not late: the look shows it
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 const (
@@ -15,6 +16,8 @@ const (
 	Patience = 500 * time.Millisecond
 	// Pace is how often the machine wants a look while events may be missing.
 	Pace = time.Second
+	// QueuePace is how often the machine wants a look while requests wait.
+	QueuePace = 5 * time.Second
 	// remembered is how many of each kind of what is over are remembered.
 	remembered = 1024
 )
@@ -36,13 +39,14 @@ type Machine struct {
 	lastLook time.Duration
 	doubt    bool // a release may have left its owner without a lock
 
-	holders  []hold        // in the order of their tokens
-	pending  []hold        // granted, but not shown yet; in the order of their tokens
-	stuck    time.Duration // since when the first of them waits
-	waiters  []wait        // in the order of the queue
-	floor    uint64        // tokens up to here are known, or past
-	capacity int32         // mode slots
-	silent   []string      // members whose events may be missing
+	holders  []hold                             // in the order of their tokens
+	pending  []hold                             // granted, but not shown yet; in the order of their tokens
+	stuck    time.Duration                      // since when the first of them waits
+	waiters  []wait                             // in the order of the queue
+	newest   [schema.Mode_MODE_SLOTS + 1]uint64 // by mode, the highest token that was shown
+	floor    uint64                             // tokens up to here are known, or past
+	capacity int32                              // mode slots
+	silent   []string                           // members whose events may be missing
 
 	past     ledger[uint64, struct{}]             // tokens of grants that are over
 	ends     ledger[uint64, struct{}]             // tokens whose end has come before their grant
@@ -115,6 +119,9 @@ func (m *Machine) LookAt() (at time.Duration, wanted bool) {
 	if m.polls() {
 		want(m.lastLook + Pace)
 	}
+	if len(m.waiters) > 0 { // one whose session goes on at another member may end there without an event
+		want(m.lastLook + QueuePace)
+	}
 	return at, wanted
 }
 
@@ -149,7 +156,7 @@ func (m *Machine) show(missed bool) {
 	if m.quiet {
 		return
 	}
-	state := &schema.Observed{Space: m.space, Name: m.name, Missed: missed}
+	state := &schema.Observed{Space: m.space, Name: m.name, Missed: missed && !protocol.Mutated("a gap is reported")}
 	for _, h := range m.holders {
 		state.Holders = append(state.Holders, h.Grant)
 	}
@@ -196,13 +203,14 @@ func find(holds []hold, token uint64) (int, bool) {
 func (m *Machine) known(token uint64) bool {
 	_, shown := find(m.holders, token)
 	_, pending := find(m.pending, token)
-	return shown || pending || token <= m.floor || m.past.has(token)
+	past := token <= m.floor || m.past.has(token)
+	return shown || pending || past && !protocol.Mutated("no grant comes again")
 }
 
 // fits reports whether a grant fits the holders.
 func (m *Machine) fits(h hold) bool {
 	units := h.Units
-	if len(m.holders) == 0 {
+	if len(m.holders) == 0 || protocol.Mutated("a grant waits for the end of those before it") {
 		return true
 	}
 	for _, other := range m.holders {
@@ -220,11 +228,11 @@ func (m *Machine) drain(now time.Duration) {
 		h := m.pending[0]
 		m.pending = m.pending[1:]
 		m.stuck = now
-		if m.fits(h) {
+		if !m.late(h) {
 			m.begin(h)
 			continue
 		}
-		m.past.put(h.Token, struct{}{}) // a later grant was shown, after which it cannot come
+		m.past.put(h.Token, struct{}{})
 		m.dequeueAll(h)
 		m.show(true)
 	}
@@ -243,13 +251,29 @@ func (m *Machine) next(now time.Duration) bool {
 			return false
 		}
 	}
-	return m.fits(h) || m.holders[0].Token > h.Token
+	return m.fits(h) || m.late(h)
+}
+
+// late reports whether a grant was shown already that excludes this one, and came later.
+func (m *Machine) late(h hold) bool {
+	for mode, newest := range m.newest {
+		if newest > h.Token && !protocol.Mutated("a late grant is not shown") && (h.Mode == schema.Mode_MODE_EXCLUSIVE || h.Mode != schema.Mode(mode)) {
+			return true
+		}
+	}
+	return !m.fits(h) && m.holders[0].Token > h.Token
+}
+
+// shown records that a grant is shown.
+func (m *Machine) shown(h hold) {
+	m.newest[h.Mode] = max(m.newest[h.Mode], h.Token)
 }
 
 // begin shows a grant, then the values and the end of it that have come already.
 func (m *Machine) begin(h hold) {
 	i, _ := find(m.holders, h.Token)
 	m.holders = slices.Insert(m.holders, i, h)
+	m.shown(h)
 	m.dequeueAll(h)
 	m.show(false)
 	m.holders[i].values = nil

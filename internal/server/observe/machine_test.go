@@ -260,8 +260,9 @@ func (w *world) settle(t *rapid.T) {
 				w.deliver(i)
 			}
 		}
-		_, wanted := w.machine.LookAt()
-		if !wanted && !w.asked {
+		at, wanted := w.machine.LookAt()
+		rests := !wanted || at == w.machine.lastLook+QueuePace && len(w.machine.waiters) > 0
+		if rests && !w.asked {
 			break
 		}
 		if round > 100 {

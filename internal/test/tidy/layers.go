@@ -75,7 +75,7 @@ var table = []row{
 	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat(contract, []string{"internal/member/...", "internal/api/...", "internal/run"})},
 	{[]string{"internal/server/observe"}, []string{"", "lock", "protocol", "internal/api", "internal/api/schema", "internal/backoff", "internal/server/events"}},
 	// The simulator knows a protocol only by its descriptor.
-	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/client/session", "internal/server/edge", "internal/takeall", "internal/api/...", "internal/trace", "storage/memory", switchFolder})},
+	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/client/session", "internal/server/edge", "internal/server/events", "internal/server/observe", "internal/takeall", "internal/api/...", "internal/trace", "storage/memory", switchFolder})},
 
 	{[]string{"internal/server/edge"}, []string{"", "lock", "protocol", "internal/api", "internal/api/schema", "internal/member/session"}},
 	// Edges do not know each other. A member gets its store drivers as values; a guest locks through members, like any
