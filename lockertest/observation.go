@@ -126,11 +126,11 @@ func (o *observation) merges() bool { return o.stage.caps.ObserveMerges || o.jud
 // one.
 const gapTrials = 4
 
-// withoutGap repeats a check in which states were missed, unless that is usual.
+// withoutGap repeats a check in which states were missed, with other names, unless that is usual.
 func withoutGap(run func(*stage)) func(*stage) {
 	return func(s *stage) {
-		for range gapTrials {
-			s.gap = false
+		for trial := range gapTrials {
+			s.gap, s.trial = false, trial
 			if run(s); !s.gap || s.caps.ObserveMerges {
 				return
 			}

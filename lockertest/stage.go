@@ -21,6 +21,7 @@ type stage struct {
 	opened []holdfast.Locker
 	killed map[holdfast.Locker]bool
 	gap    bool // an observation has missed states
+	trial  int  // of a check that is repeated after a gap
 }
 
 // locker opens a Locker with a separate session.
@@ -86,6 +87,9 @@ func closeWithin(ctx context.Context, locks holdfast.Locker) error {
 // name returns a name that no other check uses.
 func (s *stage) name(parts ...any) string {
 	name := s.Name()
+	if s.trial > 0 {
+		name += fmt.Sprintf("/%d", s.trial)
+	}
 	for _, part := range parts {
 		name += fmt.Sprintf("/%v", part)
 	}
