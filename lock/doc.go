@@ -39,6 +39,8 @@
 //   - - Try: a request that does not wait for holders is granted at once or refused as held. It does wait for an
 //     authority, until its wait limit; as soon as there is one it is granted in its turn or refused, at any place in
 //     the queue.
+//   - - Deadlock: a request with holdfast.Fail is refused if its wait would close a cycle of waits in this table. If a later
+//     request closes one through it, it is refused then, and the later one waits.
 //   - - Suspension: a request for [SpaceLock], the name of the table itself, is granted when no other owner holds or
 //     waits at a name, and while it is held no other owner is granted one. See below.
 //   - - Authority: before the first reign, while paused, and when the reign's tokens are used up, nothing is granted.
