@@ -174,6 +174,7 @@ func conforms(t *testing.T, n *host.Member, others ...*host.Member) {
 		Elsewhere:         opens(others...),
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(n.Spaces()[0].Protocol),
+		NoDeadlock:        loose(n.Spaces()[0].Protocol),
 		Repeats:           n.Spaces()[0].Protocol == "consensus",
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,
