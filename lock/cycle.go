@@ -278,7 +278,7 @@ func (s *search) chain(last *step) *holdfast.DeadlockError {
 	return e
 }
 
-// wants is what a row of waiters wants, all of whom are granted only if nothing clashes with one of them.
+// wants is what a row of waiters wants: the last of them is granted only after everything that clashes with one of them.
 type wants struct {
 	exclusive, shared bool
 	units, capacity   int32 // of slots: the most units; 0 if none wants slots

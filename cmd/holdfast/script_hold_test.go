@@ -19,13 +19,14 @@ type scriptRequest struct {
 	name, space string
 	ttl         time.Duration
 	wait        bool
+	same        bool // in the session of the latest hold or queue
 	options     []holdfast.Option
 }
 
 // scriptRequestOf reads NAME and flags, in any order of the two.
 func scriptRequestOf(ts *testscript.TestScript, args []string) scriptRequest {
 	if len(args) == 0 {
-		ts.Fatalf("usage: hold NAME [-space S] [-owner ID] [-reason TEXT] [-shared] [-slots U/N] [-ttl D] [-wait]")
+		ts.Fatalf("usage: hold NAME [-space S] [-owner ID] [-reason TEXT] [-shared] [-slots U/N] [-ttl D] [-wait] [-same]")
 	}
 	w := scriptRequest{name: args[0]}
 	flags := flag.NewFlagSet("hold", flag.ContinueOnError)
@@ -33,6 +34,7 @@ func scriptRequestOf(ts *testscript.TestScript, args []string) scriptRequest {
 	flags.StringVar(&w.space, "space", holdfast.DefaultSpace, "")
 	flags.DurationVar(&w.ttl, "ttl", 0, "")
 	flags.BoolVar(&w.wait, "wait", false, "")
+	flags.BoolVar(&w.same, "same", false, "")
 	owner := flags.String("owner", "", "")
 	reason := flags.String("reason", "", "")
 	shared := flags.Bool("shared", false, "")
@@ -54,6 +56,9 @@ func scriptRequestOf(ts *testscript.TestScript, args []string) scriptRequest {
 // open opens a session for a request. It is closed by let-go, or at the end of the
 // script; a server that is gone by then does not hear of it.
 func (w scriptRequest) open(ts *testscript.TestScript) *client.Client {
+	if b := backgroundOf(ts); w.same && len(b.clients) > 0 {
+		return b.clients[len(b.clients)-1]
+	}
 	c, err := client.Dial(context.Background(), ts.Getenv("HOLDFAST_SERVER"), client.Name("test"), client.TTL(w.ttl), client.Space(w.space))
 	ts.Check(err)
 	ts.Defer(func() {
