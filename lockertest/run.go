@@ -17,6 +17,7 @@ type Caps struct {
 	NoReentry  bool // a named owner that holds a name is refused a second lock
 	NoHold     bool // hold limits are refused with ErrUnsupported
 	NoDeadlock bool // Deadlock(Fail) is refused with ErrUnsupported
+	Split      bool // names are in several tables: a cycle of waits over two of them is not found
 	NoFIFO     bool // there is no queue: a waiter may be overtaken
 
 	// LooseTokens means that tokens of shared and slots grants are identifiers without order. False means that every
@@ -147,7 +148,7 @@ func needReentry(c Caps) string { return when(c.NoReentry, "reentry is not offer
 func needFIFO(c Caps) string    { return when(c.NoFIFO, "there is no queue") }
 func needHold(c Caps) string    { return when(c.NoHold, "hold limits are not offered") }
 func needDeadlock(c Caps) string {
-	return when(c.NoDeadlock, "deadlocks are not found")
+	return when(c.NoDeadlock || c.Split, "deadlocks are not found, or not each")
 }
 func needHandOver(c Caps) string {
 	return when(c.Keeps, "what is released is kept for a while")
