@@ -67,9 +67,10 @@ type DeadlockError struct {
 
 // DeadlockStep is one owner in a cycle of waits.
 type DeadlockStep struct {
-	Owner  string // its owner id; "" if it named none
-	Client string // its client, for display
-	Name   string // the name that it waits for
+	Session string // the id of its session
+	Owner   string // its owner id; "" if it named none
+	Client  string // its client, for display; "" if it has no name
+	Name    string // the name that it waits for
 	// Ahead reports that the next owner of the cycle does not hold the name, but waits for it ahead of this one.
 	Ahead bool
 }
@@ -107,10 +108,13 @@ func (e *DeadlockError) Error() string {
 
 // by describes the owner of a step.
 func (s *DeadlockStep) by() string {
-	if s.Owner != "" {
+	switch {
+	case s.Owner != "":
 		return fmt.Sprintf("owner %q", s.Owner)
+	case s.Client != "":
+		return fmt.Sprintf("client %q", s.Client)
 	}
-	return fmt.Sprintf("client %q", cmp.Or(s.Client, "unknown"))
+	return fmt.Sprintf("session %s", cmp.Or(s.Session, "of another client"))
 }
 
 // Is reports whether target is ErrDeadlock.

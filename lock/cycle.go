@@ -264,7 +264,7 @@ func (s *search) chain(last *step) *holdfast.DeadlockError {
 	for at := last; ; at = &s.steps[at.from] {
 		wait := t.entries.at(at.wait)
 		e.Cycle = append(e.Cycle, holdfast.DeadlockStep{
-			Owner: t.owner(wait), Client: t.client(wait), Name: t.names.at(wait.live).name, Ahead: t.entries.at(at.by).token == 0,
+			Session: t.sessions.at(wait.session).id.String(), Owner: t.owner(wait), Client: t.client(wait), Name: t.names.at(wait.live).name, Ahead: t.entries.at(at.by).token == 0,
 		})
 		if at.from == 0 {
 			break

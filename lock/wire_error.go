@@ -140,7 +140,8 @@ func codeLimit(c *wire.Coder, v *holdfast.LimitError) {
 }
 
 func codeDeadlock(c *wire.Coder, v *holdfast.DeadlockError) {
-	wire.ListFunc(c, &v.Cycle, 4, holdfast.MaxCycle, func(s *holdfast.DeadlockStep, c *wire.Coder) {
+	wire.ListFunc(c, &v.Cycle, 5, holdfast.MaxCycle, func(s *holdfast.DeadlockStep, c *wire.Coder) {
+		wire.Text(c, &s.Session)
 		wire.Text(c, &s.Owner)
 		wire.Text(c, &s.Client)
 		wire.Text(c, &s.Name)

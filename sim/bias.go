@@ -29,6 +29,8 @@ type Bias struct {
 	Far bool
 	// Values lets holders set values in every run, and often.
 	Values bool
+	// Deadlocks lets most users ask to be refused rather than wait in a cycle of waits, if the protocol offers that.
+	Deadlocks bool
 }
 
 // strandAgain lets the next coordinator leave in the same way.

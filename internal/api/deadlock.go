@@ -21,7 +21,7 @@ func FromDeadlock(p schema.Deadlock) (holdfast.DeadlockPolicy, error) {
 // toCycle converts a cycle to the schema.
 func toCycle(cycle []holdfast.DeadlockStep) (steps []*schema.Step) {
 	for _, s := range cycle {
-		steps = append(steps, &schema.Step{Owner: clean(s.Owner), Client: clean(s.Client), Name: clean(s.Name), Ahead: s.Ahead})
+		steps = append(steps, &schema.Step{Session: clean(s.Session), Owner: clean(s.Owner), Client: clean(s.Client), Name: clean(s.Name), Ahead: s.Ahead})
 	}
 	return steps
 }
@@ -29,7 +29,7 @@ func toCycle(cycle []holdfast.DeadlockStep) (steps []*schema.Step) {
 // fromCycle converts a cycle from the schema.
 func fromCycle(steps []*schema.Step) (cycle []holdfast.DeadlockStep) {
 	for _, s := range steps {
-		cycle = append(cycle, holdfast.DeadlockStep{Owner: s.GetOwner(), Client: s.GetClient(), Name: s.GetName(), Ahead: s.GetAhead()})
+		cycle = append(cycle, holdfast.DeadlockStep{Session: s.GetSession(), Owner: s.GetOwner(), Client: s.GetClient(), Name: s.GetName(), Ahead: s.GetAhead()})
 	}
 	return cycle
 }

@@ -100,7 +100,7 @@ func problems() map[string]error {
 		"bare limit":        holdfast.ErrLimit,
 		"lost for no cause": holdfast.ErrLost,
 		"deadlock": &holdfast.DeadlockError{
-			Cycle: []holdfast.DeadlockStep{{Client: "c1", Name: "a"}, {Owner: "o", Client: "c2", Name: "b", Ahead: true}}, More: 3,
+			Cycle: []holdfast.DeadlockStep{{Session: "a-1", Client: "c1", Name: "a"}, {Owner: "o", Client: "c2", Name: "b", Ahead: true}}, More: 3,
 		},
 		"conflict":        fmt.Errorf("%w: capacity 5 is asked for", holdfast.ErrConflict),
 		"nested":          &holdfast.Error{Op: "hold limit -1s", Err: holdfast.ErrConflict},

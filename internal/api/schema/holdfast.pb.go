@@ -2059,7 +2059,8 @@ type Step struct {
 	// The name that it waits for.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The next one does not hold the name, but waits for it ahead of this one.
-	Ahead         bool `protobuf:"varint,4,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	Ahead         bool   `protobuf:"varint,4,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	Session       string `protobuf:"bytes,5,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2120,6 +2121,13 @@ func (x *Step) GetAhead() bool {
 		return x.Ahead
 	}
 	return false
+}
+
+func (x *Step) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
 }
 
 var File_holdfast_proto protoreflect.FileDescriptor
@@ -2265,12 +2273,13 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x04gone\x18\x0f \x01(\bR\x04gone\x12\x14\n" +
 	"\x05grace\x18\x10 \x01(\bR\x05grace\x12'\n" +
 	"\x05cycle\x18\x11 \x03(\v2\x11.holdfast.v1.StepR\x05cycle\x12\x12\n" +
-	"\x04more\x18\x12 \x01(\x05R\x04more\"j\n" +
+	"\x04more\x18\x12 \x01(\x05R\x04more\"\x93\x01\n" +
 	"\x04Step\x12\x1a\n" +
 	"\x05owner\x18\x01 \x01(\tB\x04\x98\xce\x18\x01R\x05owner\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\tR\x06client\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1a\n" +
-	"\x05ahead\x18\x04 \x01(\bB\x04\x98\xce\x18\x01R\x05ahead*;\n" +
+	"\x05ahead\x18\x04 \x01(\bB\x04\x98\xce\x18\x01R\x05ahead\x12'\n" +
+	"\asession\x18\x05 \x01(\tB\r\x8a\xce\x18\tSessionIDR\asession*;\n" +
 	"\x04Mode\x12\x12\n" +
 	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
 	"\vMODE_SHARED\x10\x01\x12\x0e\n" +
