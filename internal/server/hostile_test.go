@@ -170,7 +170,8 @@ func TestAbsurdNumbers(t *testing.T) {
 		`"wait":"-1ns"`, `"wait":"9999999h"`, `"wait":"1e9s"`, `"wait":""`, `"ttl":"-1s"`, `"ttl":"9223372036854775808ns"`,
 		`"hold":"-1h"`, `"hold":"0"`, `"mode":"slots","units":-1,"capacity":1`, `"mode":"slots","units":1,"capacity":-1`,
 		`"mode":"slots","units":1,"capacity":2147483648`, `"mode":"slots","units":1e3,"capacity":5`, `"mode":"exclusive","units":1`,
-		`"units":true`, `"wait":{}`, `"wait":[]`, `"owner":1`, `"reason":{"a":1}`, `"session":[]`, `"request":5`, `"require":1`, `"mode":0`, `"deadlock":1`, `"deadlock":"maybe"`,
+		`"units":true`, `"wait":{}`, `"wait":[]`, `"owner":1`, `"reason":{"a":1}`, `"session":[]`, `"request":5`, `"require":1`, `"mode":0`,
+		`"deadlock":1`, `"deadlock":"maybe"`,
 	} {
 		request, err := http.NewRequest(http.MethodPost, "http://"+m.http+acquirePath, strings.NewReader(`{"name":"n",`+body+`}`))
 		noError(t, err)
