@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // TestDeadlocks lets users ask to be refused in a deadlock, under all faults: cycles come up in each protocol that finds
@@ -14,10 +18,10 @@ import (
 func TestDeadlocks(t *testing.T) {
 	t.Parallel()
 	manySeeds(t)
-	for _, protocol := range []string{"central", "grantor", "consensus"} {
-		t.Run(protocol, func(t *testing.T) {
+	for _, name := range []string{"central", "grantor", "consensus"} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := config(protocol)
+			c := config(name)
 			c.Bias = Bias{Deadlocks: true}
 			s, err := RunMany(c, 1, 60, runtime.GOMAXPROCS(0), nil)
 			if err != nil {
@@ -58,6 +62,48 @@ func TestTheJudgeSeesDeadlocks(t *testing.T) {
 			j := newWitness().judge
 			j.deadlocked(&request{client: &client{name: "c0"}, want: wantedLock{name: "n", deadlock: tt.policy}}, tt.err)
 			judgedAs(t, j, tt.promise)
+		})
+	}
+}
+
+// TestTheJudgeSeesCycles checks that a table that leaves an owner in a cycle, which would rather fail, is a violation.
+func TestTheJudgeSeesCycles(t *testing.T) {
+	one, two := lock.SessionID{Member: 1, Number: 1}, lock.SessionID{Member: 1, Number: 2}
+	entry := func(name string, s lock.SessionID, request uint64, token holdfast.Token) lock.Entry {
+		return lock.Entry{Name: name, Session: s, Request: request, Token: token, Left: lock.Never}
+	}
+	willing := func(e lock.Entry) lock.Entry {
+		e.Deadlock = holdfast.Fail
+		return e
+	}
+	for name, tt := range map[string]struct {
+		second  lock.Entry // in the queue of the second name
+		promise string
+	}{
+		"a cycle of those that wait regardless": {entry("b", one, 3, 0), ""},
+		"a wait without a cycle":                {willing(entry("b", lock.SessionID{Member: 1, Number: 3}, 3, 0)), ""},
+		"one would rather fail":                 {willing(entry("b", one, 3, 0)), "P4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table, err := lock.New(lock.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := table.Restore(time.Second, lock.Chunk{Reign: 1, Count: 2, Entries: []lock.Entry{
+				entry("a", one, 1, lock.Token(1, 1)), entry("a", two, 4, 0), entry("b", two, 2, lock.Token(1, 2)), tt.second,
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			w := still(t, 3, 0)
+			forged := *w.protocol
+			forged.Tables = func(protocol.Machine, protocol.Time) []probe.Table {
+				return []probe.Table{{Table: table, Now: time.Second}}
+			}
+			w.protocol, w.settings.willing = &forged, 1
+			for range 100 { // it looks at one step of eight
+				w.checkCycles(w.members[0])
+			}
+			judgedAs(t, w.judge, tt.promise)
 		})
 	}
 }
