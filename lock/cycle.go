@@ -245,13 +245,19 @@ func (s *search) waitsOf(p party) []int32 {
 	if owners == nil {
 		owners = map[string][]int32{}
 		s.sessions[p.session] = owners
-		if t.sessions.at(p.session).waits > 0 {
-			for _, i := range t.entriesOf(p.session) {
-				if s.counts(i) {
-					owner := t.owner(t.entries.at(i))
-					owners[owner] = append(owners[owner], i)
-				}
+		of := t.sessions.at(p.session)
+		for i := of.first; i != 0 && of.waits > 0; i = t.next(ofSession, of.first, i) {
+			if s.counts(i) {
+				owner := t.owner(t.entries.at(i))
+				owners[owner] = append(owners[owner], i)
 			}
+		}
+		//tidy:unordered each list is put in order by itself
+		for _, waits := range owners {
+			slices.SortFunc(waits, func(a, b int32) int {
+				x, y := t.entries.at(a), t.entries.at(b)
+				return cmp.Or(cmp.Compare(x.request, y.request), cmp.Compare(t.names.at(x.live).name, t.names.at(y.live).name))
+			})
 		}
 	}
 	return owners[p.owner]
