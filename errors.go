@@ -34,6 +34,9 @@ var (
 	// ErrConflict reports that the request contradicts existing state: another capacity, another mode of the same
 	// owner, a name listed twice.
 	ErrConflict = errors.New("conflict")
+	// ErrDeadlock reports that the request's wait would have been part of a cycle of waits; see [Deadlock] and
+	// [*DeadlockError].
+	ErrDeadlock = errors.New("deadlock")
 	// ErrUnsupported reports that the protocol does not offer the operation.
 	ErrUnsupported = errors.New("not offered by this protocol")
 )

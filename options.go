@@ -30,7 +30,9 @@ type Attributes struct {
 	Owner  string        // "" means a fresh owner for this request alone
 	Reason string        // for display
 	Hold   time.Duration // hold limit; 0 means none
-	Value  string        // published with the grant; see [Value]
+	// Deadlock is what becomes of the request if its wait is part of a cycle; see the option of that name.
+	Deadlock DeadlockPolicy
+	Value    string // published with the grant; see [Value]
 	// Revision numbers the values of one grant: 0 is the requested one, and each SetValue has a higher one.
 	Revision uint64
 }
@@ -98,6 +100,9 @@ func (r *Request) Check() error {
 		return err
 	}
 	if err := r.CheckShape(); err != nil {
+		return err
+	}
+	if err := CheckDeadlock(r.Deadlock); err != nil {
 		return err
 	}
 	if r.Require > Fenced {

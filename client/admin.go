@@ -159,7 +159,7 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*Acqu
 	question := &schema.AcquireRequest{
 		Space: a.space(space), Names: q.Names, Mode: api.ToMode(want.Mode), Units: int32(want.Units), Capacity: int32(want.Capacity),
 		Wait: spanOf(want.Wait), Ttl: spanOf(q.TTL), Hold: spanOf(want.Hold), Owner: want.Owner, Reason: want.Reason, Value: want.Value,
-		Require: api.ToClass(want.Require), Request: &q.Request, Client: a.settings.name,
+		Require: api.ToClass(want.Require), Deadlock: api.ToDeadlock(want.Deadlock), Request: &q.Request, Client: a.settings.name,
 	}
 	if q.Session != "" {
 		question.Session = &q.Session

@@ -329,6 +329,7 @@ func conformsWith(t *testing.T, protocol string, m *served, others *others, open
 		Rounds:            fewer(),
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(protocol),
+		NoDeadlock:        loose(protocol),
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,
 		LocksPerSession:   250,

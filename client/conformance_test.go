@@ -208,6 +208,7 @@ func conforms(t *testing.T, rounds int, n *host.Member, address string, options 
 		Rounds:            rounds,
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(n.Spaces()[0].Protocol),
+		NoDeadlock:        loose(n.Spaces()[0].Protocol),
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,
 		LocksPerSession:   250,

@@ -33,6 +33,8 @@ import (
 //     is parked: Queued, behind all unparked waiters of its name. With Try, or with a wait
 //     limit that has passed, it is refused with a *HeldBy that names the owner that suspends
 //     the table or, if there is none, the one that is first to do so.
+//   - A request with holdfast.Fail that would close a cycle of waits is refused with a *holdfast.DeadlockError; see
+//     cycle.go. Another one is Queued, and then the waiters with holdfast.Fail in the cycle are refused.
 //   - A suspension is Queued at the number of suspensions before it. One that is refused
 //     because others hold or wait at names has a *HeldBy that names no holder.
 func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
@@ -85,11 +87,27 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 	}
 	t.describe(i, r, r.WaitEnd)
 	if passes || r.Name == SpaceLock {
-		t.enqueue(i, r.Try)
-	} else {
-		t.park(i, r.Try)
+		t.enqueueNew(now, i, r.Try, out)
+		return
+	}
+	t.park(i, r.Try)
+	*out = append(*out, t.queued(i))
+}
+
+// enqueueNew appends entry i of a new request to its live name's queue, unless its wait would close a cycle.
+func (t *Table) enqueueNew(now Time, i int32, try bool, out *[]Decision) {
+	searched := !t.unsearched
+	t.enqueue(i, try)
+	if t.closes(now, i, out) {
+		t.unsearched = !searched
+		return
 	}
 	*out = append(*out, t.queued(i))
+	if searched && t.serving() && (!t.searches() || t.willing(t.entries.at(i)) || t.cycleOf(now, i) == nil) {
+		t.unsearched = false // every new edge is one of this wait
+		return
+	}
+	t.breakCycles(now, out)
 }
 
 // malformed returns the error of a request that no honest edge lets through.
@@ -101,6 +119,9 @@ func malformed(r *Request) error {
 		return notSpaceLock(r.Mode)
 	case r.Hold < 0:
 		return fmt.Errorf("%w: hold limit %v is negative", holdfast.ErrConflict, r.Hold)
+	}
+	if err := holdfast.CheckDeadlock(r.Deadlock); err != nil {
+		return err
 	}
 	return r.CheckShape()
 }

@@ -139,6 +139,7 @@ func (t *Table) admitFrom(i int32, excess bool) {
 	t.admit(i, s, x)
 	t.moveUp(x, i)
 	t.recountMarked(s.live)
+	t.unsearched = true
 }
 
 // moveUp moves entry i, the last of its live name's holders, before those with higher tokens.

@@ -39,6 +39,8 @@
 //   - - Try: a request that does not wait for holders is granted at once or refused as held. It does wait for an
 //     authority, until its wait limit; as soon as there is one it is granted in its turn or refused, at any place in
 //     the queue.
+//   - - Deadlock: a request with holdfast.Fail is refused if its wait would close a cycle of waits in this table. If a later
+//     request closes one through it, it is refused then, and the later one waits.
 //   - - Suspension: a request for [SpaceLock], the name of the table itself, is granted when no other owner holds or
 //     waits at a name, and while it is held no other owner is granted one. See below.
 //   - - Authority: before the first reign, while paused, and when the reign's tokens are used up, nothing is granted.
@@ -91,7 +93,8 @@
 // (recent_names.go). A name with an excess is marked, and only such a name's holders are walked when one of them ends
 // (excess.go). The gate's state exists only while it is closed (gate.go); suspension.go has the begin and end of a
 // suspension. Which owners have passed follows from the existing entries and the set of parked ones, so that nothing
-// can be subtracted twice (permission.go). A caller that suspends several tables lets owners in (admit.go).
+// can be subtracted twice (permission.go). Cycles of waits are searched from the wait that may close one (cycle.go). A
+// caller that suspends several tables lets owners in (admit.go).
 //
 // # Cost
 //
@@ -101,6 +104,10 @@
 // costs the logarithm of the number of names.
 //
 // The cost of a page of a listing depends on its length, not on the number of names.
+//
+// Cycles cost nothing while no request with holdfast.Fail waits. With one, a new wait costs a search if its session has
+// anything else here: each owner that it leads to, with its session's entries, and each of their queues, is visited once
+// or, where modes are mixed, a few times.
 //
 // Suspensions cost nothing while there are none. While there is one an operation needs a few more look-ups, and a
 // parked request takes some hundred bytes more. The end of a suspension costs as much as the requests that it lets

@@ -16,6 +16,7 @@ func (t *Table) enqueue(i int32, try bool) {
 	x := t.names.at(s.live)
 	t.join(ofEntry, &x.queue, i, s)
 	x.waiting++
+	t.unsearched = true
 	t.expect(s, try)
 	t.number(i)
 	if t.gated(s.live) {
@@ -31,6 +32,9 @@ func (t *Table) expect(s *entry, try bool) {
 		s.try = true
 		t.tries++
 	}
+	if t.willing(s) {
+		t.waitsWilling++
+	}
 }
 
 // unexpect uncounts an entry that stops waiting.
@@ -40,6 +44,9 @@ func (t *Table) unexpect(s *entry) {
 	if s.try {
 		s.try = false
 		t.tries--
+	}
+	if t.willing(s) {
+		t.waitsWilling--
 	}
 }
 
@@ -135,6 +142,7 @@ func (t *Table) admit(i int32, s *entry, x *record) {
 func (t *Table) settle(now Time, e int32, out *[]Decision) {
 	if t.gate == nil {
 		t.settleQueue(now, e, out)
+		t.breakCycles(now, out)
 		return
 	}
 	t.touch(e)
@@ -226,6 +234,7 @@ func (t *Table) touch(e int32) { t.touched = append(t.touched, e) }
 func (t *Table) settleTouched(now Time, out *[]Decision) {
 	t.settleNames(now, out)
 	t.settleGate(now, out)
+	t.breakCycles(now, out)
 }
 
 // settleNames is settleTouched without the gate.

@@ -167,6 +167,7 @@ func (t *Table) endEntry(now Time, i int32) {
 func (t *Table) drop(i int32) {
 	s := t.entries.at(i)
 	t.alter(s.live)
+	t.clears(i, s)
 	x := t.names.at(s.live)
 	switch {
 	case s.token != 0:

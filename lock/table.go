@@ -98,15 +98,18 @@ type Table struct {
 	crowds      slab[crowd, *crowd]
 	sessions    slab[session, *session]
 
-	waiters   int
-	tries     int     // waiters that wait only for an authority
-	deadlines []int32 // heap of details that have an end
-	history   history
-	gate      *gate               // nil unless the table is suspended or a suspension waits
-	given     [givenEntries]int32 // entries of the latest tokens, by their low bits: candidates to verify
-	touched   []int32             // live names to settle, while an operation ends many entries
-	restored  uint64              // the cursor at which Restore continues; 0 when there is none
-	copies    []*Copy             // copies in progress
+	waiters int
+	// Waiters that are to be refused rather than left in a cycle of waits, and whether one of them may be in a cycle.
+	waitsWilling int
+	unsearched   bool
+	tries        int     // waiters that wait only for an authority
+	deadlines    []int32 // heap of details that have an end
+	history      history
+	gate         *gate               // nil unless the table is suspended or a suspension waits
+	given        [givenEntries]int32 // entries of the latest tokens, by their low bits: candidates to verify
+	touched      []int32             // live names to settle, while an operation ends many entries
+	restored     uint64              // the cursor at which Restore continues; 0 when there is none
+	copies       []*Copy             // copies in progress
 }
 
 // New returns an empty table. The error names the invalid field of c, its value and the allowed ones.

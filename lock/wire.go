@@ -18,6 +18,7 @@ func codeAttributes(c *wire.Coder, a *holdfast.Attributes) {
 	c.Duration(&a.Hold)
 	wire.TextUpTo(c, &a.Value, holdfast.MaxValue)
 	wire.Number(c, &a.Revision)
+	wire.Enum(c, &a.Deadlock, holdfast.Fail)
 }
 
 // CodeShape codes the shape of a lock.

@@ -15,6 +15,7 @@ var sentinels = [...]error{
 	holdfast.ErrHeld, holdfast.ErrLost, holdfast.ErrNotHeld, holdfast.ErrUnavailable,
 	holdfast.ErrLimit, holdfast.ErrDenied, holdfast.ErrClosed, holdfast.ErrClass,
 	holdfast.ErrName, holdfast.ErrSpace, holdfast.ErrConflict, holdfast.ErrUnsupported,
+	holdfast.ErrDeadlock,
 }
 
 // The kinds of errors. failSentinel and above encode a sentinel's index.
@@ -24,6 +25,7 @@ const (
 	failUnavailable       // an *Unavailable
 	failLimit             // a *holdfast.LimitError
 	failLoss              // a holdfast.Loss
+	failDeadlock          // a *holdfast.DeadlockError
 	failOther             // any other error, for which a program may not test
 	failSentinel
 )
@@ -65,6 +67,10 @@ func CodeError(c *wire.Coder, v *error) {
 		limit := &holdfast.LimitError{}
 		codeLimit(c, limit)
 		*v = limit
+	case failDeadlock:
+		deadlock := &holdfast.DeadlockError{}
+		codeDeadlock(c, deadlock)
+		*v = deadlock
 	case failLoss:
 		var loss holdfast.Loss
 		wire.Text(c, &loss)
@@ -91,6 +97,7 @@ func writeError(c *wire.Coder, err error) {
 	var held *HeldBy
 	var unavailable *Unavailable
 	var limit *holdfast.LimitError
+	var deadlock *holdfast.DeadlockError
 	var loss holdfast.Loss
 	write := func(kind uint8) { wire.Enum(c, &kind, kind) }
 	switch {
@@ -103,6 +110,9 @@ func writeError(c *wire.Coder, err error) {
 	case errors.As(err, &limit):
 		write(failLimit)
 		codeLimit(c, limit)
+	case errors.As(err, &deadlock):
+		write(failDeadlock)
+		codeDeadlock(c, deadlock)
 	case errors.As(err, &loss):
 		write(failLoss)
 		wire.Text(c, &loss)
@@ -127,4 +137,15 @@ func codeLimit(c *wire.Coder, v *holdfast.LimitError) {
 	if !c.Writing() {
 		v.Value = int64(value)
 	}
+}
+
+func codeDeadlock(c *wire.Coder, v *holdfast.DeadlockError) {
+	wire.ListFunc(c, &v.Cycle, 5, holdfast.MaxCycle, func(s *holdfast.DeadlockStep, c *wire.Coder) {
+		wire.Text(c, &s.Session)
+		wire.Text(c, &s.Owner)
+		wire.Text(c, &s.Client)
+		wire.Text(c, &s.Name)
+		c.Bool(&s.Ahead)
+	})
+	c.Int(&v.More)
 }

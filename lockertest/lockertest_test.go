@@ -10,7 +10,7 @@ import (
 func (a *authority) caps() Caps {
 	return Caps{
 		Class: a.class, Spaces: a.spaces[1:], MaxWaitersPerName: a.maxWaiters, LocksPerSession: a.locksPerSession,
-		Kill: a.kill, Break: a.breakName, Release: a.release, Values: a.values, Elsewhere: a.open,
+		NoDeadlock: true, Kill: a.kill, Break: a.breakName, Release: a.release, Values: a.values, Elsewhere: a.open,
 	}
 }
 
@@ -27,6 +27,6 @@ func TestReferenceOfWeakClass(t *testing.T) {
 	t.Parallel()
 	a := newAuthority("")
 	a.class = holdfast.Advisory
-	caps := Caps{Class: holdfast.Advisory, Rounds: 8}
+	caps := Caps{Class: holdfast.Advisory, NoDeadlock: true, Rounds: 8}
 	Run(t, a.open, caps)
 }

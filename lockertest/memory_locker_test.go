@@ -123,6 +123,9 @@ func (m *memory) check(r *holdfast.Request) error {
 	if r.Require > m.authority.class && m.authority.fault != "class ignored" {
 		return holdfast.ErrClass
 	}
+	if r.Deadlock != holdfast.Ignore && m.authority.fault != "deadlocks ignored" {
+		return holdfast.ErrUnsupported
+	}
 	return nil
 }
 

@@ -24,6 +24,7 @@ var mutants = []struct {
 	{fault: "no exclusion", check: "lock_all_without_deadlock", says: "are inside a name of LockAll"},
 	{fault: "no exclusion", check: "unlock_twice", says: "while another holds it"},
 	{fault: "capacity ignored", check: "capacity_conflict", says: "want conflict"},
+	{fault: "deadlocks ignored", check: "deadlock_not_offered", says: "want not offered by this protocol"},
 	// P2
 	{fault: "one token for all", check: "tokens_rise", says: "token 7"},
 	{fault: "one token for all", check: "exclusion", says: "was granted after token 7"},

@@ -12,12 +12,14 @@ import (
 // Caps describes the capabilities of an implementation. The zero Caps has every mode, order and option, in the weakest
 // safety class, and no hooks.
 type Caps struct {
-	NoShared  bool // mode shared is refused with ErrUnsupported
-	NoSlots   bool // mode slots is refused with ErrUnsupported
-	NoReentry bool // a named owner that holds a name is refused a second lock
-	NoHold    bool // hold limits are refused with ErrUnsupported
-	NoFIFO    bool // there is no queue: a waiter may be overtaken
-	NoObserve bool // a name cannot be observed: the Lockers are no holdfast.Observers, or refuse with ErrUnsupported
+	NoShared   bool // mode shared is refused with ErrUnsupported
+	NoSlots    bool // mode slots is refused with ErrUnsupported
+	NoReentry  bool // a named owner that holds a name is refused a second lock
+	NoHold     bool // hold limits are refused with ErrUnsupported
+	NoDeadlock bool // Deadlock(Fail) is refused with ErrUnsupported
+	Split      bool // names are in several tables: a cycle of waits over two of them is not found
+	NoFIFO     bool // there is no queue: a waiter may be overtaken
+	NoObserve  bool // a name cannot be observed: the Lockers are no holdfast.Observers, or refuse with ErrUnsupported
 
 	// LooseTokens means that tokens of shared and slots grants are identifiers without order. False means that every
 	// new grant of a name has a larger token.
@@ -122,7 +124,7 @@ func checks() []check {
 		exclusionChecks(), modeChecks(), orderChecks(), waitChecks(), raceChecks(), reentryChecks(),
 		tokenChecks(), unlockChecks(), holdChecks(), lossChecks(), lockAllChecks(), limitChecks(),
 		closeChecks(), contextChecks(), inputChecks(), spaceChecks(), adapterChecks(), doChecks(), valueChecks(),
-		observeChecks(),
+		observeChecks(), deadlockChecks(),
 	)
 }
 
@@ -151,6 +153,9 @@ func needSlots(c Caps) string   { return when(c.NoSlots, "mode slots is not offe
 func needReentry(c Caps) string { return when(c.NoReentry, "reentry is not offered") }
 func needFIFO(c Caps) string    { return when(c.NoFIFO, "there is no queue") }
 func needHold(c Caps) string    { return when(c.NoHold, "hold limits are not offered") }
+func needDeadlock(c Caps) string {
+	return when(c.NoDeadlock || c.Split, "deadlocks are not found, or not each")
+}
 func needHandOver(c Caps) string {
 	return when(c.Keeps, "what is released is kept for a while")
 }

@@ -121,6 +121,7 @@ type wantedLock struct {
 	wait     time.Duration // 0 for no limit
 	hold     time.Duration // 0 for none
 	value    string
+	deadlock holdfast.DeadlockPolicy
 }
 
 // String shows the wanted lock without its defaults.
@@ -141,6 +142,9 @@ func (w wantedLock) String() string {
 	if w.hold != 0 {
 		text += fmt.Sprintf(", for %v at most", w.hold)
 	}
+	if w.deadlock != holdfast.Ignore {
+		text += ", and would rather fail than wait in a deadlock"
+	}
 	return text
 }
 
@@ -148,7 +152,7 @@ func (w wantedLock) String() string {
 func (w *wantedLock) request() holdfast.Request {
 	return holdfast.Request{
 		Name: w.name, Try: w.try, Wait: w.wait,
-		Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: w.mode, Units: w.units, Capacity: w.capacity}, Owner: w.owner, Hold: w.hold, Value: w.value},
+		Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: w.mode, Units: w.units, Capacity: w.capacity}, Owner: w.owner, Hold: w.hold, Value: w.value, Deadlock: w.deadlock},
 	}
 }
 

@@ -31,6 +31,8 @@ type Bias struct {
 	Values bool
 	// Observers lets a name be observed in every run.
 	Observers bool
+	// Deadlocks lets most users ask to be refused rather than wait in a cycle of waits, if the protocol offers that.
+	Deadlocks bool
 }
 
 // strandAgain lets the next coordinator leave in the same way.

@@ -15,6 +15,7 @@ type counts struct {
 	hits      map[mark]int // of all rows except messages and handlers
 	grants    int
 	failures  int
+	deadlocks int // requests that were refused rather than left in a cycle of waits
 	reigns    int
 	lost      int
 	grown     int           // cores that came to need more members
@@ -117,6 +118,7 @@ func (c *counts) add(o *counts) {
 	}
 	c.grants += o.grants
 	c.failures += o.failures
+	c.deadlocks += o.deadlocks
 	c.reigns += o.reigns
 	c.lost += o.lost
 	c.grown += o.grown

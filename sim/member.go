@@ -191,6 +191,7 @@ func (m *process) drain() {
 	}
 	m.out.Reset()
 	w.checkAuthority(m)
+	w.checkCycles(m)
 }
 
 func (m *process) raised(fact any) {

@@ -52,6 +52,7 @@ type settings struct {
 	holding         time.Duration
 	impatient       int // of 10,000 waits, the number that callers give up
 	extend          int
+	willing         int // odds that a user asks to be refused in a deadlock, in 10,000; 0 without that bias
 	amend           int // odds that a holder sets a value, in 10,000; 0 in most runs
 	foreign         int
 	waiters         int // bounds; 0 means the defaults
@@ -445,6 +446,9 @@ func (s *settings) String() string {
 		row("eager", "every %v, struck: %v; who keeps something is struck every %v (0s is never)", s.eager.Round(time.Millisecond), s.strikes, s.snatch.Round(time.Millisecond))
 	}
 	s.more(row)
+	if s.willing > 0 {
+		row("deadlocks", "of 10,000 requests, %d would rather fail", s.willing)
+	}
 	if s.amend > 0 {
 		row("values", "of 10,000 acts of a holder, %d set one", s.amend)
 	}

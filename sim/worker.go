@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -234,6 +236,10 @@ func (w *worker) failed(r *request, err error) {
 	}
 	world.count.failures++
 	world.judge.limited(w.client, err)
+	if errors.Is(err, holdfast.ErrDeadlock) {
+		world.count.deadlocks++
+		world.judge.deadlocked(r, err)
+	}
 	switch r {
 	case w.second:
 		w.second = nil

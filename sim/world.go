@@ -69,6 +69,9 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 		w.tape = newTape()
 	}
 	w.settings.drawValues(c, newDice(seed, valuesStream))
+	if c.Bias.Deadlocks && c.Protocol.Locks && !c.Protocol.Peers && !c.Protocol.Stores {
+		w.settings.willing = 7000
+	}
 	if c.Protocol.Stores {
 		w.settings.drawStore(newDice(seed, 0x73746f7265))
 	}
@@ -404,6 +407,9 @@ func (w *world) request(who *worker) wantedLock {
 	})
 	if who != nil && w.oneIn("owner", 6) {
 		want.owner = who.String()
+	}
+	if who != nil && w.odds("fails-in-a-deadlock", w.settings.willing) {
+		want.deadlock = holdfast.Fail
 	}
 	return want
 }

@@ -76,7 +76,7 @@ func conforms(t *testing.T, store storage.Store, class holdfast.Class, keeps boo
 		}
 		return locks
 	}, lockertest.Caps{
-		NoShared: true, NoSlots: true, NoFIFO: true, ObserveMerges: true, Class: class, Spaces: []string{"billing"}, Keeps: keeps,
+		NoShared: true, NoSlots: true, NoFIFO: true, NoDeadlock: true, ObserveMerges: true, Class: class, Spaces: []string{"billing"}, Keeps: keeps,
 		LocksPerSession: 250, Rounds: rounds,
 		Values: func(tb testing.TB, space, name string) []string { return valuesIn(tb, store, space, name) },
 	})

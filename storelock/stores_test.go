@@ -181,7 +181,7 @@ func TestRealStores(t *testing.T) {
 						tb.Fatal(err)
 					}
 					return p
-				}, lockertest.Caps{NoShared: true, NoSlots: true, NoFIFO: true, ObserveMerges: true, Class: class, Spaces: []string{"billing"}, Rounds: 8})
+				}, lockertest.Caps{NoShared: true, NoSlots: true, NoFIFO: true, NoDeadlock: true, ObserveMerges: true, Class: class, Spaces: []string{"billing"}, Rounds: 8})
 			})
 		}
 	}

@@ -168,6 +168,7 @@ func isShown(f cli.Flag) bool {
 
 // fixedValues are the values of flags that have few.
 var fixedValues = map[string][]string{
+	"deadlock":        {"ignore", "fail"},
 	"require":         {"fenced", "available", "advisory"},
 	"log-level":       {"debug", "info", "warn", "error"},
 	"log-format":      {"text", "json"},

@@ -51,7 +51,7 @@ const exitCodes = `EXIT CODES:
    77                 authentication, permission or quota
    78                 bad configuration or TLS material
    79                 the lock was lost while the command ran, regardless of its own exit code; or it was not held
-   80                 explain: some wait for one another in a circle
+   80                 a deadlock: the wait would have been part of one (--deadlock fail), or explain shows one
    81                 the lock was broken by an operator
    82                 the required safety class is not available
    125                sim: all promises held, and a fault, message or handler was never hit

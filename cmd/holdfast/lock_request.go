@@ -28,6 +28,7 @@ func requestFlags() []cli.Flag {
 		textFlag("owner", "`ID` under which the lock is held"),
 		textFlag("reason", "`TEXT` that listings show"),
 		textFlag("value", "`TEXT` that is published with the lock, for example an address"),
+		textFlag("deadlock", "`WHAT` to do if the wait would close a cycle of waits: ignore (wait) or fail"),
 		switchFlag("verbose", "report a wait as lines on standard error, also where that is no terminal", "v"),
 		textFlag("require", "refuse a lockspace below this `CLASS`: fenced, available or advisory"),
 		countFlag("conflict-exit-code", busyCode, "exit `CODE` when the lock cannot be had", "E"),
@@ -98,6 +99,11 @@ func requestOf(c *cli.Command, names []string) (*request, error) {
 		}
 		w.options = append(w.options, holdfast.Slots(units, capacity))
 	}
+	policy, err := parseDeadlock(c.String("deadlock"))
+	if err != nil {
+		return nil, usageError(c.Name, "flag --deadlock: %v", err)
+	}
+	w.options = append(w.options, holdfast.Deadlock(policy))
 	class, err := holdfast.ParseClass(c.String("require"))
 	if err != nil {
 		return nil, usageError(c.Name, "flag --require: %v", err)
@@ -147,6 +153,19 @@ func (w *request) check() error {
 		}
 	}
 	return nil
+}
+
+// parseDeadlock parses what becomes of a request in a deadlock; "" is the default.
+func parseDeadlock(text string) (holdfast.DeadlockPolicy, error) {
+	for _, policy := range []holdfast.DeadlockPolicy{holdfast.Ignore, holdfast.Fail} {
+		if text == policy.String() {
+			return policy, nil
+		}
+	}
+	if text == "" {
+		return holdfast.Ignore, nil
+	}
+	return 0, fmt.Errorf("%q: want ignore or fail", text)
 }
 
 // parseSlots parses U/N.

@@ -20,13 +20,14 @@ type scriptRequest struct {
 	ttl         time.Duration
 	wait        bool
 	session     string // requests with the same one share a session; "" opens one
+	same        bool   // in the session of the latest hold or queue
 	options     []holdfast.Option
 }
 
 // scriptRequestOf reads NAME and flags, in any order of the two.
 func scriptRequestOf(ts *testscript.TestScript, args []string) scriptRequest {
 	if len(args) == 0 {
-		ts.Fatalf("usage: hold NAME [-space S] [-owner ID] [-reason TEXT] [-shared] [-slots U/N] [-ttl D] [-wait] [-session S]")
+		ts.Fatalf("usage: hold NAME [-space S] [-owner ID] [-reason TEXT] [-shared] [-slots U/N] [-ttl D] [-wait] [-session S] [-same]")
 	}
 	w := scriptRequest{name: args[0]}
 	flags := flag.NewFlagSet("hold", flag.ContinueOnError)
@@ -35,6 +36,7 @@ func scriptRequestOf(ts *testscript.TestScript, args []string) scriptRequest {
 	flags.StringVar(&w.session, "session", "", "")
 	flags.DurationVar(&w.ttl, "ttl", 0, "")
 	flags.BoolVar(&w.wait, "wait", false, "")
+	flags.BoolVar(&w.same, "same", false, "")
 	owner := flags.String("owner", "", "")
 	reason := flags.String("reason", "", "")
 	shared := flags.Bool("shared", false, "")
@@ -56,9 +58,12 @@ func scriptRequestOf(ts *testscript.TestScript, args []string) scriptRequest {
 // open opens a session for a request. It is closed by let-go, or at the end of the
 // script; a server that is gone by then does not hear of it.
 func (w scriptRequest) open(ts *testscript.TestScript) *client.Client {
-	sessions := backgroundOf(ts).sessions
-	if c := sessions[w.session]; c != nil {
+	b := backgroundOf(ts)
+	if c := b.sessions[w.session]; c != nil {
 		return c
+	}
+	if w.same && len(b.clients) > 0 {
+		return b.clients[len(b.clients)-1]
 	}
 	c, err := client.Dial(context.Background(), ts.Getenv("HOLDFAST_SERVER"), client.Name("test"), client.TTL(w.ttl), client.Space(w.space))
 	ts.Check(err)
@@ -67,7 +72,6 @@ func (w scriptRequest) open(ts *testscript.TestScript) *client.Client {
 			ts.Logf("close the session of %q: %v", w.name, err)
 		}
 	})
-	b := backgroundOf(ts)
 	b.clients = append(b.clients, c)
 	if w.session != "" {
 		if b.sessions == nil {

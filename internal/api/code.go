@@ -20,6 +20,7 @@ const (
 	CodeClass           = "class"
 	CodeUnsupported     = "unsupported"
 	CodeConflict        = "conflict"
+	CodeDeadlock        = "deadlock"
 	CodeName            = "name"
 	CodeBadRequest      = "bad_request"
 	CodeUnknownSpace    = "unknown_space"
@@ -53,6 +54,7 @@ var table = [...]row{
 	{CodeUnauthenticated, "Not authenticated", http.StatusUnauthorized, 77, codes.Unauthenticated, holdfast.ErrDenied},
 	{CodeClass, "Safety class not available", http.StatusPreconditionFailed, 82, codes.FailedPrecondition, holdfast.ErrClass},
 	{CodeUnsupported, "Not offered by this protocol", http.StatusUnprocessableEntity, 76, codes.Unimplemented, holdfast.ErrUnsupported},
+	{CodeDeadlock, "Deadlock", http.StatusConflict, 80, codes.Aborted, holdfast.ErrDeadlock},
 	{CodeConflict, "Conflict", http.StatusConflict, 65, codes.FailedPrecondition, holdfast.ErrConflict},
 	{CodeName, "Bad name", http.StatusBadRequest, 65, codes.InvalidArgument, holdfast.ErrName},
 	{CodeBadRequest, "Bad request", http.StatusBadRequest, 64, codes.InvalidArgument, nil},

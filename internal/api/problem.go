@@ -82,6 +82,10 @@ func ToProblem(err error) *schema.Problem {
 		if limit, is := errors.AsType[*holdfast.LimitError](err); is {
 			p.Limit, p.Value = limit.Limit, limit.Value
 		}
+	case CodeDeadlock:
+		if deadlock, is := errors.AsType[*holdfast.DeadlockError](err); is {
+			p.Cycle, p.More = toCycle(deadlock.Cycle), int32(deadlock.More)
+		}
 	case CodeLost, CodeUnknownSession:
 		p.Why = string(holdfast.Why(err))
 	}
@@ -161,6 +165,10 @@ func typed(p *schema.Problem) error {
 		if p.GetLimit() != "" {
 			return &holdfast.LimitError{Limit: p.GetLimit(), Value: p.GetValue()}
 		}
+	case CodeDeadlock:
+		if len(p.GetCycle()) > 0 {
+			return &holdfast.DeadlockError{Cycle: fromCycle(p.GetCycle()), More: int(p.GetMore())}
+		}
 	case CodeLost:
 		if p.GetWhy() != "" {
 			return holdfast.Loss(p.GetWhy())
@@ -191,7 +199,7 @@ func NewProblem(err error) *schema.ProblemDocument {
 		Detail: p.GetDetail(), Code: p.GetCode(), Space: p.GetSpace(), Name: p.GetName(),
 		Why: p.GetWhy(), Limit: p.GetLimit(), Value: p.GetValue(),
 		Owner: p.GetOwner(), Member: p.GetMember(), Since: Stamp(AtNanoseconds(p.GetSince()).Time), Others: p.GetOthers(),
-		Gone: p.GetGone(), Grace: p.GetGrace(),
+		Gone: p.GetGone(), Grace: p.GetGrace(), Cycle: p.GetCycle(), More: p.GetMore(),
 	}
 	if p.GetUntil() != 0 {
 		document.Until = Span(time.Duration(p.GetUntil()))

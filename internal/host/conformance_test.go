@@ -174,6 +174,8 @@ func conforms(t *testing.T, n *host.Member, others ...*host.Member) {
 		Elsewhere:         opens(others...),
 		Class:             holdfast.Fenced,
 		LooseTokens:       loose(n.Spaces()[0].Protocol),
+		NoDeadlock:        loose(n.Spaces()[0].Protocol),
+		Split:             n.Spaces()[0].Options["shards"] == "3",
 		Repeats:           n.Spaces()[0].Protocol == "consensus",
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,

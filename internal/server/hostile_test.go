@@ -171,6 +171,7 @@ func TestAbsurdNumbers(t *testing.T) {
 		`"hold":"-1h"`, `"hold":"0"`, `"mode":"slots","units":-1,"capacity":1`, `"mode":"slots","units":1,"capacity":-1`,
 		`"mode":"slots","units":1,"capacity":2147483648`, `"mode":"slots","units":1e3,"capacity":5`, `"mode":"exclusive","units":1`,
 		`"units":true`, `"wait":{}`, `"wait":[]`, `"owner":1`, `"reason":{"a":1}`, `"session":[]`, `"request":5`, `"require":1`, `"mode":0`,
+		`"deadlock":1`, `"deadlock":"maybe"`,
 	} {
 		request, err := http.NewRequest(http.MethodPost, "http://"+m.http+acquirePath, strings.NewReader(`{"name":"n",`+body+`}`))
 		noError(t, err)

@@ -32,7 +32,7 @@ func sentinels() []text.Sentinel {
 // error names a type that cannot be written.
 func NewCodec(protocols []protocol.Descriptor) (*text.Codec, error) {
 	values := slices.Concat(
-		[]any{about{}, keeping{}, member.Config{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &lock.Unavailable{}, &holdfast.LimitError{}, holdfast.Loss("")},
+		[]any{about{}, keeping{}, member.Config{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &lock.Unavailable{}, &holdfast.LimitError{}, &holdfast.DeadlockError{}, holdfast.Loss("")},
 		member.Vocabulary(protocols),
 	)
 	c, err := text.New(values, sentinels()...)

@@ -24,7 +24,7 @@ type Deliver func(events []protocol.Event)
 
 // Version is the version of the protocol between members: the handshake, the frames and the messages in them. Members
 // of different versions refuse each other.
-const Version = 20
+const Version = 21
 
 // Identity is how a member identifies itself in a handshake.
 type Identity struct {

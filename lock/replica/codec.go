@@ -74,7 +74,8 @@ const (
 	withOnce     = 1
 	withBy       = 2
 	withValue    = 4
-	forms        = 8 // how many forms of a kind there can be
+	withDeadlock = 8
+	forms        = 16 // how many forms of a kind there can be
 )
 
 // firsts has the first byte of an operation, by its kind and its form. The forms without options are the oldest, and
@@ -109,6 +110,15 @@ var firsts = [...]byte{
 	forms*Acquire + withValue + withOnce:          25,
 	forms*Acquire + withValue + withBy:            26,
 	forms*Acquire + withValue + withOnce + withBy: 27,
+
+	forms*Acquire + withDeadlock:                                 28,
+	forms*Acquire + withDeadlock + withOnce:                      29,
+	forms*Acquire + withDeadlock + withBy:                        30,
+	forms*Acquire + withDeadlock + withOnce + withBy:             31,
+	forms*Acquire + withDeadlock + withValue:                     32,
+	forms*Acquire + withDeadlock + withValue + withOnce:          33,
+	forms*Acquire + withDeadlock + withValue + withBy:            34,
+	forms*Acquire + withDeadlock + withValue + withOnce + withBy: 35,
 }
 
 // form codes an operation's kind, and returns its optional contents.
@@ -126,6 +136,9 @@ func (o *Op) form(c *wire.Coder) (with int) {
 	}
 	if o.Kind == Acquire && o.Value != "" {
 		with += withValue
+	}
+	if o.Kind == Acquire && o.Deadlock != holdfast.Ignore {
+		with += withDeadlock
 	}
 	if o.ties() {
 		with += withTied
@@ -247,6 +260,11 @@ func (o *Op) codeAcquire(c *wire.Coder, with int) {
 	if with&withValue != 0 {
 		if codeValue(c, &o.Value); o.Value == "" {
 			c.Refuse("the value is empty")
+		}
+	}
+	if with&withDeadlock != 0 {
+		if wire.Enum(c, &o.Deadlock, holdfast.Fail); o.Deadlock == holdfast.Ignore {
+			c.Refuse("what becomes of a deadlock is not said")
 		}
 	}
 }

@@ -45,6 +45,8 @@ func kinds() (ops []Op) {
 			ops = append(ops, with)
 			with.Once, with.Value = "", "wert"
 			ops = append(ops, with)
+			with.Deadlock = holdfast.Fail
+			ops = append(ops, with)
 			with.Value = ""
 		case Cancel:
 			with.GivenUp = true
@@ -137,6 +139,7 @@ func TestEntriesAreRefused(t *testing.T) {
 		"a text beyond the bytes":     {"01 00 00 01 08 00 00 02 61", ""},
 		"a text too long":             {"01 00 00 01 08 00 00 8120 61", "4097"},
 		"an empty value":              {"01 00 00 01 18 00 00 00 00 01 01 61 00 00 00 00 00 00 00 00 00 00 00 00", "empty"},
+		"no policy":                   {"01 00 00 01 1c 00 00 00 00 01 01 61 00 00 00 00 00 00 00 00 00 00 00 00", "deadlock"},
 		"an attachment to no client":  {"01 00 00 01 0e 00 00 00 00 00 00 00", "no number"},
 		"five former clients":         {"01 00 00 01 0e 00 00 00 00 01 00 05 0101010101", "5"},
 		"a former client of number 0": {"01 00 00 01 0e 00 00 00 00 01 00 01 00", "former client"},

@@ -26,6 +26,7 @@ type outcome struct {
 // The classes of refusals, by the errors that they wrap. Any other refusal is class 0.
 var classes = [...]error{
 	nil, holdfast.ErrHeld, holdfast.ErrUnavailable, holdfast.ErrLimit, holdfast.ErrConflict, holdfast.ErrUnsupported, holdfast.ErrName,
+	holdfast.ErrDeadlock,
 }
 
 func classOf(err error) uint8 {

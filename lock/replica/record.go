@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
@@ -140,5 +141,8 @@ func codeEntry(c *wire.Coder, s *lock.Entry, version int) {
 	if version >= withValues {
 		codeValue(c, &s.Value)
 		wire.Number(c, &s.Revision)
+	}
+	if version >= withDeadlocks {
+		wire.Enum(c, &s.Deadlock, holdfast.Fail)
 	}
 }

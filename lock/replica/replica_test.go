@@ -382,6 +382,9 @@ func random(rand *rand.Rand) Op {
 	if (o.Kind == Acquire || o.Kind == Amend) && rand.IntN(2) == 0 {
 		o.Value = fmt.Sprint("v", rand.IntN(9))
 	}
+	if o.Kind == Acquire && rand.IntN(2) == 0 {
+		o.Deadlock = holdfast.Fail
+	}
 	if o.Kind == Amend {
 		o.Revision = 1 + rand.Uint64N(9)
 	}
@@ -492,6 +495,8 @@ func TestFormerSnapshots(t *testing.T) {
 	if b.remembered.count != 1 || len(b.sessions[id(1)].intents) != 2 {
 		t.Errorf("%d intents are over, of %d", b.remembered.count, len(b.sessions[id(1)].intents))
 	}
+	copied(t, b.Replica)
+	b = readParts(t, "testdata/policyless.txt", 6, 5, 3)
 	copied(t, b.Replica)
 	b = readParts(t, "testdata/untied.txt", 2, 1, 1)
 	if s, _ := b.Session(id(1)); s.Tied != 0 || s.Attached.Client != 7 {

@@ -22,10 +22,10 @@ import (
 // An entry says through which member its request has come and, where it is for an intent, the intent.
 
 // format is the start of the first part.
-const format = "holdfast replica 5"
+const format = "holdfast replica 6"
 
 // formats are the readable formats, the oldest first.
-var formats = [...]string{"holdfast replica 2", "holdfast replica 3", "holdfast replica 4", format}
+var formats = [...]string{"holdfast replica 2", "holdfast replica 3", "holdfast replica 4", "holdfast replica 5", format}
 
 // The contents of formats, by the index of the first format that has them.
 const (
@@ -34,6 +34,7 @@ const (
 	withClients    = 2 // which client uses a session, and with each entry all that there is of it; before, intents were apart, and entries in the table's chunks
 	withTies       = 3 // to which member a session is tied
 	withValues     = 3 // the values of grants
+	withDeadlocks  = 4 // which requests are refused rather than left in a cycle of waits
 )
 
 // DefaultPart is the size to which a part grows before the next one begins; it may exceed that by one record. This is

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // Handover is the state that an authority passes to the next one, which continues as it would have: the holders, the
@@ -260,6 +261,14 @@ func (m *Machine) Reign() uint64 {
 		return 0
 	}
 	return m.authority.table.Reign()
+}
+
+// Tables returns the table of this member, if it is the authority and grants. It must not be changed.
+func (m *Machine) Tables(now protocol.Time) []probe.Table {
+	if m.authority == nil || !m.deciding {
+		return nil
+	}
+	return []probe.Table{{Table: m.authority.table, Now: now}}
 }
 
 // Count returns how many tokens this member, the authority, has given in its reign, including the initial count, and

@@ -4,6 +4,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/option"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // Options are those of a space.
@@ -23,6 +24,9 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol. Its members never question another member's report.
 func Descriptor() protocol.Descriptor {
 	probes := authority.Probes()
+	probes.Tables = func(space protocol.Machine, now protocol.Time) []probe.Table {
+		return space.(*Machine).part.Tables(now)
+	}
 	probes.Unreached = []any{authority.Revalidate{}}
 	return protocol.Descriptor{Name: "central", Options: func() protocol.Options { return &Options{} }, Messages: authority.Messages, Probes: probes}
 }

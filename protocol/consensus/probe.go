@@ -13,7 +13,15 @@ import (
 func probes() probe.Probes {
 	return probe.Probes{
 		Fewest: 1, Most: 5, Tune: tune,
-		Known:   func(o protocol.Options) probe.Known { return probe.Known{Autopilot: max(0, o.(*Options).Autopilot)} },
+		Known: func(o protocol.Options) probe.Known { return probe.Known{Autopilot: max(0, o.(*Options).Autopilot)} },
+		Tables: func(space protocol.Machine, _ protocol.Time) (tables []probe.Table) {
+			for _, p := range space.(*Machine).parts {
+				if p.shard != nil {
+					tables = append(tables, probe.Table{Table: p.shard.Replica().Table(), Now: p.shard.Replica().Now()})
+				}
+			}
+			return tables
+		},
 		Decides: func(space protocol.Machine) (reign uint64, decides bool) { return space.(*Machine).Decides() },
 		Routine: func(m protocol.Message) bool {
 			envelope, is := m.(Envelope)

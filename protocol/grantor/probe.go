@@ -13,6 +13,9 @@ func probes() probe.Probes {
 	p := authority.Probes()
 	p.Draw, p.Costs, p.TransferProbe = draw, costs, transfers{}
 	p.Known = func(o protocol.Options) probe.Known { return probe.Known{HoldOn: o.(*Options).HoldOn} }
+	p.Tables = func(space protocol.Machine, now protocol.Time) []probe.Table {
+		return space.(*Machine).part.Tables(now)
+	}
 	p.Decides = func(space protocol.Machine) (uint64, bool) { return space.(*Machine).Reign() }
 	// An elder asks whether one view follows another directly, so that of their numbers the difference matters as well.
 	p.Timed = []probe.Field{

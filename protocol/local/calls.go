@@ -97,6 +97,9 @@ func (c *Clients[R]) refusal(q *lock.Request) error {
 	switch {
 	case q.Name == lock.SpaceLock:
 		return fmt.Errorf("%w: a space of protocol %s cannot be suspended, because each member speaks for its own clients alone", holdfast.ErrUnsupported, c.config.Protocol)
+	case q.Deadlock != holdfast.Ignore:
+		return fmt.Errorf("%w: in protocol %s no table has all waits, so a deadlock is not found; ask without deadlock %v, or use protocol central, grantor or consensus",
+			holdfast.ErrUnsupported, c.config.Protocol, q.Deadlock)
 	case protocol.ID(q.Session.Member) != c.standing.Self:
 		return fmt.Errorf("%w: session %v belongs to another member", holdfast.ErrConflict, q.Session)
 	case c.instance.Closed():

@@ -82,7 +82,7 @@
 //
 // # What it does not do
 //
-// No member could hold a whole space, so a suspension is ErrUnsupported. The protocol counts the members that have left
+// No member could hold a whole space, so a suspension is ErrUnsupported, and so is a request to be refused in a deadlock. The protocol counts the members that have left
 // and may still hold something.
 //
 // # Files

@@ -31,6 +31,9 @@ type Probes struct {
 	// Decides reads off the space of a member whether that one decides, and in
 	// which reign it counts tokens. Nil means that the coordinator does, in its epoch.
 	Decides func(space protocol.Machine) (reign uint64, decides bool)
+	// Tables reads off the space of a member the lock tables in which it sees all requests at this moment, or a copy of
+	// which it follows. Nil means that there is none.
+	Tables func(space protocol.Machine, now protocol.Time) []Table
 	// PeerProbe is for members that ask one another: it determines when a request has its place (P5), if no authority
 	// queues it, and what coverage counts.
 	PeerProbe Peers
@@ -146,4 +149,10 @@ type Counted struct {
 type Noted struct {
 	Name string
 	Is   func(protocol.Note) bool
+}
+
+// Table is a lock table that has all requests of its names, and its time.
+type Table struct {
+	*lock.Table
+	Now protocol.Time
 }

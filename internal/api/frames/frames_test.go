@@ -20,9 +20,9 @@ func operations() []*schema.Operation {
 	long := strings.Repeat("ü", 300)
 	return []*schema.Operation{
 		acquire(1, &schema.Acquire{Space: "billing", Name: "orders/42", Mode: schema.Mode_MODE_SLOTS, Units: 2, Capacity: 5, Try: true,
-			Wait: 6, Hold: 7, Owner: "o", Reason: "r", Require: schema.Class_CLASS_FENCED, Value: "v\n"}),
+			Wait: 6, Hold: 7, Owner: "o", Reason: "r", Require: schema.Class_CLASS_FENCED, Value: "v\n", Deadlock: schema.Deadlock_DEADLOCK_FAIL}),
 		acquire(math.MaxUint64, &schema.Acquire{Space: "billing", Name: long, Mode: -1, Units: -1, Capacity: math.MinInt32,
-			Wait: math.MinInt64, Hold: -1, Owner: long, Reason: long, Require: -7, Value: long}),
+			Wait: math.MinInt64, Hold: -1, Owner: long, Reason: long, Require: -7, Value: long, Deadlock: -9}),
 		acquire(0, &schema.Acquire{}),
 		{Id: 2, Kind: &schema.Operation_Acquire{}},
 		{Id: 3, Kind: &schema.Operation_Release{Release: &schema.Release{Space: "billing", Name: "orders/42", Token: math.MaxUint64}}},

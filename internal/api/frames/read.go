@@ -176,7 +176,7 @@ func (s *operationSlots) kind(slot *operationSlot, field byte, r *reader) {
 func (s *operationSlots) acquire(a *schema.Acquire, r *reader) {
 	space := ""
 	a.Name, a.Owner, a.Reason, a.Value = "", "", "", ""
-	a.Mode, a.Units, a.Capacity, a.Try, a.Wait, a.Hold, a.Require = 0, 0, 0, false, 0, 0, 0
+	a.Mode, a.Units, a.Capacity, a.Try, a.Wait, a.Hold, a.Require, a.Deadlock = 0, 0, 0, false, 0, 0, 0, 0
 	for {
 		tag, more := r.field()
 		if !more {
@@ -207,6 +207,8 @@ func (s *operationSlots) acquire(a *schema.Acquire, r *reader) {
 			a.Require = schema.Class(r.varint())
 		case 12<<typeBits | typeBytes:
 			a.Value = r.text()
+		case 13<<typeBits | typeVarint:
+			a.Deadlock = schema.Deadlock(r.varint())
 		default:
 			r.odd = true
 		}

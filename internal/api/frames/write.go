@@ -112,7 +112,8 @@ func appendAcquire(b []byte, a *schema.Acquire) []byte {
 	b = appendText(b, 9, a.Owner)
 	b = appendText(b, 10, a.Reason)
 	b = appendNumber(b, 11, uint64(a.Require))
-	return end(appendText(b, 12, a.Value), start)
+	b = appendText(b, 12, a.Value)
+	return end(appendNumber(b, 13, uint64(a.Deadlock)), start)
 }
 
 func appendEvent(b []byte, e *schema.Event) ([]byte, error) {

@@ -76,6 +76,53 @@ func (Mode) EnumDescriptor() ([]byte, []int) {
 	return file_holdfast_proto_rawDescGZIP(), []int{0}
 }
 
+// What becomes of a request whose wait is part of a cycle of waits: with fail it is refused, with ignore it waits.
+type Deadlock int32
+
+const (
+	Deadlock_DEADLOCK_IGNORE Deadlock = 0
+	Deadlock_DEADLOCK_FAIL   Deadlock = 1
+)
+
+// Enum value maps for Deadlock.
+var (
+	Deadlock_name = map[int32]string{
+		0: "DEADLOCK_IGNORE",
+		1: "DEADLOCK_FAIL",
+	}
+	Deadlock_value = map[string]int32{
+		"DEADLOCK_IGNORE": 0,
+		"DEADLOCK_FAIL":   1,
+	}
+)
+
+func (x Deadlock) Enum() *Deadlock {
+	p := new(Deadlock)
+	*p = x
+	return p
+}
+
+func (x Deadlock) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Deadlock) Descriptor() protoreflect.EnumDescriptor {
+	return file_holdfast_proto_enumTypes[1].Descriptor()
+}
+
+func (Deadlock) Type() protoreflect.EnumType {
+	return &file_holdfast_proto_enumTypes[1]
+}
+
+func (x Deadlock) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Deadlock.Descriptor instead.
+func (Deadlock) EnumDescriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{1}
+}
+
 // The safety class: fenced, the strongest, keeps every promise always; available keeps them within each side of a
 // partition; advisory while clocks and pauses stay within their bounds.
 type Class int32
@@ -111,11 +158,11 @@ func (x Class) String() string {
 }
 
 func (Class) Descriptor() protoreflect.EnumDescriptor {
-	return file_holdfast_proto_enumTypes[1].Descriptor()
+	return file_holdfast_proto_enumTypes[2].Descriptor()
 }
 
 func (Class) Type() protoreflect.EnumType {
-	return &file_holdfast_proto_enumTypes[1]
+	return &file_holdfast_proto_enumTypes[2]
 }
 
 func (x Class) Number() protoreflect.EnumNumber {
@@ -124,7 +171,7 @@ func (x Class) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Class.Descriptor instead.
 func (Class) EnumDescriptor() ([]byte, []int) {
-	return file_holdfast_proto_rawDescGZIP(), []int{1}
+	return file_holdfast_proto_rawDescGZIP(), []int{2}
 }
 
 // ClientFrame holds everything that the client had to say when the frame was sent.
@@ -488,6 +535,7 @@ type Acquire struct {
 	Reason        string                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
 	Require       Class                  `protobuf:"varint,11,opt,name=require,proto3,enum=holdfast.v1.Class" json:"require,omitempty"`
 	Value         string                 `protobuf:"bytes,12,opt,name=value,proto3" json:"value,omitempty"` // published with the grant
+	Deadlock      Deadlock               `protobuf:"varint,13,opt,name=deadlock,proto3,enum=holdfast.v1.Deadlock" json:"deadlock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -604,6 +652,13 @@ func (x *Acquire) GetValue() string {
 		return x.Value
 	}
 	return ""
+}
+
+func (x *Acquire) GetDeadlock() Deadlock {
+	if x != nil {
+		return x.Deadlock
+	}
+	return Deadlock_DEADLOCK_IGNORE
 }
 
 type Release struct {
@@ -1832,6 +1887,8 @@ type Problem struct {
 	Until         int64                  `protobuf:"varint,14,opt,name=until,proto3" json:"until,omitempty"`         // codes unavailable, held: how many nanoseconds that lasts from now on, as far as is known
 	Gone          bool                   `protobuf:"varint,15,opt,name=gone,proto3" json:"gone,omitempty"`           // code held: the holder's member was lost
 	Grace         bool                   `protobuf:"varint,16,opt,name=grace,proto3" json:"grace,omitempty"`         // code held: the holder's hold limit has passed, and the name has a grace
+	Cycle         []*Step                `protobuf:"bytes,17,rep,name=cycle,proto3" json:"cycle,omitempty"`          // code deadlock: of waits; the first is the refused one, the last waits for what the first has
+	More          int32                  `protobuf:"varint,18,opt,name=more,proto3" json:"more,omitempty"`           // code deadlock: how many steps before the last one are left out
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1978,6 +2035,101 @@ func (x *Problem) GetGrace() bool {
 	return false
 }
 
+func (x *Problem) GetCycle() []*Step {
+	if x != nil {
+		return x.Cycle
+	}
+	return nil
+}
+
+func (x *Problem) GetMore() int32 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
+// One owner in a cycle of waits. It waits for a name that the next one holds.
+type Step struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its owner id. Absent if it named none.
+	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Its client.
+	Client string `protobuf:"bytes,2,opt,name=client,proto3" json:"client,omitempty"`
+	// The name that it waits for.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// The next one does not hold the name, but waits for it ahead of this one.
+	Ahead         bool   `protobuf:"varint,4,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	Session       string `protobuf:"bytes,5,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Step) Reset() {
+	*x = Step{}
+	mi := &file_holdfast_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Step) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Step) ProtoMessage() {}
+
+func (x *Step) ProtoReflect() protoreflect.Message {
+	mi := &file_holdfast_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Step.ProtoReflect.Descriptor instead.
+func (*Step) Descriptor() ([]byte, []int) {
+	return file_holdfast_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Step) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Step) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *Step) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Step) GetAhead() bool {
+	if x != nil {
+		return x.Ahead
+	}
+	return false
+}
+
+func (x *Step) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
 var File_holdfast_proto protoreflect.FileDescriptor
 
 const file_holdfast_proto_rawDesc = "" +
@@ -2008,7 +2160,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06number\x18\a \x01(\x06R\x06number\x12\x1e\n" +
 	"\n" +
 	"generation\x18\b \x01(\x04R\n" +
-	"generation\"\xb8\x02\n" +
+	"generation\"\xeb\x02\n" +
 	"\aAcquire\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -2022,7 +2174,8 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12,\n" +
 	"\arequire\x18\v \x01(\x0e2\x12.holdfast.v1.ClassR\arequire\x12\x14\n" +
-	"\x05value\x18\f \x01(\tR\x05value\"]\n" +
+	"\x05value\x18\f \x01(\tR\x05value\x121\n" +
+	"\bdeadlock\x18\r \x01(\x0e2\x15.holdfast.v1.DeadlockR\bdeadlock\"]\n" +
 	"\aRelease\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -2100,7 +2253,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\attl_cut\x18\x02 \x01(\tR\x06ttlCut\"?\n" +
 	"\x05Moved\x12\x1c\n" +
 	"\tauthority\x18\x01 \x01(\tR\tauthority\x12\x18\n" +
-	"\amembers\x18\x02 \x03(\tR\amembers\"\xef\x02\n" +
+	"\amembers\x18\x02 \x03(\tR\amembers\"\xac\x03\n" +
 	"\aProblem\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x10\n" +
@@ -2118,12 +2271,23 @@ const file_holdfast_proto_rawDesc = "" +
 	"\x06reason\x18\r \x01(\tR\x06reason\x12\x14\n" +
 	"\x05until\x18\x0e \x01(\x03R\x05until\x12\x12\n" +
 	"\x04gone\x18\x0f \x01(\bR\x04gone\x12\x14\n" +
-	"\x05grace\x18\x10 \x01(\bR\x05grace*;\n" +
+	"\x05grace\x18\x10 \x01(\bR\x05grace\x12'\n" +
+	"\x05cycle\x18\x11 \x03(\v2\x11.holdfast.v1.StepR\x05cycle\x12\x12\n" +
+	"\x04more\x18\x12 \x01(\x05R\x04more\"\x93\x01\n" +
+	"\x04Step\x12\x1a\n" +
+	"\x05owner\x18\x01 \x01(\tB\x04\x98\xce\x18\x01R\x05owner\x12\x16\n" +
+	"\x06client\x18\x02 \x01(\tR\x06client\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1a\n" +
+	"\x05ahead\x18\x04 \x01(\bB\x04\x98\xce\x18\x01R\x05ahead\x12'\n" +
+	"\asession\x18\x05 \x01(\tB\r\x8a\xce\x18\tSessionIDR\asession*;\n" +
 	"\x04Mode\x12\x12\n" +
 	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
 	"\vMODE_SHARED\x10\x01\x12\x0e\n" +
 	"\n" +
-	"MODE_SLOTS\x10\x02*B\n" +
+	"MODE_SLOTS\x10\x02*2\n" +
+	"\bDeadlock\x12\x13\n" +
+	"\x0fDEADLOCK_IGNORE\x10\x00\x12\x11\n" +
+	"\rDEADLOCK_FAIL\x10\x01*B\n" +
 	"\x05Class\x12\x12\n" +
 	"\x0eCLASS_ADVISORY\x10\x00\x12\x13\n" +
 	"\x0fCLASS_AVAILABLE\x10\x01\x12\x10\n" +
@@ -2143,68 +2307,72 @@ func file_holdfast_proto_rawDescGZIP() []byte {
 	return file_holdfast_proto_rawDescData
 }
 
-var file_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_holdfast_proto_goTypes = []any{
 	(Mode)(0),           // 0: holdfast.v1.Mode
-	(Class)(0),          // 1: holdfast.v1.Class
-	(*ClientFrame)(nil), // 2: holdfast.v1.ClientFrame
-	(*Operation)(nil),   // 3: holdfast.v1.Operation
-	(*Hello)(nil),       // 4: holdfast.v1.Hello
-	(*Acquire)(nil),     // 5: holdfast.v1.Acquire
-	(*Release)(nil),     // 6: holdfast.v1.Release
-	(*Cancel)(nil),      // 7: holdfast.v1.Cancel
-	(*Extend)(nil),      // 8: holdfast.v1.Extend
-	(*Amend)(nil),       // 9: holdfast.v1.Amend
-	(*Beat)(nil),        // 10: holdfast.v1.Beat
-	(*End)(nil),         // 11: holdfast.v1.End
-	(*ServerFrame)(nil), // 12: holdfast.v1.ServerFrame
-	(*Event)(nil),       // 13: holdfast.v1.Event
-	(*Welcome)(nil),     // 14: holdfast.v1.Welcome
-	(*Granted)(nil),     // 15: holdfast.v1.Granted
-	(*Queued)(nil),      // 16: holdfast.v1.Queued
-	(*Refused)(nil),     // 17: holdfast.v1.Refused
-	(*Released)(nil),    // 18: holdfast.v1.Released
-	(*Lost)(nil),        // 19: holdfast.v1.Lost
-	(*Extended)(nil),    // 20: holdfast.v1.Extended
-	(*Amended)(nil),     // 21: holdfast.v1.Amended
-	(*Beaten)(nil),      // 22: holdfast.v1.Beaten
-	(*Moved)(nil),       // 23: holdfast.v1.Moved
-	(*Problem)(nil),     // 24: holdfast.v1.Problem
+	(Deadlock)(0),       // 1: holdfast.v1.Deadlock
+	(Class)(0),          // 2: holdfast.v1.Class
+	(*ClientFrame)(nil), // 3: holdfast.v1.ClientFrame
+	(*Operation)(nil),   // 4: holdfast.v1.Operation
+	(*Hello)(nil),       // 5: holdfast.v1.Hello
+	(*Acquire)(nil),     // 6: holdfast.v1.Acquire
+	(*Release)(nil),     // 7: holdfast.v1.Release
+	(*Cancel)(nil),      // 8: holdfast.v1.Cancel
+	(*Extend)(nil),      // 9: holdfast.v1.Extend
+	(*Amend)(nil),       // 10: holdfast.v1.Amend
+	(*Beat)(nil),        // 11: holdfast.v1.Beat
+	(*End)(nil),         // 12: holdfast.v1.End
+	(*ServerFrame)(nil), // 13: holdfast.v1.ServerFrame
+	(*Event)(nil),       // 14: holdfast.v1.Event
+	(*Welcome)(nil),     // 15: holdfast.v1.Welcome
+	(*Granted)(nil),     // 16: holdfast.v1.Granted
+	(*Queued)(nil),      // 17: holdfast.v1.Queued
+	(*Refused)(nil),     // 18: holdfast.v1.Refused
+	(*Released)(nil),    // 19: holdfast.v1.Released
+	(*Lost)(nil),        // 20: holdfast.v1.Lost
+	(*Extended)(nil),    // 21: holdfast.v1.Extended
+	(*Amended)(nil),     // 22: holdfast.v1.Amended
+	(*Beaten)(nil),      // 23: holdfast.v1.Beaten
+	(*Moved)(nil),       // 24: holdfast.v1.Moved
+	(*Problem)(nil),     // 25: holdfast.v1.Problem
+	(*Step)(nil),        // 26: holdfast.v1.Step
 }
 var file_holdfast_proto_depIdxs = []int32{
-	3,  // 0: holdfast.v1.ClientFrame.operations:type_name -> holdfast.v1.Operation
-	4,  // 1: holdfast.v1.Operation.hello:type_name -> holdfast.v1.Hello
-	5,  // 2: holdfast.v1.Operation.acquire:type_name -> holdfast.v1.Acquire
-	6,  // 3: holdfast.v1.Operation.release:type_name -> holdfast.v1.Release
-	7,  // 4: holdfast.v1.Operation.cancel:type_name -> holdfast.v1.Cancel
-	8,  // 5: holdfast.v1.Operation.extend:type_name -> holdfast.v1.Extend
-	10, // 6: holdfast.v1.Operation.beat:type_name -> holdfast.v1.Beat
-	11, // 7: holdfast.v1.Operation.end:type_name -> holdfast.v1.End
-	9,  // 8: holdfast.v1.Operation.amend:type_name -> holdfast.v1.Amend
+	4,  // 0: holdfast.v1.ClientFrame.operations:type_name -> holdfast.v1.Operation
+	5,  // 1: holdfast.v1.Operation.hello:type_name -> holdfast.v1.Hello
+	6,  // 2: holdfast.v1.Operation.acquire:type_name -> holdfast.v1.Acquire
+	7,  // 3: holdfast.v1.Operation.release:type_name -> holdfast.v1.Release
+	8,  // 4: holdfast.v1.Operation.cancel:type_name -> holdfast.v1.Cancel
+	9,  // 5: holdfast.v1.Operation.extend:type_name -> holdfast.v1.Extend
+	11, // 6: holdfast.v1.Operation.beat:type_name -> holdfast.v1.Beat
+	12, // 7: holdfast.v1.Operation.end:type_name -> holdfast.v1.End
+	10, // 8: holdfast.v1.Operation.amend:type_name -> holdfast.v1.Amend
 	0,  // 9: holdfast.v1.Acquire.mode:type_name -> holdfast.v1.Mode
-	1,  // 10: holdfast.v1.Acquire.require:type_name -> holdfast.v1.Class
-	13, // 11: holdfast.v1.ServerFrame.events:type_name -> holdfast.v1.Event
-	14, // 12: holdfast.v1.Event.welcome:type_name -> holdfast.v1.Welcome
-	15, // 13: holdfast.v1.Event.granted:type_name -> holdfast.v1.Granted
-	16, // 14: holdfast.v1.Event.queued:type_name -> holdfast.v1.Queued
-	17, // 15: holdfast.v1.Event.refused:type_name -> holdfast.v1.Refused
-	18, // 16: holdfast.v1.Event.released:type_name -> holdfast.v1.Released
-	19, // 17: holdfast.v1.Event.lost:type_name -> holdfast.v1.Lost
-	20, // 18: holdfast.v1.Event.extended:type_name -> holdfast.v1.Extended
-	22, // 19: holdfast.v1.Event.beat:type_name -> holdfast.v1.Beaten
-	23, // 20: holdfast.v1.Event.moved:type_name -> holdfast.v1.Moved
-	21, // 21: holdfast.v1.Event.amended:type_name -> holdfast.v1.Amended
-	24, // 22: holdfast.v1.Refused.problem:type_name -> holdfast.v1.Problem
-	24, // 23: holdfast.v1.Released.problem:type_name -> holdfast.v1.Problem
-	24, // 24: holdfast.v1.Amended.problem:type_name -> holdfast.v1.Problem
-	2,  // 25: holdfast.v1.Sessions.Open:input_type -> holdfast.v1.ClientFrame
-	12, // 26: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
-	26, // [26:27] is the sub-list for method output_type
-	25, // [25:26] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	2,  // 10: holdfast.v1.Acquire.require:type_name -> holdfast.v1.Class
+	1,  // 11: holdfast.v1.Acquire.deadlock:type_name -> holdfast.v1.Deadlock
+	14, // 12: holdfast.v1.ServerFrame.events:type_name -> holdfast.v1.Event
+	15, // 13: holdfast.v1.Event.welcome:type_name -> holdfast.v1.Welcome
+	16, // 14: holdfast.v1.Event.granted:type_name -> holdfast.v1.Granted
+	17, // 15: holdfast.v1.Event.queued:type_name -> holdfast.v1.Queued
+	18, // 16: holdfast.v1.Event.refused:type_name -> holdfast.v1.Refused
+	19, // 17: holdfast.v1.Event.released:type_name -> holdfast.v1.Released
+	20, // 18: holdfast.v1.Event.lost:type_name -> holdfast.v1.Lost
+	21, // 19: holdfast.v1.Event.extended:type_name -> holdfast.v1.Extended
+	23, // 20: holdfast.v1.Event.beat:type_name -> holdfast.v1.Beaten
+	24, // 21: holdfast.v1.Event.moved:type_name -> holdfast.v1.Moved
+	22, // 22: holdfast.v1.Event.amended:type_name -> holdfast.v1.Amended
+	25, // 23: holdfast.v1.Refused.problem:type_name -> holdfast.v1.Problem
+	25, // 24: holdfast.v1.Released.problem:type_name -> holdfast.v1.Problem
+	25, // 25: holdfast.v1.Amended.problem:type_name -> holdfast.v1.Problem
+	26, // 26: holdfast.v1.Problem.cycle:type_name -> holdfast.v1.Step
+	3,  // 27: holdfast.v1.Sessions.Open:input_type -> holdfast.v1.ClientFrame
+	13, // 28: holdfast.v1.Sessions.Open:output_type -> holdfast.v1.ServerFrame
+	28, // [28:29] is the sub-list for method output_type
+	27, // [27:28] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_holdfast_proto_init() }
@@ -2240,8 +2408,8 @@ func file_holdfast_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_holdfast_proto_rawDesc), len(file_holdfast_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   23,
+			NumEnums:      3,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -66,7 +66,10 @@ type AcquireRequest struct {
 	Request *string `protobuf:"bytes,14,opt,name=request,proto3,oneof" json:"request,omitempty"`
 	Client  string  `protobuf:"bytes,15,opt,name=client,proto3" json:"client,omitempty"`
 	// Published with the lock until it is released or replaced.
-	Value         string `protobuf:"bytes,16,opt,name=value,proto3" json:"value,omitempty"`
+	Value string `protobuf:"bytes,16,opt,name=value,proto3" json:"value,omitempty"`
+	// Default: ignore. With fail the request is refused with the code deadlock if its wait would close a cycle of waits.
+	// Protocols central, grantor and consensus.
+	Deadlock      Deadlock `protobuf:"varint,17,opt,name=deadlock,proto3,enum=holdfast.v1.Deadlock" json:"deadlock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -211,6 +214,13 @@ func (x *AcquireRequest) GetValue() string {
 		return x.Value
 	}
 	return ""
+}
+
+func (x *AcquireRequest) GetDeadlock() Deadlock {
+	if x != nil {
+		return x.Deadlock
+	}
+	return Deadlock_DEADLOCK_IGNORE
 }
 
 // A lock, granted to the session in the request or to a new one.
@@ -2172,7 +2182,12 @@ type ProblemDocument struct {
 	// Code held: its hold limit has passed, and the name stays taken so that it can stop.
 	Grace bool `protobuf:"varint,17,opt,name=grace,proto3" json:"grace,omitempty"`
 	// Codes unavailable and held: how long that lasts from when the answer leaves, as far as is known.
-	Until         *durationpb.Duration `protobuf:"bytes,18,opt,name=until,proto3" json:"until,omitempty"`
+	Until *durationpb.Duration `protobuf:"bytes,18,opt,name=until,proto3" json:"until,omitempty"`
+	// Code deadlock: the cycle of waits. The first step is the refused request, and the last one waits for what the first
+	// has.
+	Cycle []*Step `protobuf:"bytes,19,rep,name=cycle,proto3" json:"cycle,omitempty"`
+	// Code deadlock: how many steps before the last one are left out.
+	More          int32 `protobuf:"varint,20,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2333,11 +2348,25 @@ func (x *ProblemDocument) GetUntil() *durationpb.Duration {
 	return nil
 }
 
+func (x *ProblemDocument) GetCycle() []*Step {
+	if x != nil {
+		return x.Cycle
+	}
+	return nil
+}
+
+func (x *ProblemDocument) GetMore() int32 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
 var File_locks_proto protoreflect.FileDescriptor
 
 const file_locks_proto_rawDesc = "" +
 	"\n" +
-	"\vlocks.proto\x12\vholdfast.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\x1a\fstatus.proto\"\xbe\x05\n" +
+	"\vlocks.proto\x12\vholdfast.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\x1a\fstatus.proto\"\xf1\x05\n" +
 	"\x0eAcquireRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12!\n" +
 	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04NameH\x00R\x04name\x88\x01\x01\x12\x1e\n" +
@@ -2356,7 +2385,8 @@ const file_locks_proto_rawDesc = "" +
 	"\arequest\x18\x0e \x01(\tB\r\x8a\xce\x18\tRequestIDH\x02R\arequest\x88\x01\x01\x12\"\n" +
 	"\x06client\x18\x0f \x01(\tB\n" +
 	"\x8a\xce\x18\x06CallerR\x06client\x12\x1f\n" +
-	"\x05value\x18\x10 \x01(\tB\t\x8a\xce\x18\x05ValueR\x05valueB\a\n" +
+	"\x05value\x18\x10 \x01(\tB\t\x8a\xce\x18\x05ValueR\x05value\x121\n" +
+	"\bdeadlock\x18\x11 \x01(\x0e2\x15.holdfast.v1.DeadlockR\bdeadlockB\a\n" +
 	"\x05_nameB\n" +
 	"\n" +
 	"\b_sessionB\n" +
@@ -2515,7 +2545,7 @@ const file_locks_proto_rawDesc = "" +
 	"\aholders\x18\x03 \x03(\v2\x12.holdfast.v1.GrantR\aholders\x12+\n" +
 	"\awaiters\x18\x04 \x03(\v2\x11.holdfast.v1.WaitR\awaiters\x12\x1c\n" +
 	"\x06missed\x18\x05 \x01(\bB\x04\x98\xce\x18\x01R\x06missed\x12\x1b\n" +
-	"\x02id\x18\x06 \x01(\tB\v\x8a\xce\x18\aEventIDR\x02id\"\x97\x04\n" +
+	"\x02id\x18\x06 \x01(\tB\v\x8a\xce\x18\aEventIDR\x02id\"\xe0\x04\n" +
 	"\x0fProblemDocument\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -2535,14 +2565,17 @@ const file_locks_proto_rawDesc = "" +
 	"\x06others\x18\x0f \x01(\x05B\x04\x98\xce\x18\x01R\x06others\x12\x18\n" +
 	"\x04gone\x18\x10 \x01(\bB\x04\x98\xce\x18\x01R\x04gone\x12\x1a\n" +
 	"\x05grace\x18\x11 \x01(\bB\x04\x98\xce\x18\x01R\x05grace\x12/\n" +
-	"\x05until\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x05until2\x85\f\n" +
-	"\x05Locks\x12\xc4\x01\n" +
-	"\aAcquire\x12\x1b.holdfast.v1.AcquireRequest\x1a\x18.holdfast.v1.AcquiredAll\"\x81\x01\x82\xce\x18X\n" +
+	"\x05until\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x05until\x12-\n" +
+	"\x05cycle\x18\x13 \x03(\v2\x11.holdfast.v1.StepB\x04\x98\xce\x18\x01R\x05cycle\x12\x18\n" +
+	"\x04more\x18\x14 \x01(\x05B\x04\x98\xce\x18\x01R\x04more2\x8f\f\n" +
+	"\x05Locks\x12\xce\x01\n" +
+	"\aAcquire\x12\x1b.holdfast.v1.AcquireRequest\x1a\x18.holdfast.v1.AcquiredAll\"\x8b\x01\x82\xce\x18b\n" +
 	"\x04held\n" +
 	"\bnot_held\n" +
 	"\x04lost\n" +
 	"\x05class\n" +
 	"\bconflict\n" +
+	"\bdeadlock\n" +
 	"\x0funknown_session\n" +
 	"\vunsupported\x12\x04name\x1a\x05locks*\x04lock\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/acquire\x12\x96\x01\n" +
 	"\aRelease\x12\x1b.holdfast.v1.ReleaseRequest\x1a\x19.holdfast.v1.ReleasedLock\"S\x82\xce\x18*\n" +
@@ -2616,9 +2649,11 @@ var file_locks_proto_goTypes = []any{
 	(Mode)(0),                     // 26: holdfast.v1.Mode
 	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
 	(Class)(0),                    // 28: holdfast.v1.Class
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
-	(*Grant)(nil),                 // 30: holdfast.v1.Grant
-	(*Status)(nil),                // 31: holdfast.v1.Status
+	(Deadlock)(0),                 // 29: holdfast.v1.Deadlock
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*Grant)(nil),                 // 31: holdfast.v1.Grant
+	(*Step)(nil),                  // 32: holdfast.v1.Step
+	(*Status)(nil),                // 33: holdfast.v1.Status
 }
 var file_locks_proto_depIdxs = []int32{
 	26, // 0: holdfast.v1.AcquireRequest.mode:type_name -> holdfast.v1.Mode
@@ -2626,68 +2661,70 @@ var file_locks_proto_depIdxs = []int32{
 	27, // 2: holdfast.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
 	27, // 3: holdfast.v1.AcquireRequest.hold:type_name -> google.protobuf.Duration
 	28, // 4: holdfast.v1.AcquireRequest.require:type_name -> holdfast.v1.Class
-	26, // 5: holdfast.v1.Acquired.mode:type_name -> holdfast.v1.Mode
-	29, // 6: holdfast.v1.Acquired.since:type_name -> google.protobuf.Timestamp
-	29, // 7: holdfast.v1.Acquired.until:type_name -> google.protobuf.Timestamp
-	27, // 8: holdfast.v1.Acquired.ttl:type_name -> google.protobuf.Duration
-	27, // 9: holdfast.v1.Acquired.expires_in:type_name -> google.protobuf.Duration
-	28, // 10: holdfast.v1.Acquired.class:type_name -> holdfast.v1.Class
-	1,  // 11: holdfast.v1.AcquiredAll.locks:type_name -> holdfast.v1.Acquired
-	27, // 12: holdfast.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
-	27, // 13: holdfast.v1.OpenedSession.ttl:type_name -> google.protobuf.Duration
-	27, // 14: holdfast.v1.OpenedSession.expires_in:type_name -> google.protobuf.Duration
-	29, // 15: holdfast.v1.OpenedSession.until:type_name -> google.protobuf.Timestamp
-	27, // 16: holdfast.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	27, // 17: holdfast.v1.Renewed.ttl:type_name -> google.protobuf.Duration
-	27, // 18: holdfast.v1.Renewed.expires_in:type_name -> google.protobuf.Duration
-	29, // 19: holdfast.v1.Renewed.until:type_name -> google.protobuf.Timestamp
-	4,  // 20: holdfast.v1.SessionReleased.released:type_name -> holdfast.v1.ReleasedLock
-	16, // 21: holdfast.v1.LockPage.locks:type_name -> holdfast.v1.Lock
-	26, // 22: holdfast.v1.Lock.mode:type_name -> holdfast.v1.Mode
-	30, // 23: holdfast.v1.Lock.holders:type_name -> holdfast.v1.Grant
-	17, // 24: holdfast.v1.Lock.waiters:type_name -> holdfast.v1.Wait
-	30, // 25: holdfast.v1.Lock.history:type_name -> holdfast.v1.Grant
-	26, // 26: holdfast.v1.Wait.mode:type_name -> holdfast.v1.Mode
-	29, // 27: holdfast.v1.Wait.since:type_name -> google.protobuf.Timestamp
-	29, // 28: holdfast.v1.Wait.until:type_name -> google.protobuf.Timestamp
-	30, // 29: holdfast.v1.Broken.broken:type_name -> holdfast.v1.Grant
-	29, // 30: holdfast.v1.WatchEvent.time:type_name -> google.protobuf.Timestamp
-	29, // 31: holdfast.v1.WatchEvent.since:type_name -> google.protobuf.Timestamp
-	29, // 32: holdfast.v1.WatchEvent.until:type_name -> google.protobuf.Timestamp
-	26, // 33: holdfast.v1.WatchEvent.mode:type_name -> holdfast.v1.Mode
-	30, // 34: holdfast.v1.Observed.holders:type_name -> holdfast.v1.Grant
-	17, // 35: holdfast.v1.Observed.waiters:type_name -> holdfast.v1.Wait
-	29, // 36: holdfast.v1.ProblemDocument.since:type_name -> google.protobuf.Timestamp
-	27, // 37: holdfast.v1.ProblemDocument.until:type_name -> google.protobuf.Duration
-	0,  // 38: holdfast.v1.Locks.Acquire:input_type -> holdfast.v1.AcquireRequest
-	3,  // 39: holdfast.v1.Locks.Release:input_type -> holdfast.v1.ReleaseRequest
-	5,  // 40: holdfast.v1.Locks.SetValue:input_type -> holdfast.v1.SetValueRequest
-	7,  // 41: holdfast.v1.Locks.OpenSession:input_type -> holdfast.v1.OpenSessionRequest
-	9,  // 42: holdfast.v1.Locks.Renew:input_type -> holdfast.v1.RenewRequest
-	11, // 43: holdfast.v1.Locks.EndSession:input_type -> holdfast.v1.EndSessionRequest
-	13, // 44: holdfast.v1.Locks.List:input_type -> holdfast.v1.ListRequest
-	15, // 45: holdfast.v1.Locks.Show:input_type -> holdfast.v1.ShowRequest
-	18, // 46: holdfast.v1.Locks.Break:input_type -> holdfast.v1.BreakRequest
-	20, // 47: holdfast.v1.Locks.Status:input_type -> holdfast.v1.StatusRequest
-	21, // 48: holdfast.v1.Locks.Watch:input_type -> holdfast.v1.WatchRequest
-	23, // 49: holdfast.v1.Locks.Observe:input_type -> holdfast.v1.ObserveRequest
-	2,  // 50: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquiredAll
-	4,  // 51: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleasedLock
-	6,  // 52: holdfast.v1.Locks.SetValue:output_type -> holdfast.v1.ValueSet
-	8,  // 53: holdfast.v1.Locks.OpenSession:output_type -> holdfast.v1.OpenedSession
-	10, // 54: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.Renewed
-	12, // 55: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.SessionReleased
-	14, // 56: holdfast.v1.Locks.List:output_type -> holdfast.v1.LockPage
-	16, // 57: holdfast.v1.Locks.Show:output_type -> holdfast.v1.Lock
-	19, // 58: holdfast.v1.Locks.Break:output_type -> holdfast.v1.Broken
-	31, // 59: holdfast.v1.Locks.Status:output_type -> holdfast.v1.Status
-	22, // 60: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.WatchEvent
-	24, // 61: holdfast.v1.Locks.Observe:output_type -> holdfast.v1.Observed
-	50, // [50:62] is the sub-list for method output_type
-	38, // [38:50] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	29, // 5: holdfast.v1.AcquireRequest.deadlock:type_name -> holdfast.v1.Deadlock
+	26, // 6: holdfast.v1.Acquired.mode:type_name -> holdfast.v1.Mode
+	30, // 7: holdfast.v1.Acquired.since:type_name -> google.protobuf.Timestamp
+	30, // 8: holdfast.v1.Acquired.until:type_name -> google.protobuf.Timestamp
+	27, // 9: holdfast.v1.Acquired.ttl:type_name -> google.protobuf.Duration
+	27, // 10: holdfast.v1.Acquired.expires_in:type_name -> google.protobuf.Duration
+	28, // 11: holdfast.v1.Acquired.class:type_name -> holdfast.v1.Class
+	1,  // 12: holdfast.v1.AcquiredAll.locks:type_name -> holdfast.v1.Acquired
+	27, // 13: holdfast.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
+	27, // 14: holdfast.v1.OpenedSession.ttl:type_name -> google.protobuf.Duration
+	27, // 15: holdfast.v1.OpenedSession.expires_in:type_name -> google.protobuf.Duration
+	30, // 16: holdfast.v1.OpenedSession.until:type_name -> google.protobuf.Timestamp
+	27, // 17: holdfast.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	27, // 18: holdfast.v1.Renewed.ttl:type_name -> google.protobuf.Duration
+	27, // 19: holdfast.v1.Renewed.expires_in:type_name -> google.protobuf.Duration
+	30, // 20: holdfast.v1.Renewed.until:type_name -> google.protobuf.Timestamp
+	4,  // 21: holdfast.v1.SessionReleased.released:type_name -> holdfast.v1.ReleasedLock
+	16, // 22: holdfast.v1.LockPage.locks:type_name -> holdfast.v1.Lock
+	26, // 23: holdfast.v1.Lock.mode:type_name -> holdfast.v1.Mode
+	31, // 24: holdfast.v1.Lock.holders:type_name -> holdfast.v1.Grant
+	17, // 25: holdfast.v1.Lock.waiters:type_name -> holdfast.v1.Wait
+	31, // 26: holdfast.v1.Lock.history:type_name -> holdfast.v1.Grant
+	26, // 27: holdfast.v1.Wait.mode:type_name -> holdfast.v1.Mode
+	30, // 28: holdfast.v1.Wait.since:type_name -> google.protobuf.Timestamp
+	30, // 29: holdfast.v1.Wait.until:type_name -> google.protobuf.Timestamp
+	31, // 30: holdfast.v1.Broken.broken:type_name -> holdfast.v1.Grant
+	30, // 31: holdfast.v1.WatchEvent.time:type_name -> google.protobuf.Timestamp
+	30, // 32: holdfast.v1.WatchEvent.since:type_name -> google.protobuf.Timestamp
+	30, // 33: holdfast.v1.WatchEvent.until:type_name -> google.protobuf.Timestamp
+	26, // 34: holdfast.v1.WatchEvent.mode:type_name -> holdfast.v1.Mode
+	31, // 35: holdfast.v1.Observed.holders:type_name -> holdfast.v1.Grant
+	17, // 36: holdfast.v1.Observed.waiters:type_name -> holdfast.v1.Wait
+	30, // 37: holdfast.v1.ProblemDocument.since:type_name -> google.protobuf.Timestamp
+	27, // 38: holdfast.v1.ProblemDocument.until:type_name -> google.protobuf.Duration
+	32, // 39: holdfast.v1.ProblemDocument.cycle:type_name -> holdfast.v1.Step
+	0,  // 40: holdfast.v1.Locks.Acquire:input_type -> holdfast.v1.AcquireRequest
+	3,  // 41: holdfast.v1.Locks.Release:input_type -> holdfast.v1.ReleaseRequest
+	5,  // 42: holdfast.v1.Locks.SetValue:input_type -> holdfast.v1.SetValueRequest
+	7,  // 43: holdfast.v1.Locks.OpenSession:input_type -> holdfast.v1.OpenSessionRequest
+	9,  // 44: holdfast.v1.Locks.Renew:input_type -> holdfast.v1.RenewRequest
+	11, // 45: holdfast.v1.Locks.EndSession:input_type -> holdfast.v1.EndSessionRequest
+	13, // 46: holdfast.v1.Locks.List:input_type -> holdfast.v1.ListRequest
+	15, // 47: holdfast.v1.Locks.Show:input_type -> holdfast.v1.ShowRequest
+	18, // 48: holdfast.v1.Locks.Break:input_type -> holdfast.v1.BreakRequest
+	20, // 49: holdfast.v1.Locks.Status:input_type -> holdfast.v1.StatusRequest
+	21, // 50: holdfast.v1.Locks.Watch:input_type -> holdfast.v1.WatchRequest
+	23, // 51: holdfast.v1.Locks.Observe:input_type -> holdfast.v1.ObserveRequest
+	2,  // 52: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquiredAll
+	4,  // 53: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleasedLock
+	6,  // 54: holdfast.v1.Locks.SetValue:output_type -> holdfast.v1.ValueSet
+	8,  // 55: holdfast.v1.Locks.OpenSession:output_type -> holdfast.v1.OpenedSession
+	10, // 56: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.Renewed
+	12, // 57: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.SessionReleased
+	14, // 58: holdfast.v1.Locks.List:output_type -> holdfast.v1.LockPage
+	16, // 59: holdfast.v1.Locks.Show:output_type -> holdfast.v1.Lock
+	19, // 60: holdfast.v1.Locks.Break:output_type -> holdfast.v1.Broken
+	33, // 61: holdfast.v1.Locks.Status:output_type -> holdfast.v1.Status
+	22, // 62: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.WatchEvent
+	24, // 63: holdfast.v1.Locks.Observe:output_type -> holdfast.v1.Observed
+	52, // [52:64] is the sub-list for method output_type
+	40, // [40:52] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_locks_proto_init() }

@@ -79,6 +79,7 @@ func (f *Frame) acquire(r *Request, wait time.Duration) {
 	a, want := &s.acquireBody, &r.Want
 	a.Space, a.Name, a.Owner, a.Reason, a.Value = r.Space, want.Name, want.Owner, want.Reason, want.Value
 	a.Mode, a.Units, a.Capacity = api.ToMode(want.Mode), int32(want.Units), int32(want.Capacity)
+	a.Deadlock = api.ToDeadlock(want.Deadlock)
 	a.Try, a.Hold, a.Require, a.Wait = want.Try, int64(want.Hold), api.ToClass(want.Require), int64(wait)
 	s.operation.Kind = &s.acquire
 }

@@ -213,6 +213,9 @@ func fill(random *rand.Rand, v reflect.Value) {
 	case holdfast.Mode, holdfast.Class:
 		v.SetUint(random.Uint64N(3))
 		return
+	case holdfast.DeadlockPolicy:
+		v.SetUint(random.Uint64N(uint64(holdfast.Fail) + 1))
+		return
 	case lock.Kind:
 		v.SetUint(random.Uint64N(uint64(lock.Released) + 1))
 		return
