@@ -85,7 +85,7 @@ func (e *Elector) Term() (elect.Term, error) {
 }
 
 // Close resigns, and returns when the next candidate in order may lead. The error is that by which the campaign had
-// ended before, such as ErrDenied, or that of the resignation.
+// ended before, such as ErrDenied, or that of the resignation: an ErrLost if the leadership was lost just before.
 func (e *Elector) Close() error {
 	e.cancel()
 	<-e.ended

@@ -70,6 +70,25 @@ func TestLeaderRunsJobs(t *testing.T) {
 	})
 }
 
+// TestLossIsSeenAtOnce checks that a candidate is no leader from its loss on, without any step of the campaign.
+func TestLossIsSeenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locks := holdfasttest.New(t)
+		elector := holdfastcron.NewElector(locks, "scheduler")
+		synctest.Wait() // it leads
+		if err := elector.IsLeader(t.Context()); err != nil {
+			t.Error(err)
+		}
+		locks.Expire()
+		if err := elector.IsLeader(t.Context()); !errors.Is(err, holdfastcron.ErrNotLeader) {
+			t.Errorf("after the loss: %v", err)
+		}
+		if err := elector.Close(); err != nil && holdfast.Why(err) != holdfast.SessionExpired {
+			t.Error(err)
+		}
+	})
+}
+
 // TestCampaignEnds checks that the end of a campaign is reported.
 func TestCampaignEnds(t *testing.T) {
 	for name, tt := range map[string]struct {

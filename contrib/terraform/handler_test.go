@@ -155,6 +155,10 @@ func TestRepeated(t *testing.T) {
 	expect(t, h, "LOCK", "/states/prod", info("b"), 200, "")
 	expect(t, h, "UNLOCK", "/states/prod", info("a"), 409, info("b"))
 	expect(t, h, "UNLOCK", "/states/prod", "", 200, "")
+	for _, method := range []string{"POST", "DELETE"} {
+		expect(t, h, method, "/states/prod?ID=a", "{}", 409, `does not hold a lock with ID "a"`)
+	}
+	expect(t, h, "UNLOCK", "/states/prod", info("a"), 409, `does not hold a lock with ID "a"`)
 }
 
 // TestTwoProcesses checks that handlers with sessions of their own exclude each other, and show each other's holders.
