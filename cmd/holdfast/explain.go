@@ -20,12 +20,12 @@ import (
 func (p *program) explainCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "explain",
-		Usage:     "show who waits for whom, and deadlocks",
+		Usage:     "show which parties wait for which others, and deadlocks",
 		UsageText: name + " explain [NAME] [--output FORMAT] [flags]",
-		Description: "Prints who waits at NAME, for whom, what these wait for themselves, and so on; without NAME, all waits in all\n" +
-			"spaces that you may read. If some of them wait for one another in a circle, that is a deadlock: none of them\n" +
-			"goes on until one gives up, or loses its lock (`" + name + " break`). It is printed, and the exit code is 80. A\n" +
-			"deadlock is reported only if two listings, one after the other, show the same waits.\n" +
+		Description: "Prints who waits at NAME, which parties they wait for, what these wait for themselves, and so on; without NAME,\n" +
+			"all waits in all spaces that you may read. If some of them wait for one another in a circle, that is a\n" +
+			"deadlock: none of them goes on until one gives up, or loses its lock (`" + name + " break`). It is printed, and the\n" +
+			"exit code is 80. A deadlock is reported only if two listings, one after the other, show the same waits.\n" +
 			"\n" +
 			"A session counts as one that waits, or each of its owners where its requests name owners. A client that locks in\n" +
 			"several goroutines or threads should give owners, so that one of them is not taken for another.",

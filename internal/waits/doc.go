@@ -1,4 +1,5 @@
-// Package waits tells from listings of locks who waits for whom, and which waits can never end: deadlocks.
+// Package waits tells from listings of locks which parties wait for which others, and which waits can never end:
+// deadlocks.
 //
 // A party is a session or, where its requests name owners, one owner of a session. A request waits for the parties whose
 // locks it does not fit, and for the requests before it in the queue. A cycle of waits is a deadlock (Coffman, Elphick

@@ -97,6 +97,11 @@ var table = []row{
 	// A view shows what its source answers.
 	{[]string{"internal/top"}, []string{"", "internal/api", "internal/api/schema", "internal/printable"}},
 
+	// Adapters to other projects, each a module of its own.
+	{[]string{"contrib/gocron"}, []string{"", "elect"}},
+	{[]string{"contrib/terraform"}, []string{"", "internal/backoff"}},
+	{[]string{"contrib/..."}, []string{""}},
+
 	{[]string{"examples/..."}, []string{"", "client", "node", "storelock", "storage/open"}},
 
 	// Only programs and tests import programs and test helpers.
