@@ -40,7 +40,9 @@ func (t *Table) closes(now Time, i int32, out *[]Decision) bool {
 }
 
 // searches reports whether a cycle matters now.
-func (t *Table) searches() bool { return t.waitsWilling > 0 && t.serving() && !t.limits.Permitted }
+func (t *Table) searches() bool {
+	return t.waitsWilling > 0 && t.serving() && !t.limits.Permitted && !t.limits.LeavesCycles
+}
 
 // refuseFor refuses the waiter at entry i for a cycle.
 func (t *Table) refuseFor(now Time, i int32, cycle *holdfast.DeadlockError, out *[]Decision) {

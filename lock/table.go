@@ -38,6 +38,8 @@ type Config struct {
 	// Permitted means that the table has the requests of one member only, and other members have theirs: it grants only
 	// what [Table.Permit] permits. See permit.go.
 	Permitted bool
+	// LeavesCycles means that no waiter is refused because of a deadlock, which the simulator must find.
+	LeavesCycles bool
 }
 
 func (c Config) resolve() (Config, error) {

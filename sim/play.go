@@ -122,6 +122,8 @@ func (s *Script) check(p *Protocol) error {
 			s.Far, s.FarFrom, s.FarUntil, longestChoice)
 	case s.Crowd < 0 || s.Crowd > mostAtOnce || s.Crowd != 0 && p.LeaderProbe == nil:
 		return fmt.Errorf("sim: script: crowd %d; 1 to %d is allowed where leaders number tickets, and 0 for none", s.Crowd, mostAtOnce)
+	case s.Willing < 0 || s.Willing > 10_000 || s.Willing > 0 && (!p.Locks || p.Peers || p.Stores):
+		return fmt.Errorf("sim: script: willing %d; 0 to 10000 is allowed where one table has the waits, and 0 elsewhere", s.Willing)
 	case s.Observer && (!p.Locks || s.Faults.Has(Any)):
 		return fmt.Errorf("sim: script: an observer is allowed where locks are granted, and not in partition mode any")
 	case s.Gatherers && !p.Logs:

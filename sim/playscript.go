@@ -51,6 +51,7 @@ type Script struct {
 	Heir                               bool          // there is an heir, a client that takes sessions over
 	Squanders                          bool          // it gives up what it has inherited
 	Crowd                              int           // names that a client requests at the same time; 0 means no such client
+	Willing                            int           // of 10,000 requests, the number that would rather fail than wait in a deadlock
 	Observer                           bool          // a name is observed
 	Gatherers                          bool          // each client has a user that takes several names together
 	// A message between members takes Far longer, from FarFrom to FarUntil; a FarUntil of 0 means to the end.
@@ -77,7 +78,7 @@ func (s *Script) settings() settings {
 		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellNames[:], s.Cells)), weather: calm(),
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, quota: s.Quota, survive: s.Survive, every: map[Fault]time.Duration{},
-		busy: s.Busy, costs: s.Costs, options: maps.Clone(s.Options), heir: s.Heir, squanders: s.Squanders, gathers: s.Gatherers, observes: s.Observer, crowd: s.Crowd,
+		busy: s.Busy, costs: s.Costs, options: maps.Clone(s.Options), heir: s.Heir, squanders: s.Squanders, gathers: s.Gatherers, observes: s.Observer, willing: s.Willing, crowd: s.Crowd,
 		far: afar{s.Far, s.FarFrom, s.FarUntil},
 	}
 	if to.options == nil {
@@ -95,7 +96,7 @@ func (s *settings) script(choices []Choice) *Script {
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
 		Lease: s.lease, Drift: s.drift, Cells: cellNames[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Quota: s.quota, Survive: s.survive,
-		Choices: choices, Busy: s.busy, Costs: s.costs, Options: maps.Clone(s.options), StoreTTL: s.store.TTL, StoreWatch: s.store.Watch, StoreEnds: s.store.Ends, Heir: s.heir, Squanders: s.squanders, Gatherers: s.gathers, Observer: s.observes, Crowd: s.crowd,
+		Choices: choices, Busy: s.busy, Costs: s.costs, Options: maps.Clone(s.options), StoreTTL: s.store.TTL, StoreWatch: s.store.Watch, StoreEnds: s.store.Ends, Heir: s.heir, Squanders: s.squanders, Gatherers: s.gathers, Observer: s.observes, Willing: s.willing, Crowd: s.crowd,
 		Far: s.far.way, FarFrom: s.far.from, FarUntil: s.far.until,
 	}
 	for _, n := range s.names {

@@ -80,6 +80,7 @@ func settingsOfScripts() []setting {
 		flag("heir", func(s *Script) *bool { return &s.Heir }),
 		flag("heir-squanders", func(s *Script) *bool { return &s.Squanders }),
 		number("crowd", func(s *Script) *int { return &s.Crowd }, false),
+		number("willing", func(s *Script) *int { return &s.Willing }, false),
 		flag("observer", func(s *Script) *bool { return &s.Observer }),
 		flag("gatherers", func(s *Script) *bool { return &s.Gatherers }),
 		flag("busy", func(s *Script) *bool { return &s.Busy }),

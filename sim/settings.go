@@ -52,7 +52,7 @@ type settings struct {
 	holding         time.Duration
 	impatient       int // of 10,000 waits, the number that callers give up
 	extend          int
-	willing         int // odds that a user asks to be refused in a deadlock, in 10,000; 0 without that bias
+	willing         int // odds that a user asks to be refused in a deadlock, in 10,000; 0 in most runs
 	amend           int // odds that a holder sets a value, in 10,000; 0 in most runs
 	foreign         int
 	waiters         int // bounds; 0 means the defaults
@@ -305,6 +305,22 @@ func (s *settings) drawValues(c *Config, r dice) {
 		s.amend = 5000
 	case drawn:
 		s.amend = odds
+	}
+}
+
+// deadlockStream is mixed with the seed to draw the users that would rather fail.
+const deadlockStream = 0x646561646c6f636b
+
+// drawDeadlocks draws how often users ask to be refused rather than wait in a cycle of waits, if the protocol offers that:
+// never in seven eighths of the runs, and in those that count users' messages.
+func (s *settings) drawDeadlocks(c *Config, r dice) {
+	drawn, odds := r.IntN(8) == 0, 1000+r.IntN(6000)
+	switch {
+	case !c.Protocol.Locks || c.Protocol.Peers || c.Protocol.Stores || s.costs || c.Faults == 0:
+	case c.Bias.Deadlocks:
+		s.willing = 7000
+	case drawn:
+		s.willing = odds
 	}
 }
 

@@ -69,9 +69,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 		w.tape = newTape()
 	}
 	w.settings.drawValues(c, newDice(seed, valuesStream))
-	if c.Bias.Deadlocks && c.Protocol.Locks && !c.Protocol.Peers && !c.Protocol.Stores {
-		w.settings.willing = 7000
-	}
+	w.settings.drawDeadlocks(c, newDice(seed, deadlockStream))
 	if c.Protocol.Stores {
 		w.settings.drawStore(newDice(seed, 0x73746f7265))
 	}

@@ -19,7 +19,7 @@ func OtherVariables() []string {
 		// Every client's flags.
 		"SERVER", "SPACE", "TIMEOUT", "TOKEN_FILE", "TLS_SERVER_NAME", "JSON", "OUTPUT", "WIDE", "VERBOSE",
 		// lock, elect, acquire, renew, release, break.
-		"SHARED", "SLOTS", "TRY", "WAIT", "HOLD", "TTL", "OWNER", "REASON", "VALUE", "AGAIN", "REQUIRE",
+		"SHARED", "SLOTS", "TRY", "WAIT", "HOLD", "TTL", "OWNER", "REASON", "VALUE", "AGAIN", "DEADLOCK", "ON_WANTED", "REQUIRE",
 		"STORE", "STORE_OPTIONS", "STORE_WAIT", "KILL_AFTER", "ON_LOST", "CONFLICT_EXIT_CODE", "SKIP", "STATUS_FD", "DETACH",
 		"KEEP", "NO_KEEP", "WHILE_PID", "SESSION", "TOKEN",
 		// locks, show, status, top, transfer, force-view.

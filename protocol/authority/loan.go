@@ -34,6 +34,7 @@ const maxVisits = 1024
 // member keeps are no longer the session's.
 func (m *Machine) tableConfig() lock.Config {
 	c := m.config.Table
+	c.LeavesCycles = protocol.Mutated("no willing request is left in a cycle")
 	if m.config.HoldOn > 0 {
 		c.LocksPerSession += maxKept
 	}

@@ -55,7 +55,7 @@ type Row struct {
 // that Raft leaves to its users, of the course notes on elections, of the obvious design of views and leases, and those
 // found in this project.
 func All() []Row {
-	return slices.Concat(central(), grantor(), grantorLate(), permission(), permissionClocks(), bakery(), bakeryTerms(), claim(), consensusRows(), moved(), behind(), election(), leases(), values(), observers(), tenures(), views(), successions(), pledges(), found())
+	return slices.Concat(central(), grantor(), grantorLate(), permission(), permissionClocks(), bakery(), bakeryTerms(), claim(), consensusRows(), moved(), behind(), election(), leases(), values(), observers(), deadlocks(), tenures(), views(), successions(), pledges(), found())
 }
 
 // For lists the rows of a protocol, the most instructive ones first.

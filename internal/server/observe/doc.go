@@ -29,8 +29,9 @@
 //   - A look that shows a grant without its event asks for another one. The event is on its way, and comes first.
 //
 // Requests in the queue are known by their session and number. Their order is that of their events, and that of the
-// queue after each look. The end of a request whose session has gone on at another member may have no event: so the
-// machine wants a look every [QueuePace] while requests wait.
+// queue after each look. A request may also leave the queue, or return to it,
+// without an event: its session goes on at another member, or a new authority has it again. So the machine wants a look
+// every [RestPace] while the name is not free.
 //
 // # What an observer does not see
 //

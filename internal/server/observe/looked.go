@@ -141,7 +141,7 @@ func (m *Machine) compare(now time.Duration, mark uint64, l *schema.Lock) {
 			m.pending[i].over = true
 		}
 	}
-	waiters, changed := m.queue(mark, l, func(w *schema.Wait) bool { return slices.Contains(m.silent, w.GetMember()) },
+	waiters, changed := m.queue(mark, l, func(w *schema.Wait) bool { return overdue(request{w.GetSession(), w.GetRequest()}, w.GetMember()) },
 		func(w wait) bool { return !overdue(w.key(), w.Member) })
 	if m.waiters = waiters; changed {
 		m.show(false)

@@ -16,8 +16,8 @@ const (
 	Patience = 500 * time.Millisecond
 	// Pace is how often the machine wants a look while events may be missing.
 	Pace = time.Second
-	// QueuePace is how often the machine wants a look while requests wait.
-	QueuePace = 5 * time.Second
+	// RestPace is how often the machine wants a look while the name is not free, and no events come.
+	RestPace = 5 * time.Second
 	// remembered is how many of each kind of what is over are remembered.
 	remembered = 1024
 )
@@ -119,8 +119,8 @@ func (m *Machine) LookAt() (at time.Duration, wanted bool) {
 	if m.polls() {
 		want(m.lastLook + Pace)
 	}
-	if len(m.waiters) > 0 { // one whose session goes on at another member may end there without an event
-		want(m.lastLook + QueuePace)
+	if len(m.holders)+len(m.waiters) > 0 {
+		want(m.lastLook + RestPace)
 	}
 	return at, wanted
 }

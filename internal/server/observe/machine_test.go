@@ -261,7 +261,7 @@ func (w *world) settle(t *rapid.T) {
 			}
 		}
 		at, wanted := w.machine.LookAt()
-		rests := !wanted || at == w.machine.lastLook+QueuePace && len(w.machine.waiters) > 0
+		rests := !wanted || at == w.machine.lastLook+RestPace
 		if rests && !w.asked {
 			break
 		}
