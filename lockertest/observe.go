@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 )
@@ -266,11 +267,20 @@ func (s *stage) observeHoldLimit() {
 	one, two := s.locker(), s.locker()
 	o := s.observe(two, s.name())
 	defer o.end()
-	lock := s.lockBriefly(one, s.name())
+	lock := s.lockSeen(one)
 	o.until("as free", func(state holdfast.State) bool { return !holds(state, lock.Token()) && o.judge.top >= lock.Token() })
 	next := s.lock(two, s.name())
 	o.until("as held again", func(state holdfast.State) bool { return holds(state, next.Token()) })
 	s.unlock(next)
+}
+
+// lockSeen takes a name with a hold limit that an observer does not miss: one that only looks from time to time.
+func (s *stage) lockSeen(locks holdfast.Locker) *holdfast.Lock {
+	s.Helper()
+	if s.caps.ObserveMerges {
+		return s.lock(locks, s.name(), holdfast.Hold(2*time.Second))
+	}
+	return s.lockBriefly(locks, s.name())
 }
 
 // observeSlowly has observers that read nothing while a name changes many times. They hold nothing up, and what they

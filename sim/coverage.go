@@ -163,7 +163,8 @@ func (c *Config) marks() (all []mark) {
 	add(p.Moves && operators, crossedDone, crossedNothing, crossedUnknown)
 	add(p.Logs, againCalled, againGranted, againOvertaken)
 	add(p.Locks && c.Faults != 0, quotaRefused, quotaFull)
-	add(p.Locks && c.Faults != 0, observedGrant, observedGap)
+	_, ships := Find(p.Name)
+	add(p.Locks && ships && c.Faults != 0, observedGrant, observedGap)
 	add(p.Logs && c.Faults != 0, togetherAll, togetherWaited, togetherBehind, togetherGivenUp, togetherLost, togetherRefused)
 	apart := c.Faults.Has(Delay) && p.Faults.Has(Delay) && c.Members != 1
 	add(apart, farAlways, farPartly, farViewed)

@@ -30,13 +30,14 @@ const observerStream = 0x6f627377
 // order of grants. Runs that count the messages of users' acts have no looks.
 func (s *settings) drawObserver(c *Config, r dice) {
 	drawn := r.IntN(8) == 0 || c.Bias.Observers
-	s.observes = drawn && c.Protocol.Locks && !s.costs && !s.faults.Has(Any)
+	_, ships := Find(c.Protocol.Name) // others need not answer looks
+	s.observes = drawn && ships && c.Protocol.Locks && !s.costs && !s.faults.Has(Any)
 }
 
 // Rows of coverage for observers.
 var (
-	observedGrant = mark{"observer", "a grant is shown"}
-	observedGap   = mark{"observer", "a gap is reported"}
+	observedGrant = mark{"observe", "a grant is shown"}
+	observedGap   = mark{"observe", "a gap is reported"}
 )
 
 // observer observes one name.

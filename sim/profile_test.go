@@ -21,7 +21,7 @@ func full(c *Config, seeds int) *Summary {
 	}
 	for _, m := range c.marks() {
 		switch m.sort {
-		case "phase", "rest", "quota", "run", "heir", "far", "foreign", "together", "break across a transfer", "loss":
+		case "phase", "rest", "quota", "observe", "run", "heir", "far", "foreign", "together", "break across a transfer", "loss":
 			s.counts.hits[m] = 1
 		}
 	}

@@ -315,8 +315,9 @@ const deadlockStream = 0x646561646c6f636b
 // never in seven eighths of the runs, and in those that count users' messages.
 func (s *settings) drawDeadlocks(c *Config, r dice) {
 	drawn, odds := r.IntN(8) == 0, 1000+r.IntN(6000)
+	_, ships := Find(c.Protocol.Name) // others need not know the option
 	switch {
-	case !c.Protocol.Locks || c.Protocol.Peers || c.Protocol.Stores || s.costs || c.Faults == 0:
+	case !ships || !c.Protocol.Locks || c.Protocol.Peers || c.Protocol.Stores || s.costs || c.Faults == 0:
 	case c.Bias.Deadlocks:
 		s.willing = 7000
 	case drawn:

@@ -66,6 +66,7 @@ var promises = [...]string{
 	9:  "holders keep their locks as long as exclusion allows",
 	10: "nothing is trusted: bad input and wrong settings get an error, and harm no other member",
 	11: "values: what a holder knows to be set is shown, until it sets another or its lock ends",
+	12: "states in order: an observer sees each grant once and in order, or that it may lack some",
 }
 
 // about returns the subject of a promise; "" if there is no such promise.
