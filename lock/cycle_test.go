@@ -108,76 +108,79 @@ func TestWillingWaiterIsRefusedLater(t *testing.T) {
 	c.refused(got, 1, `deadlock: this session holds "a", for which client "c2" waits, which holds "b"`)
 }
 
+// noCycles end with a decision that refuses no request because of a deadlock.
+var noCycles = map[string]func(c *cycles) []Decision{
+	"a wait alone": func(c *cycles) []Decision {
+		c.ask(1, "a")
+		return c.ask(2, "a", willing)
+	},
+	"branches that converge": func(c *cycles) []Decision {
+		c.ask(1, "a")
+		c.ask(2, "b", shared)
+		c.ask(3, "b", shared)
+		c.ask(2, "a")
+		c.ask(3, "a")
+		c.ask(4, "c")
+		c.ask(1, "c")
+		c.ask(5, "e")
+		return c.ask(5, "b", willing)
+	},
+	"an owner that has just been granted": func(c *cycles) []Decision {
+		c.ask(1, "a")
+		c.ask(2, "b")
+		c.ask(1, "b")
+		if err := c.table.Release(c.now, SessionID{1, 2}, "b", Token(1, 2), 0, &c.out); err != nil {
+			c.t.Fatal(err)
+		}
+		c.ask(3, "c")
+		c.ask(3, "b")
+		return c.ask(1, "c", func(r *Request) { willing(r); r.Session.Number = 2 })
+	},
+	"a goroutine of the same session": func(c *cycles) []Decision {
+		c.ask(1, "a")
+		c.ask(2, "a")
+		return c.ask(1, "a", willing)
+	},
+	"two owners of one session": func(c *cycles) []Decision {
+		c.ask(1, "a", owner("x"))
+		c.ask(2, "b")
+		c.ask(2, "a")
+		return c.ask(1, "b", owner("y"), willing)
+	},
+	"slots with room from others": func(c *cycles) []Decision {
+		c.ask(1, "s", slots(1, 2))
+		c.ask(2, "s", slots(1, 2))
+		c.ask(3, "b")
+		c.ask(1, "b")
+		return c.ask(3, "s", slots(1, 2), willing)
+	},
+	"a wait that has passed": func(c *cycles) []Decision {
+		c.ask(1, "a")
+		c.ask(2, "b")
+		c.ask(1, "b", waitsUntil(c.now+5))
+		c.now += 10
+		return c.ask(2, "a", willing)
+	},
+	"a broken hold": func(c *cycles) []Decision {
+		c.ask(1, "a")
+		c.ask(2, "b")
+		c.ask(1, "b")
+		if _, err := c.table.Break(c.now, "a", 0, &c.out); err != nil {
+			c.t.Fatal(err)
+		}
+		return c.ask(2, "a", willing)
+	},
+	"a request that is parked": func(c *cycles) []Decision {
+		c.ask(1, "a")
+		c.ask(2, "b")
+		c.ask(3, SpaceLock, owner("o"))
+		c.ask(1, "b")
+		return c.ask(2, "a", willing)
+	},
+}
+
 func TestNoCycle(t *testing.T) {
-	for name, play := range map[string]func(c *cycles) []Decision{
-		"a wait alone": func(c *cycles) []Decision {
-			c.ask(1, "a")
-			return c.ask(2, "a", willing)
-		},
-		"branches that converge": func(c *cycles) []Decision {
-			c.ask(1, "a")
-			c.ask(2, "b", shared)
-			c.ask(3, "b", shared)
-			c.ask(2, "a")
-			c.ask(3, "a")
-			c.ask(4, "c")
-			c.ask(1, "c")
-			c.ask(5, "e")
-			return c.ask(5, "b", willing)
-		},
-		"an owner that has just been granted": func(c *cycles) []Decision {
-			c.ask(1, "a")
-			c.ask(2, "b")
-			c.ask(1, "b")
-			if err := c.table.Release(c.now, SessionID{1, 2}, "b", Token(1, 2), 0, &c.out); err != nil {
-				c.t.Fatal(err)
-			}
-			c.ask(3, "c")
-			c.ask(3, "b")
-			return c.ask(1, "c", func(r *Request) { willing(r); r.Session.Number = 2 })
-		},
-		"a goroutine of the same session": func(c *cycles) []Decision {
-			c.ask(1, "a")
-			c.ask(2, "a")
-			return c.ask(1, "a", willing)
-		},
-		"two owners of one session": func(c *cycles) []Decision {
-			c.ask(1, "a", owner("x"))
-			c.ask(2, "b")
-			c.ask(2, "a")
-			return c.ask(1, "b", owner("y"), willing)
-		},
-		"slots with room from others": func(c *cycles) []Decision {
-			c.ask(1, "s", slots(1, 2))
-			c.ask(2, "s", slots(1, 2))
-			c.ask(3, "b")
-			c.ask(1, "b")
-			return c.ask(3, "s", slots(1, 2), willing)
-		},
-		"a wait that has passed": func(c *cycles) []Decision {
-			c.ask(1, "a")
-			c.ask(2, "b")
-			c.ask(1, "b", waitsUntil(c.now+5))
-			c.now += 10
-			return c.ask(2, "a", willing)
-		},
-		"a broken hold": func(c *cycles) []Decision {
-			c.ask(1, "a")
-			c.ask(2, "b")
-			c.ask(1, "b")
-			if _, err := c.table.Break(c.now, "a", 0, &c.out); err != nil {
-				c.t.Fatal(err)
-			}
-			return c.ask(2, "a", willing)
-		},
-		"a request that is parked": func(c *cycles) []Decision {
-			c.ask(1, "a")
-			c.ask(2, "b")
-			c.ask(3, SpaceLock, owner("o"))
-			c.ask(1, "b")
-			return c.ask(2, "a", willing)
-		},
-	} {
+	for name, play := range noCycles {
 		t.Run(name, func(t *testing.T) {
 			for _, d := range play(newCycles(t)) {
 				if d.Kind == Refused {

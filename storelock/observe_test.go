@@ -624,6 +624,35 @@ func ends(t *testing.T, states int, by holdfast.Observer, ctx context.Context, n
 	return err
 }
 
+// endWith closes a Locker, with which its own observer and others end.
+func endWith(t *testing.T, locks *storelock.Locker, others ...holdfast.Observer) {
+	t.Helper()
+	all := append(others, locks)
+	closed, first := make(chan error, len(all)), make(chan struct{}, len(all))
+	for _, by := range all {
+		go func() {
+			for _, err := range by.Observe(t.Context(), "job") {
+				if err != nil {
+					closed <- err
+					return
+				}
+				first <- struct{}{}
+			}
+		}()
+	}
+	for range all {
+		<-first
+	}
+	if err := locks.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range all {
+		if err := <-closed; !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+}
+
 // TestObserveEnds: each end has its error, which is the last value.
 func TestObserveEnds(t *testing.T) {
 	eachStore(t, func(t *testing.T, store storage.Store, o []storelock.Option) {
@@ -661,30 +690,7 @@ func TestObserveEnds(t *testing.T) {
 			}
 			break
 		}
-		closed := make(chan error, 3)
-		first := make(chan struct{}, 3)
-		for _, by := range []holdfast.Observer{locks, there, session.(holdfast.Observer)} {
-			go func() {
-				for _, err := range by.Observe(t.Context(), "job") {
-					if err != nil {
-						closed <- err
-						return
-					}
-					first <- struct{}{}
-				}
-			}()
-		}
-		for range 3 {
-			<-first
-		}
-		if err := locks.Close(); err != nil {
-			t.Fatal(err)
-		}
-		for range 3 {
-			if err := <-closed; !errors.Is(err, holdfast.ErrClosed) {
-				t.Errorf("after Close: %v", err)
-			}
-		}
+		endWith(t, locks, there, session.(holdfast.Observer))
 		if err := ends(t, 0, locks, t.Context(), "job"); !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("at a Locker that is closed: %v", err)
 		}

@@ -7,8 +7,6 @@ type ledger[K comparable, V any] struct {
 	next int
 }
 
-func (l *ledger[K, V]) len() int { return len(l.all) }
-
 func (l *ledger[K, V]) has(key K) bool {
 	_, has := l.all[key]
 	return has
