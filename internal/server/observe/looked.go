@@ -165,7 +165,7 @@ func (m *Machine) together(now time.Duration, held []hold, mark uint64) {
 			}
 		}
 		m.pending = m.pending[1:]
-		m.begin(next) // it is not late: the look shows it
+		m.begin(next, false) // it is not late: the look shows it
 	}
 }
 

@@ -229,7 +229,7 @@ func (m *Machine) drain(now time.Duration) {
 		m.pending = m.pending[1:]
 		m.stuck = now
 		if !m.late(h) {
-			m.begin(h)
+			m.begin(h, m.skips(h.Token))
 			continue
 		}
 		m.past.put(h.Token, struct{}{})
@@ -269,13 +269,27 @@ func (m *Machine) shown(h hold) {
 	m.newest[h.Mode] = max(m.newest[h.Mode], h.Token)
 }
 
-// begin shows a grant, then the values and the end of it that have come already.
-func (m *Machine) begin(h hold) {
+// skips gives up the grants before a token whose events have not come, and reports whether there are any: they may never
+// have reached their clients, or were missed.
+func (m *Machine) skips(token uint64) (some bool) {
+	//tidy:unordered all of them are given up
+	for earlier := range m.expected.all {
+		if earlier < token {
+			m.expected.take(earlier)
+			some = true
+		}
+	}
+	return some
+}
+
+// begin shows a grant, then the values and the end of it that have come already. Missed says that others may have come
+// before it.
+func (m *Machine) begin(h hold, missed bool) {
 	i, _ := find(m.holders, h.Token)
 	m.holders = slices.Insert(m.holders, i, h)
 	m.shown(h)
 	m.dequeueAll(h)
-	m.show(false)
+	m.show(missed)
 	m.holders[i].values = nil
 	for _, e := range h.values {
 		m.revalue(&m.holders[i], e)

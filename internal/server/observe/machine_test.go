@@ -476,7 +476,8 @@ func TestExpectedGrant(t *testing.T) {
 	tell(t, m, "5 0", "0", "6 0")
 }
 
-// TestUnknownGrant: a grant that never reached its client has no event, and holds up the next one for Patience.
+// TestUnknownGrant: a grant that never reached its client has no event. It holds up the next one for Patience, which then
+// comes with missed.
 func TestUnknownGrant(t *testing.T) {
 	m := script("a", "b")
 	look := &schema.Lock{Holders: heldBy(6).GetHolders(), History: heldBy(5).GetHolders()}
@@ -488,7 +489,7 @@ func TestUnknownGrant(t *testing.T) {
 		t.Errorf("the next look is wanted %v, at %v", wanted, at)
 	}
 	m.Looked(at, m.Mark(), look)
-	tell(t, m, "6 0")
+	tell(t, m, "6 0 missed")
 }
 
 // TestSides: where a look shows two exclusive holders, each side of a partition had one, and both are shown.
