@@ -44,6 +44,15 @@ func (s *stage) lockBriefly(locks holdfast.Locker, name string) (lock *holdfast.
 	return lock
 }
 
+// lockSeen takes a name with a hold limit that an observer does not miss: one that only looks from time to time.
+func (s *stage) lockSeen(locks holdfast.Locker) *holdfast.Lock {
+	s.Helper()
+	if s.caps.ObserveMerges {
+		return s.lock(locks, s.name(), holdfast.Hold(2*time.Second))
+	}
+	return s.lockBriefly(locks, s.name())
+}
+
 // holdLimitEnds checks that a Context is done when the hold limit has passed, without a call and without waiters, and
 // that all methods report it afterwards.
 func (s *stage) holdLimitEnds() {

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/holdfast-locks/holdfast"
 )
@@ -272,15 +271,6 @@ func (s *stage) observeHoldLimit() {
 	next := s.lock(two, s.name())
 	o.until("as held again", func(state holdfast.State) bool { return holds(state, next.Token()) })
 	s.unlock(next)
-}
-
-// lockSeen takes a name with a hold limit that an observer does not miss: one that only looks from time to time.
-func (s *stage) lockSeen(locks holdfast.Locker) *holdfast.Lock {
-	s.Helper()
-	if s.caps.ObserveMerges {
-		return s.lock(locks, s.name(), holdfast.Hold(2*time.Second))
-	}
-	return s.lockBriefly(locks, s.name())
 }
 
 // observeSlowly has observers that read nothing while a name changes many times. They hold nothing up, and what they

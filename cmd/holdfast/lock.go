@@ -129,8 +129,8 @@ func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
 		o.killAfter = 0
 	}
 	if text := c.String("on-wanted"); text != "" {
-		if o.onWanted = signalOf(text); o.onWanted == 0 {
-			return nil, usageError(c.Name, "flag --on-wanted: %q: want a signal by its name or number, such as USR1, HUP, TERM or 10", text)
+		if o.onWanted = signalOf(text); slices.Contains([]syscall.Signal{0, syscall.SIGKILL, syscall.SIGSTOP}, o.onWanted) {
+			return nil, usageError(c.Name, "flag --on-wanted: %q: want a signal that a command can catch, by its name or number, such as USR1, HUP, TERM or 10", text)
 		}
 	}
 	if o.store, err = p.storeOrder(c); err != nil {

@@ -31,10 +31,16 @@ type Wait struct {
 	Ahead   uint64 `json:"request_ahead,string,omitempty"` // the request of the other one, if that is before it in the queue
 }
 
-// same reports whether two waits are one, seen twice.
-func (w *Wait) same(other *Wait) bool {
-	return w.Space == other.Space && w.Name == other.Name && w.By.key() == other.By.key() && w.Request == other.Request &&
-		w.For.key() == other.For.key() && w.Token == other.Token && w.Ahead == other.Ahead
+// id identifies a wait in every listing.
+type id struct {
+	space, name    string
+	by, to         key
+	request, ahead uint64
+	token          uint64
+}
+
+func (w *Wait) id() id {
+	return id{w.Space, w.Name, w.By.key(), w.For.key(), w.Request, w.Ahead, w.Token}
 }
 
 // Of returns the waits that locks show, in the order of the locks and their queues.
@@ -57,7 +63,7 @@ func ofLock(lock *schema.Lock) (all []Wait) {
 		}
 		one := Wait{Space: lock.GetSpace(), Name: lock.GetName(), By: by, Request: waits.GetRequest()}
 		add := func(other Wait) {
-			if other.For.key() != by.key() && !slices.ContainsFunc(of[i], func(known Wait) bool { return known.same(&other) }) {
+			if other.For.key() != by.key() {
 				of[i] = append(of[i], other)
 			}
 		}
@@ -67,19 +73,27 @@ func ofLock(lock *schema.Lock) (all []Wait) {
 				add(one)
 			}
 		}
-		for j, ahead := range lock.GetWaiters()[:i] {
-			if excludes(ahead.GetMode(), ahead.GetUnits(), waits, lock.GetCapacity()) {
-				one.For, one.Token = Party{ahead.GetSession(), ahead.GetOwner(), ahead.GetClient(), ahead.GetMember()}, 0
-				one.Ahead = ahead.GetRequest()
-				add(one)
-				one.Ahead = 0
-				continue
-			}
-			for _, other := range of[j] { // it is granted no earlier than that one
-				other.By, other.Request = by, waits.GetRequest()
+		if i == 0 {
+			continue
+		}
+		// Those before the request ahead are what that one waits for.
+		if ahead := lock.GetWaiters()[i-1]; excludes(ahead.GetMode(), ahead.GetUnits(), waits, lock.GetCapacity()) {
+			one.For, one.Token = Party{ahead.GetSession(), ahead.GetOwner(), ahead.GetClient(), ahead.GetMember()}, 0
+			one.Ahead = ahead.GetRequest()
+			add(one)
+			continue
+		}
+		known := map[id]bool{}
+		for _, w := range of[i] {
+			known[w.id()] = true
+		}
+		for _, other := range of[i-1] { // it is granted no earlier than that one
+			if other.By, other.Request = by, waits.GetRequest(); !known[other.id()] {
 				add(other)
 			}
 		}
+	}
+	for i := range of {
 		all = append(all, of[i]...)
 	}
 	return all
@@ -90,7 +104,7 @@ func excludes(mode schema.Mode, units int32, request *schema.Wait, capacity int3
 	switch {
 	case mode != request.GetMode() || mode == schema.Mode_MODE_EXCLUSIVE:
 		return true
-	case mode == schema.Mode_MODE_SLOTS:
+	case mode == schema.Mode_MODE_SLOTS && capacity > 0: // a listing does not say it while the name is held in another mode
 		return units+request.GetUnits() > capacity
 	}
 	return false
@@ -99,11 +113,15 @@ func excludes(mode schema.Mode, units int32, request *schema.Wait, capacity int3
 // From returns the waits that lead on from a name: those at the name, those of the parties that they are for, and so
 // on, each once.
 func From(all []Wait, space, name string) (found []Wait) {
-	var parties []key
+	of := map[key][]Wait{}
+	for _, w := range all {
+		of[w.By.key()] = append(of[w.By.key()], w)
+	}
+	seen, followed := map[id]bool{}, map[key]bool{}
 	add := func(w Wait) {
-		if !slices.ContainsFunc(found, func(known Wait) bool { return known.same(&w) }) {
+		if !seen[w.id()] {
+			seen[w.id()] = true
 			found = append(found, w)
-			parties = append(parties, w.For.key())
 		}
 	}
 	for _, w := range all {
@@ -111,9 +129,10 @@ func From(all []Wait, space, name string) (found []Wait) {
 			add(w)
 		}
 	}
-	for i := 0; i < len(parties); i++ {
-		for _, w := range all {
-			if w.By.key() == parties[i] {
+	for i := 0; i < len(found); i++ {
+		if p := found[i].For.key(); !followed[p] {
+			followed[p] = true
+			for _, w := range of[p] {
 				add(w)
 			}
 		}
@@ -195,8 +214,12 @@ func shortest(out map[key][]Wait, from key) []Wait {
 // Standing returns the waits that a later listing shows again: a party that has gone on since has not stopped. Their
 // deadlocks are deadlocks.
 func Standing(all, later []Wait) (standing []Wait) {
+	again := map[id]bool{}
+	for _, w := range later {
+		again[w.id()] = true
+	}
 	for _, w := range all {
-		if slices.ContainsFunc(later, func(again Wait) bool { return again.same(&w) }) {
+		if again[w.id()] {
 			standing = append(standing, w)
 		}
 	}
