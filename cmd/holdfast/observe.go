@@ -22,9 +22,9 @@ func (p *program) observeCommand() *cli.Command {
 		Usage:     "follow one lock: its present state, then each change",
 		UsageText: name + " observe NAME [--output FORMAT] [flags]",
 		Description: "Prints who holds the lock, with its token and its value, and how many wait; then the same after each change,\n" +
-			"in order, until interrupted. It takes no lock. A state \"missed\" says that other states may have come before\n" +
-			"the next one: a member could not be reached, or this command was slow. When its member ends, it goes on at\n" +
-			"another one.\n" +
+			"in order, until interrupted. TIME is when it is printed. It takes no lock. A state \"missed\" says that other\n" +
+			"states may have come before the next one: a member could not be reached, or this command was slow. When its\n" +
+			"member ends, it goes on at another one.\n" +
 			"\n" +
 			"With --store it looks at the store, four times a second or when the store reports a change. It sees what each\n" +
 			"look finds, and the names of processes.",

@@ -93,7 +93,7 @@ func (w *runningWatcher) provoke(ts *testscript.TestScript) {
 		}
 		select {
 		case <-w.ended:
-			ts.Fatalf("locks --watch ended with %d:\n%s", statusOf(w.command.ProcessState), w.log.String())
+			ts.Fatalf("the watcher ended with %d:\n%s", statusOf(w.command.ProcessState), w.log.String())
 		default:
 		}
 	}
@@ -114,7 +114,7 @@ func scriptWatchSee(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-more:
 		case <-w.ended:
-			ts.Fatalf("locks --watch ended with %d before it had shown that:\n%s", statusOf(w.command.ProcessState), out)
+			ts.Fatalf("the watcher ended with %d before it had shown that:\n%s", statusOf(w.command.ProcessState), out)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func scriptWatchStop(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	<-w.ended
 	if got := statusOf(w.command.ProcessState); strconv.Itoa(got) != args[0] {
-		ts.Fatalf("locks --watch ended with %d, want %s:\n%s", got, args[0], w.log.String())
+		ts.Fatalf("the watcher ended with %d, want %s:\n%s", got, args[0], w.log.String())
 	}
 	out, _ := w.printed()
 	fmt.Fprint(ts.Stdout(), out)

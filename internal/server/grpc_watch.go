@@ -20,22 +20,20 @@ import (
 // Watch sends the events of a space, or of all, as they happen. Its header marks the moment from which no event is
 // missing without a report.
 func (s *service) Watch(r *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.WatchEvent]) error {
-	err := s.follow(stream.Context(), r, grpcFeed{stream})
-	switch {
-	case stream.Context().Err() != nil:
-		return status.FromContextError(stream.Context().Err()).Err()
-	case errors.Is(err, errLeaving):
-		return status.Error(codes.Unavailable, errLeaving.Error())
-	}
-	return err
+	return endOf(stream.Context(), s.follow(stream.Context(), r, grpcFeed{stream}))
 }
 
 // Observe sends the states of a name. Its header says that it has begun.
 func (s *service) Observe(r *schema.ObserveRequest, stream grpc.ServerStreamingServer[schema.Observed]) error {
-	err := s.observeFor(stream.Context(), callerOf(stream.Context()), r, grpcObserver{stream})
+	ctx := stream.Context()
+	return endOf(ctx, s.observeFor(ctx, callerOf(ctx), r, grpcObserver{stream}))
+}
+
+// endOf returns the status with which a stream of answers ends.
+func endOf(ctx context.Context, err error) error {
 	switch {
-	case stream.Context().Err() != nil:
-		return status.FromContextError(stream.Context().Err()).Err()
+	case ctx.Err() != nil:
+		return status.FromContextError(ctx.Err()).Err()
 	case errors.Is(err, errLeaving):
 		return status.Error(codes.Unavailable, errLeaving.Error())
 	}

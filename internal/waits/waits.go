@@ -54,6 +54,7 @@ func Of(locks []*schema.Lock) (all []Wait) {
 // ofLock returns the waits at one name.
 func ofLock(lock *schema.Lock) (all []Wait) {
 	of := make([][]Wait, len(lock.GetWaiters())) // of each request, in the order of the queue
+	before := -1                                 // the request before this one
 	for i, waits := range lock.GetWaiters() {
 		by := Party{waits.GetSession(), waits.GetOwner(), waits.GetClient(), waits.GetMember()}
 		if by.Owner != "" && slices.ContainsFunc(lock.GetHolders(), func(g *schema.Grant) bool {
@@ -73,11 +74,12 @@ func ofLock(lock *schema.Lock) (all []Wait) {
 				add(one)
 			}
 		}
-		if i == 0 {
+		next := before
+		if before = i; next < 0 {
 			continue
 		}
 		// Those before the request ahead are what that one waits for.
-		if ahead := lock.GetWaiters()[i-1]; excludes(ahead.GetMode(), ahead.GetUnits(), waits, lock.GetCapacity()) {
+		if ahead := lock.GetWaiters()[next]; excludes(ahead.GetMode(), ahead.GetUnits(), waits, lock.GetCapacity()) {
 			one.For, one.Token = Party{ahead.GetSession(), ahead.GetOwner(), ahead.GetClient(), ahead.GetMember()}, 0
 			one.Ahead = ahead.GetRequest()
 			add(one)
@@ -87,7 +89,7 @@ func ofLock(lock *schema.Lock) (all []Wait) {
 		for _, w := range of[i] {
 			known[w.id()] = true
 		}
-		for _, other := range of[i-1] { // it is granted no earlier than that one
+		for _, other := range of[next] { // it is granted no earlier than that one
 			if other.By, other.Request = by, waits.GetRequest(); !known[other.id()] {
 				add(other)
 			}

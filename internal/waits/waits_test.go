@@ -50,18 +50,24 @@ func TestWaitsAtAName(t *testing.T) {
 	units.Holders[0].Units, units.Holders[1].Units, units.Waiters[0].Units, units.Waiters[1].Units = 3, 1, 3, 1
 	owned := queue(held("x", exclusive, "a"), exclusive, "a", "a")
 	owned.Holders[0].Owner, owned.Waiters[1].Owner = "o", "o"
+	granted := queue(held("x", exclusive, "a"), exclusive, "b", "a", "c")
+	granted.Holders[0].Owner, granted.Waiters[1].Owner = "o", "o"
+	unknown := queue(held("x", exclusive, "a"), slots, "b", "c")
+	unknown.Waiters[0].Units, unknown.Waiters[1].Units = 1, 1
 	for name, tt := range map[string]struct {
 		lock *schema.Lock
 		want []string
 	}{
-		"behind a holder":                     {queue(held("x", exclusive, "a"), exclusive, "b"), []string{"b>a"}},
-		"behind a holder and a request":       {queue(held("x", exclusive, "a"), exclusive, "b", "c"), []string{"b>a", "c>a", "c>b"}},
-		"behind those that share":             {queue(held("x", shared, "a", "b"), exclusive, "c"), []string{"c>a", "c>b"}},
-		"shared, behind an exclusive request": {queue(queue(held("x", shared, "a"), exclusive, "b"), shared, "c"), []string{"b>a", "c>b"}},
-		"shared, behind a shared request":     {queue(held("x", exclusive, "a"), shared, "b", "c"), []string{"b>a", "c>a"}},
-		"units, that one holder alone keeps":  {units, []string{"c>a", "d>a"}},
-		"behind another owner of the session": {owned, []string{"a>ao"}},
-		"nothing":                             {held("x", exclusive, "a"), nil},
+		"behind a holder":                       {queue(held("x", exclusive, "a"), exclusive, "b"), []string{"b>a"}},
+		"behind a holder and a request":         {queue(held("x", exclusive, "a"), exclusive, "b", "c"), []string{"b>a", "c>a", "c>b"}},
+		"behind those that share":               {queue(held("x", shared, "a", "b"), exclusive, "c"), []string{"c>a", "c>b"}},
+		"shared, behind an exclusive request":   {queue(queue(held("x", shared, "a"), exclusive, "b"), shared, "c"), []string{"b>a", "c>b"}},
+		"shared, behind a shared request":       {queue(held("x", exclusive, "a"), shared, "b", "c"), []string{"b>a", "c>a"}},
+		"units, that one holder alone keeps":    {units, []string{"c>a", "d>a"}},
+		"behind another owner of the session":   {owned, []string{"a>ao"}},
+		"behind one that has been granted":      {granted, []string{"b>ao", "c>ao", "c>b"}},
+		"units of a capacity that is not known": {unknown, []string{"b>a", "c>a"}},
+		"nothing":                               {held("x", exclusive, "a"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := texts(Of([]*schema.Lock{tt.lock})); !slices.Equal(got, tt.want) {

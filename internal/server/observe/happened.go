@@ -111,8 +111,7 @@ func (m *Machine) valued(e *schema.WatchEvent) {
 		return
 	}
 	if !m.known(token) {
-		values, _ := m.values.take(token)
-		m.values.put(token, append(values, e))
+		m.values.put(token, append(m.values.all[token], e))
 	}
 }
 
